@@ -1,0 +1,66 @@
+// spec-cli: plain generation with n-gram speculation, on the C++ session alone.
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+
+#include "cli/options.h"
+#include "cli/run.h"
+#include "specllama/device.h"
+#include "specllama/error.h"
+
+namespace {
+
+using namespace specllama;
+
+volatile std::sig_atomic_t signalled = 0;
+
+// The first Ctrl-C ends the generation; the second one, whose handler is the default again, the
+// process.
+void on_interrupt(int) {
+    signalled = 1;
+    std::signal(SIGINT, SIG_DFL);
+}
+
+bool interrupted() { return signalled != 0; }
+
+void print_devices() {
+    for (const Device& device : list_devices())
+        std::printf("%s: %s (%zu MiB, %zu MiB free)\n", device.name.c_str(),
+                    device.description.c_str(), device.memory_total >> 20,
+                    device.memory_free >> 20);
+}
+
+int fail(const char* message, int code) {
+    std::cout.flush();
+    std::fprintf(stderr, "spec-cli: %s\n", message);
+    return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const cli::Options options = cli::parse(argc, argv);
+        if (options.help) {
+            std::cout << cli::help_text();
+        } else if (options.version) {
+            std::cout << "spec-cli " << version() << " (llama.cpp " << llama_cpp_version() << ")\n";
+        } else if (options.list_devices) {
+            print_devices();
+        } else {
+            std::signal(SIGINT, on_interrupt);
+            return cli::run(options, interrupted);
+        }
+        return cli::kOk;
+    } catch (const cli::UsageError& error) {
+        return fail(error.what(), cli::kBadUsage);
+    } catch (const InvalidArgument& error) {
+        return fail(error.what(), cli::kBadUsage);
+    } catch (const ModelError& error) {
+        return fail(error.what(), cli::kBadUsage);
+    } catch (const std::exception& error) {
+        return fail(error.what(), cli::kFailure);
+    }
+}

@@ -1,0 +1,163 @@
+#include "cli/options.h"
+
+#include <charconv>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace specllama::cli {
+
+namespace {
+
+using Action = std::function<void(Options&, const std::string& value)>;
+
+struct Flag {
+    std::vector<std::string_view> names;
+    std::string_view value;  // what to call it in the help; "" for a flag without one
+    std::string_view help;
+    Action action;
+};
+
+// Takes a whole number into a member of Options.
+Action integer(std::function<int&(Options&)> member) {
+    return [member](Options& options, const std::string& value) {
+        int number = 0;
+        const char* end = value.data() + value.size();
+        const auto [at, error] = std::from_chars(value.data(), end, number);
+        if (error != std::errc{} || at != end)
+            throw UsageError("needs a whole number, not \"" + value + "\"");
+        member(options) = number;
+    };
+}
+
+Action set(bool Options::* member) {
+    return [member](Options& options, const std::string&) { options.*member = true; };
+}
+
+void set_draft(Options& options, const std::string& value) {
+    if (value != "ngram" && value != "none")
+        throw UsageError("must be ngram or none, not \"" + value + "\"");
+    options.speculate = value == "ngram";
+}
+
+void set_flash_attention(Options& options, const std::string& value) {
+    FlashAttention& wish = options.session.context.flash_attn;
+    if (value == "auto")
+        wish = FlashAttention::automatic;
+    else if (value == "on" || value == "off")
+        wish = value == "on" ? FlashAttention::on : FlashAttention::off;
+    else
+        throw UsageError("must be auto, on or off, not \"" + value + "\"");
+}
+
+void set_color(Options& options, const std::string& value) {
+    if (value == "auto")
+        options.color = Color::automatic;
+    else if (value == "always" || value == "never")
+        options.color = value == "always" ? Color::always : Color::never;
+    else
+        throw UsageError("must be auto, always or never, not \"" + value + "\"");
+}
+
+const std::vector<Flag>& flags() {
+    static const std::vector<Flag> all = {
+        {{"-m", "--model"}, "MODEL", "GGUF file (default: the bundled model)",
+         [](Options& o, const std::string& v) { o.model = v; }},
+        {{"-p", "--prompt"}, "TEXT", "prompt", [](Options& o, const std::string& v) { o.prompt = v; }},
+        {{"-f", "--file"}, "FILE", "read the prompt from a file; - is standard input",
+         [](Options& o, const std::string& v) { o.file = v; }},
+        {{"-n", "--n-predict"}, "N", "most tokens to generate; -1: until the context is full (256)",
+         integer([](Options& o) -> int& { return o.generate.max_tokens; })},
+        {{"-r", "--stop"}, "TEXT", "end before this text; may be repeated",
+         [](Options& o, const std::string& v) { o.generate.stop.push_back(v); }},
+        {{"-c", "--ctx-size"}, "N", "tokens of context (the model's own, at most 8192)",
+         integer([](Options& o) -> int& { return o.session.context.n_ctx; })},
+        {{"-b", "--batch-size"}, "N", "most tokens decoded at once (512)",
+         integer([](Options& o) -> int& { return o.session.context.n_batch; })},
+        {{"-t", "--threads"}, "N", "threads (the performance cores)",
+         integer([](Options& o) -> int& { return o.session.context.n_threads; })},
+        {{"-ngl", "--n-gpu-layers"}, "N", "layers on the GPU; -1: all, 0: do not use it (-1)",
+         integer([](Options& o) -> int& { return o.session.model.n_gpu_layers; })},
+        {{"-fa", "--flash-attn"}, "WHEN", "auto, on or off (auto)", set_flash_attention},
+        {{"-kv", "--kv-type"}, "TYPE", "type of the KV memory, e.g. f16 or q8_0 (f16)",
+         [](Options& o, const std::string& v) { o.session.context.kv_type = v; }},
+        {{"--draft"}, "WHO", "ngram or none: who drafts (ngram)", set_draft},
+        {{"--spec-length"}, "N", "most tokens drafted per round, 1 to 64 (4)",
+         integer([](Options& o) -> int& { return o.session.spec_length; })},
+        {{"--no-spec"}, "", "the same as --draft none",
+         [](Options& o, const std::string&) { o.speculate = false; }},
+        {{"--stats"}, "", "print statistics at the end", set(&Options::stats)},
+        {{"--json"}, "", "print a JSON object per line: chunks, then the result",
+         set(&Options::json)},
+        {{"--color"}, "WHEN", "auto, always or never: colour accepted drafts (auto)", set_color},
+        {{"--list-devices"}, "", "list what llama.cpp can compute on", set(&Options::list_devices)},
+        {{"-v", "--verbose"}, "", "show llama.cpp's log", set(&Options::verbose)},
+        {{"-h", "--help"}, "", "show this help", set(&Options::help)},
+        {{"--version"}, "", "show the version", set(&Options::version)},
+    };
+    return all;
+}
+
+const Flag& find(const std::string& name) {
+    for (const Flag& flag : flags())
+        for (const std::string_view known : flag.names)
+            if (name == known) return flag;
+    throw UsageError("There is no option " + name + "; see spec-cli --help.");
+}
+
+}  // namespace
+
+Options parse(int argc, const char* const* argv) {
+    Options options;
+    for (int i = 1; i < argc; ++i) {
+        std::string name = argv[i];
+        if (name == "-") {
+            options.file = name;
+            continue;
+        }
+        if (name.empty() || name[0] != '-')
+            throw UsageError("What is \"" + name + "\" for? A prompt is given with -p.");
+        // --name=value
+        std::optional<std::string> value;
+        if (const auto equals = name.find('='); name.starts_with("--") && equals != name.npos) {
+            value = name.substr(equals + 1);
+            name.erase(equals);
+        }
+        const Flag& flag = find(name);
+        if (flag.value.empty() && value) throw UsageError(name + " takes no value.");
+        if (!flag.value.empty() && !value) {
+            if (i + 1 == argc) throw UsageError(name + " needs a value; see spec-cli --help.");
+            value = argv[++i];
+        }
+        try {
+            flag.action(options, value.value_or(""));
+        } catch (const UsageError& error) {
+            throw UsageError(name + " " + error.what() + ".");
+        }
+    }
+    if (options.prompt && !options.file.empty())
+        throw UsageError("Give the prompt with -p or with -f, not both.");
+    return options;
+}
+
+std::string help_text() {
+    std::string text =
+        "usage: spec-cli [-m MODEL] [-p TEXT | -f FILE | -] [options]\n"
+        "\n"
+        "Continues a prompt, speculating with n-grams: the same text as without, sooner.\n"
+        "Without a prompt and a model, the bundled model continues a built-in prompt.\n"
+        "\n";
+    for (const Flag& flag : flags()) {
+        std::string left = "  ";
+        for (const std::string_view name : flag.names) {
+            if (left.size() > 2) left += ", ";
+            left += name;
+        }
+        if (!flag.value.empty()) left.append(" ").append(flag.value);
+        left.resize(std::max<std::size_t>(left.size() + 2, 30), ' ');
+        text.append(left).append(flag.help).append("\n");
+    }
+    return text;
+}
+
+}  // namespace specllama::cli

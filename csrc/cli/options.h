@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "specllama/config.h"
+
+namespace specllama::cli {
+
+// A command line that cannot be understood. The message is one sentence for the user.
+class UsageError : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+enum class Color { automatic, always, never };
+
+struct Options {
+    std::string model;                  // empty: the bundled target
+    std::optional<std::string> prompt;  // -p
+    std::string file;                   // -f; "-" for standard input
+    SessionOptions session;
+    GenerateOptions generate;
+    bool speculate = true;
+    Color color = Color::automatic;
+    bool stats = false;
+    bool json = false;
+    bool verbose = false;
+    bool list_devices = false;
+    bool help = false;
+    bool version = false;
+};
+
+// Throws UsageError.
+Options parse(int argc, const char* const* argv);
+
+std::string help_text();
+
+}  // namespace specllama::cli

@@ -1,0 +1,128 @@
+#include "cli/printer.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "cli/json.h"
+
+namespace specllama::cli {
+
+namespace {
+
+constexpr const char* kDrafted = "\x1b[32m";
+constexpr const char* kPlain = "\x1b[0m";
+
+const char* name(FinishReason reason, bool interrupted) {
+    if (interrupted) return "interrupted";
+    return reason == FinishReason::length ? "length" : "stop";
+}
+
+JsonObject to_json(const Stats& stats) {
+    JsonObject seconds;
+    seconds.add("prefill", stats.seconds.prefill)
+        .add("draft", stats.seconds.draft)
+        .add("verify", stats.seconds.verify)
+        .add("choose", stats.seconds.choose)
+        .add("text", stats.seconds.text)
+        .add("total", stats.seconds.total);
+    JsonObject object;
+    object.add("prompt_tokens", stats.prompt_tokens)
+        .add("reused_tokens", stats.reused_tokens)
+        .add("generated_tokens", stats.generated_tokens)
+        .add("rounds", stats.rounds)
+        .add("drafted", stats.drafted)
+        .add("accepted", stats.accepted)
+        .add("acceptance_rate", stats.acceptance_rate())
+        .add("tokens_per_round", stats.tokens_per_round())
+        .add("tokens_per_second", stats.tokens_per_second())
+        .add("prompt_tokens_per_second", stats.prompt_tokens_per_second())
+        .add("seconds", seconds);
+    const auto write = [](int count) { return std::to_string(count); };
+    object.add_array("drafted_by_position", stats.drafted_by_position, write);
+    object.add_array("accepted_by_position", stats.accepted_by_position, write);
+    object.add_array("by_round", stats.by_round, [](const Round& round) {
+        return "[" + std::to_string(round.drafted) + ", " + std::to_string(round.accepted) + "]";
+    });
+    object.add("drafter_errors", stats.drafter_errors);
+    return object;
+}
+
+void print_table(const Stats& stats) {
+    const Seconds& s = stats.seconds;
+    std::fprintf(stderr, "prompt    %7d tokens  %8.3f s  %9.1f tokens/s  (%d reused)\n",
+                 stats.prompt_tokens, s.prefill, stats.prompt_tokens_per_second(),
+                 stats.reused_tokens);
+    std::fprintf(stderr, "generated %7d tokens  %8.3f s  %9.1f tokens/s\n",
+                 stats.generated_tokens, s.total - s.prefill, stats.tokens_per_second());
+    std::fprintf(stderr, "rounds    %7d         %8.2f tokens/round\n", stats.rounds,
+                 stats.tokens_per_round());
+    std::fprintf(stderr, "drafted   %7d tokens  %8d accepted  %5.1f %%\n", stats.drafted,
+                 stats.accepted, 100 * stats.acceptance_rate());
+    if (stats.drafted > 0) {
+        std::fputs("accepted by position", stderr);
+        for (std::size_t i = 0; i < stats.drafted_by_position.size(); ++i) {
+            const int accepted =
+                i < stats.accepted_by_position.size() ? stats.accepted_by_position[i] : 0;
+            std::fprintf(stderr, "  %d/%d", accepted, stats.drafted_by_position[i]);
+        }
+        std::fputs("\n", stderr);
+    }
+    std::fprintf(stderr,
+                 "seconds   prefill %.3f  draft %.3f  verify %.3f  choose %.3f  text %.3f  "
+                 "total %.3f\n",
+                 s.prefill, s.draft, s.verify, s.choose, s.text, s.total);
+}
+
+}  // namespace
+
+Printer::Printer(const Options& options)
+    : json_(options.json),
+      stats_(options.stats),
+      color_(!options.json && options.speculate &&
+             (options.color == Color::always ||
+              (options.color == Color::automatic && isatty(STDOUT_FILENO) != 0))) {
+    if (color_)
+        std::fprintf(stderr, "%sgreen%s: drafted from n-grams and accepted by the model\n\n",
+                     kDrafted, kPlain);
+}
+
+void Printer::chunk(const Chunk& chunk) {
+    if (json_) {
+        JsonObject line;
+        line.add("type", "chunk").add("text", chunk.text);
+        chunk.token == kNoToken ? line.add_null("token") : line.add("token", chunk.token);
+        line.add("from_draft", chunk.from_draft);
+        std::cout << line.str() << '\n';
+        return;
+    }
+    if (chunk.text.empty()) return;
+    at_line_start_ = chunk.text.ends_with('\n');
+    if (color_ && chunk.from_draft)
+        std::cout << kDrafted << chunk.text << kPlain;
+    else
+        std::cout << chunk.text;
+}
+
+void Printer::flush() { std::cout.flush(); }
+
+void Printer::end(FinishReason reason, bool interrupted, const Stats& stats) {
+    if (json_) {
+        JsonObject line;
+        line.add("type", "result")
+            .add("finish_reason", name(reason, interrupted))
+            .add("stats", to_json(stats));
+        std::cout << line.str() << std::endl;
+        return;
+    }
+    // A terminal wants its prompt on a line of its own; a file wants the text and nothing else.
+    if (!at_line_start_ && isatty(STDOUT_FILENO) != 0) std::cout << '\n';
+    std::cout.flush();
+    if (stats_) {
+        std::fputs("\n", stderr);
+        print_table(stats);
+    }
+}
+
+}  // namespace specllama::cli

@@ -1,0 +1,60 @@
+#include "cli/run.h"
+
+#include <cstdio>
+#include <optional>
+#include <vector>
+
+#include "cli/printer.h"
+#include "cli/progress_bar.h"
+#include "cli/prompt.h"
+#include "specllama/device.h"
+#include "specllama/error.h"
+#include "specllama/session.h"
+
+namespace specllama::cli {
+
+int run(Options options, bool (*interrupted)()) {
+    set_verbose(options.verbose);
+    const std::string prompt = read_prompt(options);
+    options.session.model.path = options.model.empty() ? bundled_model() : options.model;
+
+    std::optional<ProgressBar> bar;
+    bar.emplace("loading", 0.3);
+    options.session.load_progress = [&](float fraction) {
+        bar->show(fraction);
+        return !interrupted();
+    };
+    std::optional<Session> session;
+    try {
+        session.emplace(options.session, options.speculate ? make_ngram_drafter() : nullptr);
+    } catch (const Interrupted&) {
+        return kInterrupted;
+    }
+    bar.emplace("reading the prompt", 1.0);
+    if (options.speculate && !session->speculates())
+        std::fputs("spec-cli: this model's memory cannot be cut back, so it decodes plainly.\n",
+                   stderr);
+
+    const std::vector<Token> tokens = session->tokenize(prompt);
+    Stream stream = session->start(tokens, options.generate);
+    Printer printer(options);
+    std::vector<Chunk> chunks;
+    bool stopped = false;
+    while (stream.step(chunks)) {
+        if (stream.stats().rounds == 0)
+            bar->show(static_cast<double>(stream.n_prefilled()) / static_cast<double>(tokens.size()));
+        else
+            bar->clear();
+        for (const Chunk& chunk : chunks) printer.chunk(chunk);
+        printer.flush();
+        if (!stopped && interrupted() && !stream.done()) {
+            stopped = true;
+            stream.cancel();
+        }
+    }
+    bar->clear();
+    printer.end(stream.finish_reason(), stopped, stream.stats());
+    return stopped ? kInterrupted : kOk;
+}
+
+}  // namespace specllama::cli

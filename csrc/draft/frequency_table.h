@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "draft/index_map.h"
+#include "draft/pool.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// How often which token followed which context, for contexts given by their hashes.
+//
+// Bounded: when `capacity` (context, token) pairs are held and another comes, the contexts that
+// were updated longest ago go, one at a time. All operations take constant time on average, but
+// for `forget` of a context's best continuation, which looks at all its continuations.
+class FrequencyTable {
+   public:
+    // The most frequent continuation of a context; among equals the most recent.
+    struct Best {
+        Token token = kNoToken;
+        std::uint32_t count = 0;
+        std::uint32_t total = 0;  // of all continuations of the context
+    };
+
+    // capacity: pairs, at least 1.
+    explicit FrequencyTable(std::size_t capacity) : contexts_(capacity), continuations_(capacity) {}
+
+    // Bytes that one pair may take at most, its share of the hash tables included:
+    // its two nodes, and two hash slots at the lowest load of 3/8.
+    static constexpr std::size_t kBytesPerPair = 32 + 24 + 2 * 8 * 8 / 3 + 1;
+
+    // Counts `token` after `context`, seen at `position`; positions only grow.
+    void count(std::uint64_t context, Token token, std::uint32_t position);
+
+    // Takes back one count made at `position`; nothing, if its context has been evicted since.
+    void forget(std::uint64_t context, Token token, std::uint32_t position);
+
+    // token == kNoToken when the context is unknown. Never allocates.
+    Best best(std::uint64_t context) const;
+
+    void clear();
+    std::size_t size_bytes() const;
+
+   private:
+    using Index = std::uint32_t;
+    static constexpr Index kNone = IndexMap::kNone;
+
+    struct Context {
+        std::uint64_t hash;
+        std::uint32_t total;
+        std::uint32_t born;  // position of its first count: earlier ones died with an eviction
+        Index best;
+        Index first;         // of its continuations
+        Index newer, older;  // neighbours in order of last update
+    };
+    struct Continuation {
+        Index context;
+        Token token;
+        std::uint32_t count;
+        std::uint32_t position;  // of the last count
+        Index next, previous;    // among those of its context
+    };
+
+    Index find_context(std::uint64_t hash) const;
+    Index find_continuation(Index context, Token token) const;
+    Index add_context(std::uint64_t hash, std::uint32_t position);
+    Index add_continuation(Index context, Token token);
+    void remove_context(Index context);
+    void remove_continuation(Index continuation);
+    void link_newest(Index context);
+    void unlink(Index context);
+    void find_best(Context& context) const;
+
+    Pool<Context, &Context::first> contexts_;
+    Pool<Continuation, &Continuation::next> continuations_;
+    IndexMap by_hash_;
+    IndexMap by_token_;
+    Index newest_ = kNone;
+    Index oldest_ = kNone;
+};
+
+}  // namespace specllama

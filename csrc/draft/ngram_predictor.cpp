@@ -1,0 +1,118 @@
+#include "draft/ngram_predictor.h"
+
+#include <algorithm>
+#include <string>
+
+#include "draft/fnv.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+void check(const NGramOptions& options) {
+    if (options.max_order < NGramPredictor::kMinOrder ||
+        options.max_order > NGramPredictor::kMaxOrder)
+        throw InvalidArgument("ngram_order must be from 2 to 8, not " +
+                              std::to_string(options.max_order) + ".");
+    if (options.window < 0)
+        throw InvalidArgument("ngram_window must be 0 (never forget) or more, not " +
+                              std::to_string(options.window) + ".");
+    if (options.max_bytes < NGramPredictor::kMinBytes)
+        throw InvalidArgument("ngram_max_bytes must be at least 65536, not " +
+                              std::to_string(options.max_bytes) + ".");
+}
+
+// Appends a token to the tail and lets the oldest go when it is full.
+template <typename Tail>
+void append(Tail& tail, std::size_t& n_tail, std::size_t n_most, Token token) {
+    if (n_tail == n_most)
+        std::shift_left(tail.begin(), tail.begin() + n_tail, 1);
+    else
+        ++n_tail;
+    tail[n_tail - 1] = token;
+}
+
+}  // namespace
+
+NGramPredictor::NGramPredictor(const NGramOptions& options)
+    : max_order_(options.max_order), window_(static_cast<std::size_t>(options.window)) {
+    check(options);
+    const auto n_orders = static_cast<std::size_t>(max_order_ - kMinOrder + 1);
+    capacity_ = std::min<std::size_t>(
+        options.max_bytes / n_orders / FrequencyTable::kBytesPerPair, std::size_t{1} << 31);
+    tables_.assign(n_orders, FrequencyTable(capacity_));
+}
+
+TokenSpan NGramPredictor::context(const Tail& tail, std::size_t n_tail, int order) const {
+    const auto n = static_cast<std::size_t>(order - 1);
+    return TokenSpan(tail).subspan(n_tail - n, n);
+}
+
+void NGramPredictor::update(Token token) {
+    if (window_ > 0) forget_oldest();
+    for (int order = kMinOrder; order <= max_order_; ++order) {
+        if (n_tail_ < static_cast<std::size_t>(order - 1)) break;
+        tables_[order - kMinOrder].count(fnv1a(context(tail_, n_tail_, order)), token, n_tokens_);
+    }
+    append(tail_, n_tail_, max_order_ - 1, token);
+    if (window_ > 0) {
+        const std::size_t n_ring = window_ + max_order_ - 1;
+        if (history_.size() < n_ring)
+            history_.push_back(token);
+        else
+            history_[n_tokens_ % n_ring] = token;
+    }
+    ++n_tokens_;
+}
+
+void NGramPredictor::forget_oldest() {
+    if (n_tokens_ < window_) return;
+    // The token that leaves the window, behind as much of its context as there was.
+    const std::size_t n_ring = window_ + max_order_ - 1;
+    const std::size_t leaving = n_tokens_ - window_;
+    std::array<Token, kMaxOrder> gram;
+    const std::size_t n_context = std::min<std::size_t>(leaving, max_order_ - 1);
+    for (std::size_t i = 0; i <= n_context; ++i)
+        gram[i] = history_[(leaving - n_context + i) % n_ring];
+    for (std::size_t n = 1; n <= n_context; ++n) {
+        const TokenSpan known(gram.data() + n_context - n, n);
+        tables_[n - 1].forget(fnv1a(known), gram[n_context], static_cast<std::uint32_t>(leaving));
+    }
+}
+
+void NGramPredictor::update_batch(TokenSpan tokens) {
+    for (const Token token : tokens) update(token);
+}
+
+std::size_t NGramPredictor::predict(std::span<Prediction> out) const {
+    Tail tail = tail_;
+    std::size_t n_tail = n_tail_;
+    std::size_t n = 0;
+    while (n < out.size()) {
+        FrequencyTable::Best best;
+        int order = std::min(max_order_, static_cast<int>(n_tail) + 1);
+        for (; order >= kMinOrder && best.token == kNoToken; --order)
+            best = tables_[order - kMinOrder].best(fnv1a(context(tail, n_tail, order)));
+        if (best.token == kNoToken) break;
+        out[n++] = {best.token, order + 1,
+                    static_cast<float>(best.count) / static_cast<float>(best.total)};
+        append(tail, n_tail, max_order_ - 1, best.token);
+    }
+    return n;
+}
+
+void NGramPredictor::clear() {
+    for (FrequencyTable& table : tables_) table.clear();
+    history_.clear();
+    n_tail_ = 0;
+    n_tokens_ = 0;
+}
+
+std::size_t NGramPredictor::size_bytes() const {
+    std::size_t bytes = sizeof(*this) + history_.capacity() * sizeof(Token);
+    for (const FrequencyTable& table : tables_) bytes += table.size_bytes();
+    return bytes;
+}
+
+}  // namespace specllama

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "draft/frequency_table.h"
+#include "specllama/config.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Predicts the next tokens of a sequence from what followed the same few tokens before: frequency
+// tables of n-grams of every order from 2 to max_order, contexts hashed with FNV-1a, the longest
+// known context first. Needs no model. (The n-gram approximation of Leviathan et al. 2023, section
+// 3.6, with back-off and counts taken from the sequence itself.)
+class NGramPredictor {
+   public:
+    static constexpr int kMinOrder = 2;
+    static constexpr int kMaxOrder = 8;
+    static constexpr std::size_t kMinBytes = 64 * 1024;
+
+    struct Prediction {
+        Token token = kNoToken;
+        // n of the n-gram that predicted it: its context was n - 1 tokens.
+        int order = 0;
+        // Share of this token among all that followed the context, in (0, 1].
+        float frequency = 0;
+    };
+
+    // Throws InvalidArgument when an option is out of range.
+    explicit NGramPredictor(const NGramOptions& options = {});
+
+    // Takes in the next token or tokens of the sequence.
+    void update(Token token);
+    void update_batch(TokenSpan tokens);
+
+    // Writes the most likely continuation into `out`, as far as contexts are known and room is
+    // there, and returns its length. Each token is the most frequent one after the longest known
+    // context, the most recent among equals, and then counts as part of the context. Only tokens
+    // that were taken in are predicted. Never allocates.
+    std::size_t predict(std::span<Prediction> out) const;
+
+    // Forgets everything.
+    void clear();
+
+    std::size_t size_bytes() const;
+
+    // Most (context, token) pairs that one order keeps within max_bytes.
+    std::size_t capacity() const { return capacity_; }
+
+   private:
+    // The last tokens, oldest first, as far back as a context reaches.
+    using Tail = std::array<Token, kMaxOrder>;
+
+    TokenSpan context(const Tail& tail, std::size_t n_tail, int order) const;
+    void forget_oldest();
+
+    int max_order_;
+    std::size_t window_;
+    std::size_t capacity_;
+    std::vector<FrequencyTable> tables_;  // [order - kMinOrder]
+    Tail tail_{};
+    std::size_t n_tail_ = 0;
+    std::uint32_t n_tokens_ = 0;
+    // With a window, a ring of the tokens whose counts are held, and of the context before them.
+    std::vector<Token> history_;
+};
+
+}  // namespace specllama

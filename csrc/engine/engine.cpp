@@ -1,0 +1,214 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/clock.h"
+#include "plan/budget.h"
+#include "sample/choose.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+void record_error(Sequence& sequence, const std::string& message) {
+    ++sequence.stats.drafter_errors;
+    sequence.stats.last_drafter_error = message;
+}
+
+// Calls the drafter about one sequence; what it throws as an Error is recorded, no more.
+template <typename Call>
+void contained(Sequence& sequence, Call call) {
+    const Timer timer(sequence.stats.seconds.draft);
+    try {
+        call();
+    } catch (const Error& error) {
+        record_error(sequence, error.what());
+    }
+}
+
+// What is wrong with a draft, or "".
+std::string fault(const Proposal& proposal, const Vocab& vocab) {
+    if (proposal.draft.size() > proposal.max_tokens)
+        return "The drafter proposed " + std::to_string(proposal.draft.size()) +
+               " tokens; at most " + std::to_string(proposal.max_tokens) + " were asked for.";
+    for (const Token token : proposal.draft.tokens)
+        if (!vocab.contains(token))
+            return "The drafter proposed token " + std::to_string(token) + "; the model has " +
+                   std::to_string(vocab.size()) + " tokens.";
+    return "";
+}
+
+void count_at(std::vector<int>& counts, int n) {
+    if (static_cast<int>(counts.size()) < n) counts.resize(n);
+    for (int i = 0; i < n; ++i) ++counts[i];
+}
+
+}  // namespace
+
+Engine::Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length)
+    : target_(target),
+      drafter_(std::move(drafter)),
+      spec_length_(spec_length),
+      batch_(target.n_batch()) {}
+
+void Engine::begin(Sequence& sequence) {
+    if (speculates())
+        contained(sequence, [&] { drafter_->begin(sequence.id(), sequence.tokens()); });
+}
+
+void Engine::end(Sequence& sequence) {
+    if (speculates()) contained(sequence, [&] { drafter_->end(sequence.id()); });
+}
+
+void Engine::step(std::span<Sequence* const> sequences) {
+    const int share = target_.n_batch() / static_cast<int>(sequences.size());
+    const auto is_long = [&](const Sequence* sequence) {
+        return static_cast<int>(sequence->pending().size()) > share;
+    };
+    for (Sequence* sequence : sequences)
+        if (is_long(sequence)) return prefill(*sequence);
+    round(sequences);
+}
+
+void Engine::prefill(Sequence& sequence) {
+    const Timer timer(sequence.stats.seconds.prefill);
+    batch_.clear();
+    const TokenSpan chunk = sequence.pending().first(target_.n_batch());
+    const int n_cached = sequence.n_cached();
+    for (int i = 0; i < target_.n_batch(); ++i)
+        batch_.add(chunk[i], n_cached + i, sequence.id(), false);
+    try {
+        target_.decode(batch_);
+    } catch (...) {
+        rewind(sequence, n_cached);
+        throw;
+    }
+    sequence.set_cached(n_cached + target_.n_batch());
+}
+
+void Engine::round(std::span<Sequence* const> sequences) {
+    proposals_.resize(sequences.size());
+    rows_.resize(sequences.size());
+    draft(sequences);
+    try {
+        decode(sequences);
+        for (std::size_t i = 0; i < sequences.size(); ++i)
+            verify(*sequences[i], proposals_[i].draft, rows_[i]);
+    } catch (...) {
+        for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
+        throw;
+    }
+}
+
+void Engine::draft(std::span<Sequence* const> sequences) {
+    const int share = target_.n_batch() / static_cast<int>(sequences.size());
+    bool wanted = false;
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const Sequence& sequence = *sequences[i];
+        Proposal& proposal = proposals_[i];
+        proposal.sequence = sequence.id();
+        proposal.tokens = sequence.tokens();
+        proposal.draft.clear();
+        proposal.max_tokens =
+            speculates()
+                ? draft_budget({.spec_length = spec_length_,
+                                .n_batch = share,
+                                .n_pending = static_cast<int>(sequence.pending().size()),
+                                .n_context_left = target_.n_ctx() - sequence.n_tokens(),
+                                .n_tokens_left = sequence.n_tokens_left()})
+                : 0;
+        wanted |= proposal.max_tokens > 0;
+    }
+    if (!wanted) return;
+
+    double seconds = 0;
+    std::string error;
+    {
+        const Timer timer(seconds);
+        try {
+            drafter_->propose(proposals_);
+        } catch (const Error& thrown) {
+            error = thrown.what();
+        }
+    }
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        Sequence& sequence = *sequences[i];
+        sequence.stats.seconds.draft += seconds;
+        const std::string wrong =
+            error.empty() ? fault(proposals_[i], target_.model().vocab()) : error;
+        if (wrong.empty()) continue;
+        record_error(sequence, wrong);
+        proposals_[i].draft.clear();
+    }
+}
+
+void Engine::decode(std::span<Sequence* const> sequences) {
+    double seconds = 0;
+    {
+        const Timer timer(seconds);
+        batch_.clear();
+        for (std::size_t i = 0; i < sequences.size(); ++i) {
+            const Sequence& sequence = *sequences[i];
+            const TokenSpan pending = sequence.pending();
+            Position position = sequence.n_cached();
+            for (const Token token : pending.first(pending.size() - 1))
+                batch_.add(token, position++, sequence.id(), false);
+            rows_[i] = batch_.add(pending.back(), position++, sequence.id(), true);
+            for (const Token token : proposals_[i].draft.tokens)
+                batch_.add(token, position++, sequence.id(), true);
+        }
+        target_.decode(batch_);
+    }
+    for (Sequence* sequence : sequences) {
+        Seconds& spent = sequence->stats.seconds;
+        (sequence->in_prompt() ? spent.prefill : spent.verify) += seconds;
+    }
+}
+
+void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
+    Stats& stats = sequence.stats;
+    const int n_before = sequence.n_tokens();
+    int n_accepted = 0;
+    Token token = kNoToken;
+    while (true) {
+        {
+            const Timer timer(stats.seconds.choose);
+            token = choose(target_.logits(row + n_accepted));
+        }
+        if (token == kNoToken)
+            throw DecodeError("The model gave logits that are not numbers (NaN); the file is "
+                              "damaged, or its numbers overflow on this device.");
+        const bool agrees = n_accepted < draft.size() && draft.tokens[n_accepted] == token;
+        n_accepted += agrees;
+        const Timer timer(stats.seconds.text);
+        if (!sequence.commit(token, agrees) || !agrees) break;
+    }
+
+    if (sequence.in_prompt())
+        stats.prefill_generated_tokens = static_cast<int>(sequence.generated().size());
+    const bool was_prompt = sequence.in_prompt();
+    ++stats.rounds;
+    stats.generated_tokens = static_cast<int>(sequence.generated().size());
+    stats.drafted += draft.size();
+    stats.accepted += n_accepted;
+    stats.by_round.push_back({draft.size(), n_accepted});
+    count_at(stats.drafted_by_position, draft.size());
+    count_at(stats.accepted_by_position, n_accepted);
+
+    {
+        const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);
+        rewind(sequence, std::min(n_before + n_accepted, sequence.n_tokens()));
+    }
+    if (!draft.empty() && !sequence.done())
+        contained(sequence,
+                  [&] { drafter_->observe(sequence.id(), draft, n_accepted, token); });
+}
+
+void Engine::rewind(Sequence& sequence, int keep) {
+    sequence.set_cached(target_.memory().rewind(sequence.id(), keep));
+}
+
+}  // namespace specllama

@@ -1,0 +1,61 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+#include <string>
+
+#include "llama/vocab.h"
+
+namespace specllama {
+
+Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
+                   const GenerateOptions& options, int n_ctx, int n_cached)
+    : id_(id),
+      vocab_(&vocab),
+      n_prompt_(prompt.size()),
+      n_most_(n_ctx),
+      n_cached_(n_cached),
+      text_(options.stop) {
+    if (options.max_tokens >= 0)
+        n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(options.max_tokens));
+    // The round loop appends to these without allocating.
+    tokens_.reserve(n_most_);
+    stats.by_round.reserve(n_most_ - n_prompt_);
+    stats.drafted_by_position.reserve(kMaxSpecLength);
+    stats.accepted_by_position.reserve(kMaxSpecLength);
+
+    tokens_.assign(prompt.begin(), prompt.end());
+    stats.prompt_tokens = static_cast<int>(prompt.size());
+    stats.reused_tokens = n_cached;
+}
+
+int Sequence::n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
+
+bool Sequence::commit(Token token, bool from_draft) {
+    if (vocab_->is_end(token)) {
+        finish(FinishReason::stop);
+        return false;
+    }
+    tokens_.push_back(token);
+    const bool stopped = text_.push(
+        token, from_draft, [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
+    if (stopped) {
+        tokens_.resize(n_prompt_ + text_.n_kept());
+        finish(FinishReason::stop);
+    } else if (n_tokens_left() == 0) {
+        finish(FinishReason::length);
+    }
+    return !done_;
+}
+
+void Sequence::finish(FinishReason reason) {
+    done_ = true;
+    finish_reason_ = reason;
+}
+
+void Sequence::take_chunks(std::vector<Chunk>& chunks) {
+    chunks.clear();
+    text_.take(done_, finish_reason_, chunks);
+    all_taken_ = done_;
+}
+
+}  // namespace specllama

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/text_stream.h"
+#include "specllama/config.h"
+#include "specllama/stats.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+class Vocab;
+
+// One request: its tokens, what the KV memory holds of them, its text and its statistics.
+class Sequence {
+   public:
+    // n_cached: leading prompt tokens that the KV memory holds already; fewer than there are.
+    // n_ctx: most tokens that prompt and generation may come to.
+    Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options,
+             int n_ctx, int n_cached);
+
+    SequenceId id() const { return id_; }
+
+    // Prompt and generated tokens.
+    TokenSpan tokens() const { return tokens_; }
+    TokenSpan generated() const { return tokens().subspan(n_prompt_); }
+    int n_tokens() const { return static_cast<int>(tokens_.size()); }
+
+    // Leading tokens that the KV memory holds.
+    int n_cached() const { return n_cached_; }
+    void set_cached(int n) { n_cached_ = n; }
+
+    // Tokens that the KV memory does not hold yet; at least 1 while not done.
+    TokenSpan pending() const { return tokens().subspan(n_cached_); }
+    // Whether the prompt's own logits have not been read yet.
+    bool in_prompt() const { return stats.rounds == 0; }
+
+    int n_tokens_left() const;
+
+    // Appends a token that the target chose. Returns whether the generation goes on. If not, what
+    // a stop string touches has been taken off again and the reason is set.
+    bool commit(Token token, bool from_draft);
+
+    // Ends the generation for a reason, `none` for one that its reader left.
+    void finish(FinishReason reason);
+
+    bool done() const { return done_; }
+    FinishReason finish_reason() const { return finish_reason_; }
+
+    // Replaces `chunks` by what became certain since the last call.
+    void take_chunks(std::vector<Chunk>& chunks);
+    // Whether take_chunks has nothing more to give.
+    bool all_taken() const { return all_taken_; }
+
+    Stats stats;
+
+   private:
+    SequenceId id_;
+    const Vocab* vocab_;
+    std::vector<Token> tokens_;
+    std::size_t n_prompt_;
+    std::size_t n_most_;  // tokens at which it ends
+    int n_cached_;
+    TextStream text_;
+    bool done_ = false;
+    bool all_taken_ = false;
+    FinishReason finish_reason_ = FinishReason::none;
+};
+
+}  // namespace specllama

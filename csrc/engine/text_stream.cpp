@@ -1,0 +1,65 @@
+#include "engine/text_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/utf8.h"
+
+namespace specllama {
+
+TextStream::TextStream(std::vector<std::string> stop) : stop_(std::move(stop)) {
+    for (const std::string& one : stop_) longest_stop_ = std::max(longest_stop_, one.size());
+}
+
+// The first n_searched bytes hold no whole stop string.
+bool TextStream::find_stop(std::size_t n_searched) {
+    if (stop_.empty()) return false;
+    const std::size_t from = n_searched - std::min(n_searched, longest_stop_ - 1);
+    for (const std::string& one : stop_) stop_at_ = std::min(stop_at_, bytes_.find(one, from));
+    return stop_at_ != std::string::npos;
+}
+
+// Bytes from the front that no stop string can begin in any more.
+std::size_t TextStream::n_certain() const {
+    std::size_t n_open = 0;
+    for (const std::string& one : stop_) {
+        for (std::size_t n = std::min(one.size() - 1, bytes_.size()); n > n_open; --n) {
+            if (bytes_.ends_with(std::string_view(one).substr(0, n))) {
+                n_open = n;
+                break;
+            }
+        }
+    }
+    return bytes_.size() - n_open;
+}
+
+std::size_t TextStream::n_kept() const {
+    const auto touched = std::ranges::partition_point(
+        tokens_, [&](const PushedToken& token) { return token.end <= stop_at_; });
+    return touched - tokens_.begin();
+}
+
+void TextStream::take(bool ended, FinishReason reason, std::vector<Chunk>& chunks) {
+    const std::size_t n_bytes = ended ? std::min(stop_at_, bytes_.size()) : n_certain();
+    const std::size_t n_tokens = ended ? n_kept() : tokens_.size();
+
+    const auto take_text = [&](std::size_t end, bool final, std::string& text) {
+        const auto open = std::string_view(bytes_).substr(n_bytes_taken_, end - n_bytes_taken_);
+        n_bytes_taken_ += append_utf8(open, final, text);
+    };
+    for (; n_tokens_taken_ < n_tokens && tokens_[n_tokens_taken_].end <= n_bytes;
+         ++n_tokens_taken_) {
+        const PushedToken& token = tokens_[n_tokens_taken_];
+        Chunk& chunk = chunks.emplace_back();
+        chunk.token = token.token;
+        chunk.from_draft = token.from_draft;
+        take_text(token.end, ended && token.end == n_bytes, chunk.text);
+    }
+    if (!ended) return;
+    // Text before a stop string inside a token; and the reason needs a chunk to stand on.
+    if (n_bytes_taken_ < n_bytes || chunks.empty())
+        take_text(n_bytes, true, chunks.emplace_back().text);
+    chunks.back().finish_reason = reason;
+}
+
+}  // namespace specllama

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Turns the bytes of generated tokens into chunks: whole UTF-8 characters only, and nothing that
+// may turn out to be the beginning of a stop string.
+//
+// A chunk is given per token, once it is certain that the token stays. A token that a stop string
+// touches is dropped; the text before the stop string in it comes as a chunk without a token.
+class TextStream {
+   public:
+    // stop: no empty strings.
+    explicit TextStream(std::vector<std::string> stop);
+
+    // Takes one more token, whose bytes `append_piece(bytes)` appends to a string. Returns whether
+    // a stop string is complete now: nothing may be pushed after that.
+    template <typename AppendPiece>
+    bool push(Token token, bool from_draft, AppendPiece append_piece) {
+        const std::size_t before = bytes_.size();
+        append_piece(bytes_);
+        tokens_.push_back({token, from_draft, bytes_.size()});
+        return find_stop(before);
+    }
+
+    // Appends to `chunks` what is certain, or everything when the generation has `ended`; the last
+    // chunk then carries the reason.
+    void take(bool ended, FinishReason reason, std::vector<Chunk>& chunks);
+
+    // Pushed tokens that lie wholly before the stop string; all of them when there is none.
+    std::size_t n_kept() const;
+
+   private:
+    struct PushedToken {
+        Token token;
+        bool from_draft;
+        std::size_t end;  // of its bytes
+    };
+
+    bool find_stop(std::size_t n_searched);
+    std::size_t n_certain() const;
+
+    std::vector<std::string> stop_;
+    std::size_t longest_stop_ = 0;
+    std::string bytes_;
+    std::vector<PushedToken> tokens_;
+    std::size_t stop_at_ = std::string::npos;  // byte at which the text ends
+    std::size_t n_bytes_taken_ = 0;
+    std::size_t n_tokens_taken_ = 0;
+};
+
+}  // namespace specllama

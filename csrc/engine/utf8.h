@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace specllama {
+
+// Appends `bytes` to `out` as valid UTF-8 and returns how many of them were taken. What can never
+// become a character is replaced by U+FFFD; a character that is only begun at the end is left for
+// the next call, or replaced too when `final`.
+std::size_t append_utf8(std::string_view bytes, bool final, std::string& out);
+
+// Offset of the first byte that is no valid UTF-8, or npos.
+std::size_t find_invalid_utf8(std::string_view bytes);
+
+}  // namespace specllama

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace specllama {
+
+// A processor that llama.cpp can compute on. Memory in bytes.
+struct Device {
+    std::string name;
+    std::string description;
+    std::size_t memory_free = 0;
+    std::size_t memory_total = 0;
+};
+
+std::vector<Device> list_devices();
+
+// Version of this library.
+const char* version();
+
+// Version of the llama.cpp it runs on.
+const char* llama_cpp_version();
+
+// Lets llama.cpp's informational messages through to stderr, not just warnings and errors.
+// For the whole process: llama.cpp has one log.
+void set_verbose(bool verbose);
+
+}  // namespace specllama

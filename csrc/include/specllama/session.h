@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "specllama/config.h"
+#include "specllama/stream.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+class Drafter;
+class SessionState;
+
+// A model with its KV memory and, optionally, a drafter, ready to generate.
+//
+// The KV memory stays between generations: of the next prompt only what follows the longest common
+// prefix is decoded. Calls from two threads at once throw Busy, and so does starting a generation
+// while another thread's is unfinished; a session may move between threads otherwise.
+class Session {
+   public:
+    // Loads the model and allocates its memory. A null drafter means plain decoding.
+    // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
+    explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special:
+    // the texts of special tokens become those tokens.
+    std::vector<Token> tokenize(std::string_view text, bool add_special = true,
+                                bool parse_special = true) const;
+
+    // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
+    std::string detokenize(TokenSpan tokens, bool special = false) const;
+
+    // Begins a generation, and ends an unfinished one of this thread. Nothing is decoded yet.
+    // Throws InvalidArgument when the prompt is empty, too long or has ids out of range.
+    Stream start(TokenSpan prompt, const GenerateOptions& options);
+
+    // Frees everything; later calls, also of its streams, throw Closed. Closing twice is fine.
+    void close();
+
+    bool closed() const;
+    // Whether generations draft: there is a drafter, and the model's memory can be cut.
+    bool speculates() const;
+    int n_ctx() const;
+    int n_vocab() const;
+    int n_threads() const;
+    // What the model file says it is, e.g. "llama 7B Q8_0".
+    std::string model_description() const;
+
+   private:
+    std::shared_ptr<SessionState> state_;
+};
+
+// The n-gram drafter: proposes what followed the same tokens earlier in the sequence.
+// Throws InvalidArgument when an option is out of range.
+std::shared_ptr<Drafter> make_ngram_drafter(const NGramOptions& options = {});
+
+}  // namespace specllama

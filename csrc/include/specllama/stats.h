@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace specllama {
+
+// Time spent in the parts of a generation, in seconds of a monotonic clock. Only time inside the
+// library counts, not what the reader does between two steps.
+struct Seconds {
+    double prefill = 0;  // decoding the prompt, up to and with the first token's logits
+    double draft = 0;    // the drafter: proposing, and being told the outcome
+    double verify = 0;   // the target's decodes after the prefill, and cutting the KV memory back
+    double choose = 0;   // choosing tokens from logits
+    double text = 0;     // turning tokens into text and looking for stop strings
+    double total = 0;    // everything, from start to finish
+};
+
+struct Round {
+    int drafted = 0;
+    int accepted = 0;
+};
+
+// What one generation did. Counts are exact; they are updated after every round.
+struct Stats {
+    int prompt_tokens = 0;
+    // Prompt tokens whose KV memory was still there from an earlier generation.
+    int reused_tokens = 0;
+    int generated_tokens = 0;
+    // Target decodes that chose tokens, including the one that ends the prefill.
+    int rounds = 0;
+    int drafted = 0;
+    // Draft tokens equal to the target's choice, also those that a stop condition then cut off.
+    int accepted = 0;
+    // [i]: how often the draft token at position i (from 0) was proposed, and accepted.
+    std::vector<int> drafted_by_position;
+    std::vector<int> accepted_by_position;
+    // One entry per round; {0, 0} where nothing was drafted.
+    std::vector<Round> by_round;
+    // Rounds that went plain because the drafter failed or proposed what it may not.
+    int drafter_errors = 0;
+    std::string last_drafter_error;
+    // Tokens that the round ending the prefill gave; they belong to the prefill's time.
+    int prefill_generated_tokens = 0;
+    Seconds seconds;
+
+    // accepted / drafted; 0 when nothing was drafted.
+    double acceptance_rate() const;
+    // generated_tokens / rounds; 0 before the first round.
+    double tokens_per_round() const;
+    // Tokens generated per second after the prefill; 0 when there were none.
+    double tokens_per_second() const;
+    // Prompt tokens decoded per second of prefill; 0 when there were none.
+    double prompt_tokens_per_second() const;
+};
+
+}  // namespace specllama

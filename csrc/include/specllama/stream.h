@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "specllama/stats.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+class Sequence;
+class SessionState;
+
+// One generation, pulled by its reader. Made by Session::start; may outlive the session.
+//
+//     Stream stream = session.start(prompt, options);
+//     std::vector<Chunk> chunks;
+//     while (stream.step(chunks))
+//         for (const Chunk& chunk : chunks) std::cout << chunk.text;
+//
+// A stream that is not read to its end, destroyed or not, leaves the session in good order.
+class Stream {
+   public:
+    Stream(Stream&&) noexcept;
+    Stream& operator=(Stream&&) noexcept;
+    ~Stream();
+
+    // Decodes one chunk of the prompt, or does one round, and replaces `chunks` by what became
+    // certain. False once everything has been given. Throws DecodeError, Busy, and Closed when the
+    // session was closed or began another generation before this one was finished.
+    bool step(std::vector<Chunk>& chunks);
+
+    // Ends the generation where it is; the next step gives the text held back until then. Nothing
+    // happens when it is over already.
+    void cancel();
+
+    bool done() const;
+    FinishReason finish_reason() const;
+    // Prompt tokens decoded so far, those reused included.
+    int n_prefilled() const;
+    // What has been generated so far, valid until the next step.
+    TokenSpan tokens() const;
+    const Stats& stats() const;
+
+   private:
+    friend class Session;
+    Stream(std::shared_ptr<SessionState> session, std::shared_ptr<Sequence> sequence);
+
+    std::shared_ptr<SessionState> session_;
+    std::shared_ptr<Sequence> sequence_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace specllama {
+
+using Token = std::int32_t;
+using TokenSpan = std::span<const Token>;
+
+// Absolute index of a token in its sequence, from 0.
+using Position = std::int32_t;
+
+using SequenceId = std::int32_t;
+
+// Stands where there is no token: a piece of text that no token stands for.
+inline constexpr Token kNoToken = -1;
+
+// Longest draft that any drafter may propose.
+inline constexpr int kMaxSpecLength = 64;
+
+// Why a generation ended. `none`: it has not, or its reader left it early.
+enum class FinishReason {
+    none,
+    stop,    // end-of-generation token or stop string
+    length,  // max_tokens, or the context is full
+};
+
+// A step of a generation as the reader sees it. Chunks come in order; their texts joined are the
+// generated text, their tokens the generated tokens.
+struct Chunk {
+    // Valid UTF-8. Empty while a character or a possible stop string is still incomplete.
+    std::string text;
+    // kNoToken: text before a stop string that began inside a token.
+    Token token = kNoToken;
+    // The drafter proposed the token and the target agreed.
+    bool from_draft = false;
+    // Set on the last chunk only.
+    FinishReason finish_reason = FinishReason::none;
+};
+
+}  // namespace specllama

@@ -1,0 +1,80 @@
+#include "llama/backend.h"
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+
+#include "ggml-backend.h"
+#include "llama.h"
+#include "specllama/device.h"
+
+namespace specllama {
+
+namespace {
+
+std::atomic<bool> verbose_log{false};
+thread_local ErrorLog* error_log = nullptr;
+
+}  // namespace
+
+void append_error(const char* text) { error_log->text_ += text; }
+
+namespace {
+
+// Called by llama.cpp from any thread. A message may come in pieces of level CONT.
+void log(ggml_log_level level, const char* text, void* /*user_data*/) {
+    thread_local ggml_log_level last = GGML_LOG_LEVEL_INFO;
+    if (level != GGML_LOG_LEVEL_CONT) last = level;
+    if (last == GGML_LOG_LEVEL_ERROR && error_log != nullptr) append_error(text);
+    if (verbose_log)
+        std::fputs(text, stderr);
+    else if (last == GGML_LOG_LEVEL_WARN || (last == GGML_LOG_LEVEL_ERROR && error_log == nullptr))
+        std::fputs(text, stderr);
+}
+
+}  // namespace
+
+ErrorLog::ErrorLog() : outer_(error_log) { error_log = this; }
+
+ErrorLog::~ErrorLog() { error_log = outer_; }
+
+std::string ErrorLog::first() const {
+    std::string line = text_.substr(0, text_.find('\n'));
+    // "llama_model_load: error loading model: ..." says where in the code; the user wants what.
+    const auto colon = line.find(": ");
+    const auto blank = line.find(' ');
+    if (colon != std::string::npos && colon < blank) line.erase(0, colon + 2);
+    return line;
+}
+
+void ensure_backend() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        llama_log_set(log, nullptr);
+        llama_backend_init();
+    });
+}
+
+std::vector<Device> list_devices() {
+    ensure_backend();
+    std::vector<Device> devices;
+    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+        ggml_backend_dev_t device = ggml_backend_dev_get(i);
+        Device& found = devices.emplace_back();
+        found.name = ggml_backend_dev_name(device);
+        found.description = ggml_backend_dev_description(device);
+        ggml_backend_dev_memory(device, &found.memory_free, &found.memory_total);
+    }
+    return devices;
+}
+
+const char* version() { return SPECLLAMA_VERSION; }
+
+const char* llama_cpp_version() { return llama_version(); }
+
+void set_verbose(bool verbose) {
+    ensure_backend();
+    verbose_log = verbose;
+}
+
+}  // namespace specllama

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+namespace specllama {
+
+// Brings llama.cpp up once per process and routes its log: warnings and errors to stderr, the rest
+// only when set_verbose(true) was called. Cheap to call again.
+void ensure_backend();
+
+// Gathers what llama.cpp logs as errors on this thread while it lives, instead of printing it:
+// llama.cpp reports many failures only there.
+class ErrorLog {
+   public:
+    ErrorLog();
+    ~ErrorLog();
+    ErrorLog(const ErrorLog&) = delete;
+    ErrorLog& operator=(const ErrorLog&) = delete;
+
+    // The first error without the name of the function that logged it, or "" if there was none.
+    std::string first() const;
+
+   private:
+    friend void append_error(const char* text);
+    std::string text_;
+    ErrorLog* outer_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "llama-cpp.h"
+#include "llama/memory.h"
+#include "llama/model.h"
+#include "specllama/config.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Tokens to decode at once, possibly of several sequences. Filled again and again without
+// allocating.
+class Batch {
+   public:
+    explicit Batch(int capacity);
+
+    void clear() { n_ = 0; }
+    int size() const { return n_; }
+
+    // Returns the row, for Context::logits if `logits` is set. The batch must not be full.
+    int add(Token token, Position position, SequenceId sequence, bool logits);
+
+   private:
+    friend class Context;
+
+    int n_ = 0;
+    std::vector<Token> tokens_;
+    std::vector<Position> positions_;
+    std::vector<SequenceId> sequences_;
+    std::vector<SequenceId*> sequence_pointers_;
+    std::vector<std::int32_t> n_sequences_;
+    std::vector<std::int8_t> logits_;
+};
+
+// A model's KV memory and what computing takes. Not for two threads at once.
+class Context {
+   public:
+    // n_logits: most rows of a batch that may ask for logits.
+    // Throws InvalidArgument and OutOfMemory.
+    Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits);
+
+    const Model& model() const { return *model_; }
+    Memory& memory() { return memory_; }
+    // Positions that a sequence may take, as asked for.
+    int n_ctx() const { return options_.n_ctx; }
+    int n_batch() const { return options_.n_batch; }
+    int n_threads() const;
+
+    // Decodes a batch and waits for it. On DecodeError the memory holds some of its positions or
+    // none: rewind to what was there before.
+    void decode(const Batch& batch);
+
+    // The logits [n_vocab] of a row of the last batch that asked for them; valid until the next
+    // decode.
+    std::span<const float> logits(int row) const;
+
+   private:
+    std::shared_ptr<const Model> model_;
+    ContextOptions options_;  // with the n_ctx that memory allowed
+    llama_context_ptr context_;
+    Memory memory_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,83 @@
+#include "llama/model.h"
+
+#include <exception>
+#include <utility>
+
+#include "llama/backend.h"
+#include "llama/gguf_file.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// Carries a progress function through llama.cpp, which must not be thrown through.
+struct Progress {
+    const ProgressFunction& function;
+    std::exception_ptr thrown;
+    bool cancelled = false;
+
+    static bool call(float fraction, void* self) {
+        auto& progress = *static_cast<Progress*>(self);
+        if (!progress.function) return true;
+        try {
+            progress.cancelled = !progress.function(fraction);
+        } catch (...) {
+            progress.thrown = std::current_exception();
+        }
+        return !progress.cancelled && !progress.thrown;
+    }
+};
+
+}  // namespace
+
+Model::Model(llama_model_ptr model)
+    : model_(std::move(model)), vocab_(llama_model_get_vocab(model_.get())) {}
+
+std::shared_ptr<const Model> Model::load(const ModelOptions& options,
+                                         const ProgressFunction& progress) {
+    if (options.n_gpu_layers < -1)
+        throw InvalidArgument("n_gpu_layers must be -1 (all), 0 (none) or more, not " +
+                              std::to_string(options.n_gpu_layers) + ".");
+    ensure_backend();
+    check_gguf(options.path);
+
+    Progress carrier{progress, nullptr};
+    llama_model_params params = llama_model_default_params();
+    params.n_gpu_layers = options.n_gpu_layers;
+    params.progress_callback = Progress::call;
+    params.progress_callback_user_data = &carrier;
+    // An empty list: with devices in sight, llama.cpp would send large batches there even when no
+    // layer is kept on them.
+    ggml_backend_dev_t no_devices[] = {nullptr};
+    if (options.n_gpu_layers == 0) params.devices = no_devices;
+
+    const ErrorLog errors;
+    llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
+    if (carrier.thrown) std::rethrow_exception(carrier.thrown);
+    if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
+    const auto fail = [&](const std::string& what) {
+        throw ModelError("Cannot use " + options.path + " as a model: " + what + ".");
+    };
+    if (!model) fail(errors.first().empty() ? "llama.cpp cannot load it" : errors.first());
+    if (llama_model_has_encoder(model.get()) || !llama_model_has_decoder(model.get()) ||
+        llama_model_is_diffusion(model.get()))
+        fail("it does not generate text token by token");
+    const llama_vocab* vocab = llama_model_get_vocab(model.get());
+    // llama.cpp would assert these while tokenizing.
+    if (llama_vocab_get_add_bos(vocab) && llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL)
+        fail("it wants a BOS token before every prompt but has none");
+    if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
+        fail("it wants an EOS token after every prompt but has none");
+    return std::shared_ptr<const Model>(new Model(std::move(model)));
+}
+
+int Model::n_ctx_train() const { return llama_model_n_ctx_train(model_.get()); }
+
+std::string Model::description() const {
+    char text[128];
+    llama_model_desc(model_.get(), text, sizeof(text));
+    return text;
+}
+
+}  // namespace specllama

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "llama-cpp.h"
+#include "llama/vocab.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
+class Model {
+   public:
+    // Throws InvalidArgument, ModelError, Interrupted, and what `progress` throws.
+    static std::shared_ptr<const Model> load(const ModelOptions& options,
+                                             const ProgressFunction& progress);
+
+    const Vocab& vocab() const { return vocab_; }
+    int n_ctx_train() const;
+    std::string description() const;
+
+    // For the rest of this folder. llama.cpp takes a non-const pointer but does not write.
+    llama_model* get() const { return model_.get(); }
+
+   private:
+    explicit Model(llama_model_ptr model);
+
+    llama_model_ptr model_;
+    Vocab vocab_;
+};
+
+}  // namespace specllama

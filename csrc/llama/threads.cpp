@@ -1,0 +1,97 @@
+#include "llama/threads.h"
+
+#include <algorithm>
+#include <thread>
+
+#ifdef __APPLE__
+#include <sys/sysctl.h>
+#endif
+
+#ifdef __linux__
+#include <sched.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#endif
+
+namespace specllama {
+
+namespace {
+
+#ifdef __linux__
+
+std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+// Whether `cpu` is in a kernel list such as "0-3,8".
+bool in_list(const std::string& list, int cpu) {
+    for (std::size_t at = 0; at < list.size();) {
+        std::size_t used = 0;
+        const int low = std::stoi(list.substr(at), &used);
+        int high = low;
+        at += used;
+        if (at < list.size() && list[at] == '-') {
+            high = std::stoi(list.substr(at + 1), &used);
+            at += used + 1;
+        }
+        if (low <= cpu && cpu <= high) return true;
+        ++at;
+    }
+    return false;
+}
+
+int detect() {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 0;
+    // Only hybrid processors have this list.
+    const std::string fast = first_line("/sys/devices/cpu_core/cpus");
+    std::set<std::string> cores;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed) || (!fast.empty() && !in_list(fast, cpu))) continue;
+        const std::string siblings = first_line("/sys/devices/system/cpu/cpu" +
+                                                std::to_string(cpu) +
+                                                "/topology/thread_siblings_list");
+        cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
+    }
+    int n = cores.empty() ? CPU_COUNT(&allowed) : static_cast<int>(cores.size());
+
+    // "QUOTA PERIOD" in microseconds, or "max PERIOD".
+    std::ifstream cgroup("/sys/fs/cgroup/cpu.max");
+    double quota = 0;
+    double period = 0;
+    if (cgroup >> quota >> period && period > 0)
+        n = std::min(n, std::max(1, static_cast<int>(quota / period + 0.5)));
+    return n;
+}
+
+#elif defined(__APPLE__)
+
+int detect() {
+    for (const char* name : {"hw.perflevel0.physicalcpu", "hw.physicalcpu"}) {
+        int n = 0;
+        std::size_t size = sizeof(n);
+        if (sysctlbyname(name, &n, &size, nullptr, 0) == 0 && n > 0) return n;
+    }
+    return 0;
+}
+
+#else
+
+int detect() { return 0; }
+
+#endif
+
+}  // namespace
+
+int performance_cores() {
+    const int n = detect();
+    return n > 0 ? n : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace specllama

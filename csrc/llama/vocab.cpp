@@ -1,0 +1,73 @@
+#include "llama/vocab.h"
+
+#include <exception>
+#include <limits>
+
+#include "llama.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// llama.cpp fills a buffer and returns how much it wrote, or, negated, how much it needs.
+template <typename Buffer, typename Fill>
+void fit(Buffer& buffer, Fill fill) {
+    std::int32_t n = fill();
+    if (n < 0) {
+        buffer.resize(-n);
+        n = fill();
+    }
+    buffer.resize(n);
+}
+
+}  // namespace
+
+Vocab::Vocab(const llama_vocab* vocab) : vocab_(vocab), size_(llama_vocab_n_tokens(vocab)) {}
+
+bool Vocab::is_end(Token token) const { return llama_vocab_is_eog(vocab_, token); }
+
+std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
+                                   bool parse_special) const {
+    // llama.cpp counts bytes and tokens in int32.
+    if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
+        throw InvalidArgument("The text is longer than 1 GiB; give less.");
+    const auto n_text = static_cast<std::int32_t>(text.size());
+    std::vector<Token> tokens(text.size() + 8);
+    const auto fill = [&] {
+        return llama_tokenize(vocab_, text.data(), n_text, tokens.data(),
+                              static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
+    };
+    try {
+        fit(tokens, fill);
+    } catch (const std::exception& error) {
+        // Some tokenizers throw at bytes that they have no token for.
+        throw InvalidArgument(std::string("The model's tokenizer cannot read this text: ") +
+                              error.what() + ".");
+    }
+    return tokens;
+}
+
+std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
+    std::string text(tokens.size() * 8 + 16, '\0');
+    fit(text, [&] {
+        return llama_detokenize(vocab_, tokens.data(), static_cast<std::int32_t>(tokens.size()),
+                                text.data(), static_cast<std::int32_t>(text.size()), false,
+                                special);
+    });
+    return text;
+}
+
+void Vocab::append_piece(Token token, std::string& out) const {
+    constexpr int kShort = 32;
+    const std::size_t before = out.size();
+    out.resize(before + kShort);
+    int n = llama_token_to_piece(vocab_, token, out.data() + before, kShort, 0, false);
+    if (n < 0) {
+        out.resize(before - n);
+        n = llama_token_to_piece(vocab_, token, out.data() + before, -n, 0, false);
+    }
+    out.resize(before + n);
+}
+
+}  // namespace specllama

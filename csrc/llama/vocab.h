@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "specllama/types.h"
+
+struct llama_vocab;
+
+namespace specllama {
+
+// The model's tokenizer. Const and safe from any thread; valid as long as its Model.
+class Vocab {
+   public:
+    explicit Vocab(const llama_vocab* vocab);
+
+    int size() const { return size_; }
+    bool is_end(Token token) const;
+    bool contains(Token token) const { return token >= 0 && token < size_; }
+
+    std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
+
+    // The text of a sequence, leading-space rules of the tokenizer applied. May be invalid UTF-8.
+    std::string detokenize(TokenSpan tokens, bool special) const;
+
+    // The bytes one token adds to a text; none for special tokens. Appended to `out`, so that a
+    // caller's buffer can be used again. May end inside a character.
+    void append_piece(Token token, std::string& out) const;
+
+   private:
+    const llama_vocab* vocab_;
+    int size_;
+};
+
+}  // namespace specllama

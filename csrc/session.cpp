@@ -1,0 +1,51 @@
+#include "specllama/session.h"
+
+#include <utility>
+
+#include "engine/utf8.h"
+#include "session_state.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+Session::Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter)
+    : state_(std::make_shared<SessionState>(options, std::move(drafter))) {}
+
+Session::~Session() = default;
+
+std::vector<Token> Session::tokenize(std::string_view text, bool add_special,
+                                     bool parse_special) const {
+    return state_->model().vocab().tokenize(text, add_special, parse_special);
+}
+
+std::string Session::detokenize(TokenSpan tokens, bool special) const {
+    const Vocab& vocab = state_->model().vocab();
+    for (const Token token : tokens)
+        if (!vocab.contains(token))
+            throw InvalidArgument("Token " + std::to_string(token) +
+                                  " is out of range; the model has " +
+                                  std::to_string(vocab.size()) + " tokens.");
+    std::string text;
+    append_utf8(vocab.detokenize(tokens, special), true, text);
+    return text;
+}
+
+Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
+    return Stream(state_, state_->start(prompt, options));
+}
+
+void Session::close() { state_->close(); }
+
+bool Session::closed() const { return state_->closed(); }
+
+bool Session::speculates() const { return state_->engine().speculates(); }
+
+int Session::n_ctx() const { return state_->context().n_ctx(); }
+
+int Session::n_vocab() const { return state_->model().vocab().size(); }
+
+int Session::n_threads() const { return state_->context().n_threads(); }
+
+std::string Session::model_description() const { return state_->model().description(); }
+
+}  // namespace specllama

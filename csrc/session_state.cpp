@@ -1,0 +1,171 @@
+#include "session_state.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/clock.h"
+#include "engine/utf8.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+// A call that is inside the session. Not a mutex: to wait would hang where two threads, or a
+// drafter and its session, are at cross purposes.
+class Inside {
+   public:
+    explicit Inside(SessionState& state) : flag_(state.inside_) {
+        if (flag_.test_and_set(std::memory_order_acquire))
+            throw Busy("The session is in use by another thread, or by its own drafter; use one "
+                       "session per thread, or wait.");
+    }
+    ~Inside() { flag_.clear(std::memory_order_release); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    std::atomic_flag& flag_;
+};
+
+namespace {
+
+constexpr SequenceId kOnlySequence = 0;
+
+[[noreturn]] void throw_closed() {
+    throw Closed("The session is closed; open a new one.");
+}
+
+void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
+    if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
+    const auto wrong =
+        std::ranges::find_if(prompt, [&](Token token) { return !vocab.contains(token); });
+    if (wrong != prompt.end())
+        throw InvalidArgument("Token " + std::to_string(*wrong) +
+                              " in the prompt is out of range; the model has " +
+                              std::to_string(vocab.size()) + " tokens.");
+    if (prompt.size() >= static_cast<std::size_t>(n_ctx))
+        throw InvalidArgument("The prompt has " + std::to_string(prompt.size()) +
+                              " tokens, which leaves no room in a context of " +
+                              std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
+}
+
+void check_options(const GenerateOptions& options) {
+    if (options.max_tokens < -1)
+        throw InvalidArgument("max_tokens must be 0 or more, or -1 for as many as the context "
+                              "holds, not " +
+                              std::to_string(options.max_tokens) + ".");
+    for (const std::string& one : options.stop) {
+        if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
+        if (find_invalid_utf8(one) != std::string::npos)
+            throw InvalidArgument("A stop string is not valid UTF-8.");
+    }
+}
+
+int common_prefix(TokenSpan a, TokenSpan b) {
+    const auto [end, _] = std::ranges::mismatch(a, b);
+    return static_cast<int>(end - a.begin());
+}
+
+}  // namespace
+
+SessionState::SessionState(const SessionOptions& options, std::shared_ptr<Drafter> drafter) {
+    if (options.spec_length < 1 || options.spec_length > kMaxSpecLength)
+        throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
+                              ", not " + std::to_string(options.spec_length) + ".");
+    const int n_logits = drafter ? options.spec_length + 1 : 1;
+    model_ = Model::load(options.model, options.load_progress);
+    context_ = std::make_unique<Context>(model_, options.context, n_logits);
+    engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
+}
+
+const Model& SessionState::model() const {
+    if (!model_) throw_closed();
+    return *model_;
+}
+
+Context& SessionState::context() const {
+    if (!context_) throw_closed();
+    return *context_;
+}
+
+Engine& SessionState::engine() const {
+    if (!engine_) throw_closed();
+    return *engine_;
+}
+
+void SessionState::close() {
+    const Inside inside(*this);
+    if (closed()) return;
+    retire();
+    engine_.reset();
+    context_.reset();
+    model_.reset();
+}
+
+// Takes the active sequence out of the engine; what the KV memory holds of it stays for the next.
+void SessionState::retire() {
+    if (!active_) return;
+    const std::shared_ptr<Sequence> sequence = std::move(active_);
+    const TokenSpan held = sequence->tokens().first(sequence->n_cached());
+    cached_.assign(held.begin(), held.end());
+    engine_->end(*sequence);
+}
+
+std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
+    const Inside inside(*this);
+    check_prompt(prompt, model().vocab(), context().n_ctx());
+    check_options(options);
+    if (active_ && owner_ != std::this_thread::get_id())
+        throw Busy("The session has an unfinished generation in another thread; use one session "
+                   "per thread, or finish or cancel that generation.");
+    retire();
+
+    double seconds = 0;
+    int n_cached = 0;
+    {
+        const Timer timer(seconds);
+        // The last token is always decoded: its logits are wanted.
+        const int n_wanted = common_prefix(cached_, prompt.first(prompt.size() - 1));
+        n_cached = context_->memory().rewind(kOnlySequence, n_wanted);
+        cached_.resize(n_cached);
+    }
+    auto sequence = std::make_shared<Sequence>(kOnlySequence, model_->vocab(), prompt, options,
+                                               context_->n_ctx(), n_cached);
+    const Timer timer(sequence->stats.seconds.total);
+    sequence->stats.seconds.prefill = sequence->stats.seconds.total = seconds;
+    if (sequence->n_tokens_left() == 0) {
+        sequence->finish(FinishReason::length);
+        return sequence;
+    }
+    engine_->begin(*sequence);
+    active_ = sequence;
+    owner_ = std::this_thread::get_id();
+    return sequence;
+}
+
+bool SessionState::step(Sequence& sequence, std::vector<Chunk>& chunks) {
+    const Inside inside(*this);
+    chunks.clear();
+    if (sequence.all_taken()) return false;
+    const Timer timer(sequence.stats.seconds.total);
+    if (!sequence.done()) {
+        if (closed()) throw_closed();
+        if (active_.get() != &sequence)
+            throw Closed("This stream was ended when the session began another generation.");
+        Sequence* const sequences[] = {&sequence};
+        engine_->step(sequences);
+        if (sequence.done()) retire();
+    }
+    const Timer text_timer(sequence.stats.seconds.text);
+    sequence.take_chunks(chunks);
+    return true;
+}
+
+void SessionState::cancel(Sequence& sequence) {
+    const Inside inside(*this);
+    if (sequence.done()) return;
+    sequence.finish(FinishReason::none);
+    if (active_.get() == &sequence) retire();
+}
+
+}  // namespace specllama
