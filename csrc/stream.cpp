@@ -34,6 +34,8 @@ int Stream::n_prefilled() const { return sequence_->n_cached(); }
 
 TokenSpan Stream::tokens() const { return sequence_->generated(); }
 
+std::string Stream::text() const { return sequence_->text(); }
+
 const Stats& Stream::stats() const { return sequence_->stats; }
 
 }  // namespace specllama

@@ -41,9 +41,17 @@ std::string fault(const Proposal& proposal, const Vocab& vocab) {
     return "";
 }
 
-void count_at(std::vector<int>& counts, int n) {
-    if (static_cast<int>(counts.size()) < n) counts.resize(n);
-    for (int i = 0; i < n; ++i) ++counts[i];
+void count_round(Stats& stats, int n_drafted, int n_accepted) {
+    ++stats.rounds;
+    stats.drafted += n_drafted;
+    stats.accepted += n_accepted;
+    stats.by_round.push_back({n_drafted, n_accepted});
+    if (static_cast<int>(stats.drafted_by_position.size()) < n_drafted) {
+        stats.drafted_by_position.resize(n_drafted);
+        stats.accepted_by_position.resize(n_drafted);
+    }
+    for (int i = 0; i < n_drafted; ++i) ++stats.drafted_by_position[i];
+    for (int i = 0; i < n_accepted; ++i) ++stats.accepted_by_position[i];
 }
 
 }  // namespace
@@ -187,16 +195,10 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
         if (!sequence.commit(token, agrees) || !agrees) break;
     }
 
-    if (sequence.in_prompt())
-        stats.prefill_generated_tokens = static_cast<int>(sequence.generated().size());
     const bool was_prompt = sequence.in_prompt();
-    ++stats.rounds;
     stats.generated_tokens = static_cast<int>(sequence.generated().size());
-    stats.drafted += draft.size();
-    stats.accepted += n_accepted;
-    stats.by_round.push_back({draft.size(), n_accepted});
-    count_at(stats.drafted_by_position, draft.size());
-    count_at(stats.accepted_by_position, n_accepted);
+    if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
+    count_round(stats, draft.size(), n_accepted);
 
     {
         const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);

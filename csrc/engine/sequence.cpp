@@ -1,7 +1,6 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
-#include <string>
 
 #include "llama/vocab.h"
 

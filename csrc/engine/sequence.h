@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "engine/text_stream.h"
@@ -25,6 +26,8 @@ class Sequence {
     // Prompt and generated tokens.
     TokenSpan tokens() const { return tokens_; }
     TokenSpan generated() const { return tokens().subspan(n_prompt_); }
+    // The text of the generated tokens, up to the stop string.
+    std::string text() const { return text_.text(); }
     int n_tokens() const { return static_cast<int>(tokens_.size()); }
 
     // Leading tokens that the KV memory holds.

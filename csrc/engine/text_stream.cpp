@@ -39,6 +39,12 @@ std::size_t TextStream::n_kept() const {
     return touched - tokens_.begin();
 }
 
+std::string TextStream::text() const {
+    std::string text;
+    append_utf8(std::string_view(bytes_).substr(0, stop_at_), true, text);
+    return text;
+}
+
 void TextStream::take(bool ended, FinishReason reason, std::vector<Chunk>& chunks) {
     const std::size_t n_bytes = ended ? std::min(stop_at_, bytes_.size()) : n_certain();
     const std::size_t n_tokens = ended ? n_kept() : tokens_.size();
@@ -56,10 +62,10 @@ void TextStream::take(bool ended, FinishReason reason, std::vector<Chunk>& chunk
         take_text(token.end, ended && token.end == n_bytes, chunk.text);
     }
     if (!ended) return;
-    // Text before a stop string inside a token; and the reason needs a chunk to stand on.
-    if (n_bytes_taken_ < n_bytes || chunks.empty())
+    // Text before a stop string inside a token; and a reason needs a chunk to stand on.
+    if (n_bytes_taken_ < n_bytes || (chunks.empty() && reason != FinishReason::none))
         take_text(n_bytes, true, chunks.emplace_back().text);
-    chunks.back().finish_reason = reason;
+    if (!chunks.empty()) chunks.back().finish_reason = reason;
 }
 
 }  // namespace specllama

@@ -30,8 +30,11 @@ class TextStream {
     }
 
     // Appends to `chunks` what is certain, or everything when the generation has `ended`; the last
-    // chunk then carries the reason.
+    // chunk then carries the reason, if there is one.
     void take(bool ended, FinishReason reason, std::vector<Chunk>& chunks);
+
+    // Everything pushed so far, up to the stop string; also what `take` still holds back.
+    std::string text() const;
 
     // Pushed tokens that lie wholly before the stop string; all of them when there is none.
     std::size_t n_kept() const;

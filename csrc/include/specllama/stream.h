@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "specllama/stats.h"
@@ -38,8 +39,10 @@ class Stream {
     FinishReason finish_reason() const;
     // Prompt tokens decoded so far, those reused included.
     int n_prefilled() const;
-    // What has been generated so far, valid until the next step.
+    // What has been generated so far, also what `step` still holds back. The tokens are valid
+    // until the next step.
     TokenSpan tokens() const;
+    std::string text() const;
     const Stats& stats() const;
 
    private:

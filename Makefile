@@ -1,0 +1,60 @@
+# `make demo` and `make test` do everything from a fresh clone. The first run compiles llama.cpp
+# (inside llama-cpp-python), which takes some minutes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python models -type f \
+             -not -name '*.pyc' -not -path '*/runs/*')
+# What building without isolation needs beside the compilers; llama-cpp-python as pyproject.toml
+# pins it. Without isolation llama.cpp is compiled once, not once more to be built against.
+BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(llama-cpp-python==[^"]*\)".*/\1/p' pyproject.toml | head -1)
+
+.PHONY: demo test test-all test-asan lint bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/spec-cli --stats < /dev/null
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest -m "not slow"
+
+# Also what takes minutes: trainings (where PyTorch is installed) and whole sweeps.
+test-all: $(VENV)/installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest specllama._core
+	find csrc python -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+
+bench: $(VENV)/installed
+	$(BIN)/specllama bench
+
+$(VENV)/required: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install $(BUILD_REQUIRES)
+	touch $@
+
+$(VENV)/installed: $(VENV)/required $(SOURCES)
+	$(BIN)/python -m pip install --no-build-isolation \
+	    -Ccmake.define.SPECLLAMA_WERROR=ON '.[test,lint]'
+	touch $@
+
+# The core and the extension under AddressSanitizer and UndefinedBehaviorSanitizer, in a virtual
+# environment of their own. Leaks are not looked for: Python itself leaves memory behind.
+ASAN := .venv-asan
+ASAN_ENV := ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+ASAN_LIBS := $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
+
+test-asan:
+	$(PYTHON) -m venv $(ASAN)
+	$(ASAN)/bin/python -m pip install --quiet $(BUILD_REQUIRES)
+	$(ASAN)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/asan \
+	    -Ccmake.define.SPECLLAMA_SANITIZE=address,undefined '.[test]'
+	$(ASAN_ENV) LD_PRELOAD="$(ASAN_LIBS)" $(ASAN)/bin/python -m pytest -m "not slow"
+
+clean:
+	rm -rf $(VENV) $(ASAN) build dist

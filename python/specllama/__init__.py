@@ -1,0 +1,58 @@
+"""Lossless speculative decoding for GGUF models, on llama.cpp.
+
+    from specllama import SpecSession
+
+    with SpecSession("model.gguf") as session:
+        print(session.generate("def fibonacci(n):").text)
+"""
+
+from __future__ import annotations
+
+from specllama import _llama
+
+_llama.load()
+
+from specllama._core import (  # noqa: E402
+    Chunk,
+    Device,
+    NGramPredictor,
+    Prediction,
+    Seconds,
+    Stats,
+    list_devices,
+)
+from specllama._core import version as __version__  # noqa: E402
+from specllama.drafter import Drafter  # noqa: E402
+from specllama.errors import (  # noqa: E402
+    ArgumentError,
+    BusyError,
+    ClosedError,
+    DecodeError,
+    ModelError,
+    OutOfMemoryError,
+    SpecllamaError,
+)
+from specllama.session import SpecSession  # noqa: E402
+from specllama.stream import Generation, Stream  # noqa: E402
+
+__all__ = [
+    "ArgumentError",
+    "BusyError",
+    "Chunk",
+    "ClosedError",
+    "DecodeError",
+    "Device",
+    "Drafter",
+    "Generation",
+    "ModelError",
+    "NGramPredictor",
+    "OutOfMemoryError",
+    "Prediction",
+    "Seconds",
+    "SpecSession",
+    "SpecllamaError",
+    "Stats",
+    "Stream",
+    "__version__",
+    "list_devices",
+]

@@ -1,0 +1,32 @@
+"""The command `specllama`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from specllama import __version__, bench
+from specllama.errors import SpecllamaError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C)."""
+    parser = argparse.ArgumentParser(
+        prog="specllama",
+        description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
+    )
+    parser.add_argument("--version", action="version", version=f"specllama {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    bench.add_command(commands)
+    arguments = parser.parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except KeyboardInterrupt:
+        return 130
+    except SpecllamaError as error:
+        print(f"specllama: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ValueError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Checks of argument types. Ranges are checked by the core, which the command line shares."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from specllama.errors import ArgumentError
+
+_INT32 = 2**31
+
+
+def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1) -> int:
+    """Return `value` as an int from `low` to `high`. Raises ArgumentError."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, not {value!r}.") from None
+    if not low <= number <= high:
+        raise ArgumentError(f"{name} must be from {low} to {high}, not {number}.")
+    return number
+
+
+def text(name: str, value: Any) -> str:
+    """Return `value` if it is a str that UTF-8 can hold. Raises ArgumentError."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a str, not {type(value).__name__}.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"{name} holds a lone surrogate at index {error.start}, which is no character."
+        ) from None
+    return value
+
+
+def tokens(name: str, value: Any) -> list[int]:
+    """Return `value` as a list of token ids. Raises ArgumentError."""
+    if isinstance(value, (bytes, dict, set)) or not isinstance(value, Iterable):
+        raise ArgumentError(f"{name} must be a str or token ids, not {type(value).__name__}.")
+    return [integer(f"{name}[{i}]", token) for i, token in enumerate(value)]
+
+
+def stop_strings(value: Any) -> list[str]:
+    """Return `value`, a str or several, as a list. Raises ArgumentError."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, Iterable):
+        raise ArgumentError(f"stop must be a str or several, not {type(value).__name__}.")
+    return [text(f"stop[{i}]", one) for i, one in enumerate(value)]

@@ -1,0 +1,258 @@
+"""The C++ core. Its names are re-exported by `specllama`; use those."""
+
+from collections.abc import Callable, Iterable
+import enum
+from typing import Literal, final
+
+from specllama.drafter import Drafter
+
+version: str
+llama_cpp_version: str
+max_spec_length: int
+
+class Device:
+    """A processor that llama.cpp can compute on. Memory in bytes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def memory_free(self) -> int: ...
+    @property
+    def memory_total(self) -> int: ...
+
+def list_devices() -> list[Device]:
+    """Return the processors that llama.cpp can compute on."""
+
+def set_verbose(verbose: bool) -> None:
+    """Let llama.cpp's informational messages through to stderr, for the whole process."""
+
+class Chunk:
+    """A step of a generation. The texts of all chunks joined are the text, their tokens the tokens.
+
+    Attributes:
+        text: Whole characters; empty while a character or a possible stop string is incomplete.
+        token: Token id; None for text before a stop string that began inside a token.
+        from_draft: The drafter proposed the token and the target agreed.
+        finish_reason: Why the generation ended; on its last chunk only.
+    """
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def token(self) -> int | None: ...
+    @property
+    def from_draft(self) -> bool: ...
+    @property
+    def finish_reason(self) -> Literal["stop", "length"] | None: ...
+
+class Seconds:
+    """Time in the parts of a generation, in seconds of a monotonic clock, inside the library.
+
+    Attributes:
+        prefill: Decoding the prompt, up to and with the first token's logits.
+        draft: The drafter.
+        verify: The target's decodes after the prefill, and cutting the KV memory back.
+        choose: Choosing tokens from logits.
+        text: Turning tokens into text and looking for stop strings.
+        total: Everything, from start to finish.
+    """
+
+    @property
+    def prefill(self) -> float: ...
+    @property
+    def draft(self) -> float: ...
+    @property
+    def verify(self) -> float: ...
+    @property
+    def choose(self) -> float: ...
+    @property
+    def text(self) -> float: ...
+    @property
+    def total(self) -> float: ...
+
+class Stats:
+    """What a generation did. Counts are exact.
+
+    Attributes:
+        prompt_tokens: Tokens of the prompt.
+        reused_tokens: Of those, tokens whose KV memory was still there.
+        generated_tokens: Tokens generated.
+        rounds: Target decodes that chose tokens.
+        drafted: Tokens proposed.
+        accepted: Of those, tokens equal to the target's choice, also those that a stop condition
+            then cut off.
+        acceptance_rate: accepted / drafted; 0 when nothing was drafted.
+        tokens_per_round: generated_tokens / rounds.
+        tokens_per_second: Tokens generated per second after the prefill.
+        prompt_tokens_per_second: Prompt tokens decoded per second of prefill.
+        seconds: Where the time went.
+        drafted_by_position: [i]: how often the draft token at position i (from 0) was proposed.
+        accepted_by_position: [i]: how often it was accepted.
+        by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
+        drafter_errors: Rounds that went plain because the drafter failed.
+        last_drafter_error: What the last of them said; "" if there was none.
+    """
+
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def reused_tokens(self) -> int: ...
+    @property
+    def generated_tokens(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def drafted(self) -> int: ...
+    @property
+    def accepted(self) -> int: ...
+    @property
+    def acceptance_rate(self) -> float: ...
+    @property
+    def tokens_per_round(self) -> float: ...
+    @property
+    def tokens_per_second(self) -> float: ...
+    @property
+    def prompt_tokens_per_second(self) -> float: ...
+    @property
+    def seconds(self) -> Seconds: ...
+    @property
+    def drafted_by_position(self) -> list[int]: ...
+    @property
+    def accepted_by_position(self) -> list[int]: ...
+    @property
+    def by_round(self) -> list[tuple[int, int]]: ...
+    @property
+    def drafter_errors(self) -> int: ...
+    @property
+    def last_drafter_error(self) -> str: ...
+    def to_dict(self) -> dict[str, object]:
+        """Return everything as a dict that JSON can hold."""
+
+class Stream:
+    """A generation in progress."""
+
+    def step(self) -> list[Chunk] | None:
+        """Decode a chunk of the prompt or do a round; None when all has been given."""
+
+    def cancel(self) -> None:
+        """End the generation where it is."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def finish_reason(self) -> Literal["stop", "length"] | None: ...
+    @property
+    def n_prefilled(self) -> int: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def stats(self) -> Stats: ...
+
+@final
+class FlashAttention(enum.Enum):
+    AUTO = 0
+    ON = 1
+    OFF = 2
+
+class NGramOptions:
+    """Options of the n-gram predictor."""
+
+    def __init__(self, *, max_order: int, window: int, max_bytes: int) -> None: ...
+
+class Session:
+    """A model with its KV memory and a drafter."""
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        drafter: NGramOptions | Drafter | None,
+        n_gpu_layers: int,
+        n_ctx: int,
+        n_batch: int,
+        n_threads: int,
+        flash_attn: FlashAttention,
+        kv_type: str,
+        spec_length: int,
+        progress: Callable[[float], object] | None,
+    ) -> None: ...
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
+    def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
+    def start(self, prompt: Iterable[int], *, max_tokens: int, stop: list[str]) -> Stream: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def speculates(self) -> bool: ...
+    @property
+    def n_ctx(self) -> int: ...
+    @property
+    def n_vocab(self) -> int: ...
+    @property
+    def n_threads(self) -> int: ...
+    @property
+    def model_description(self) -> str: ...
+
+class Prediction:
+    """A token that n-grams predict.
+
+    Attributes:
+        token: Token id.
+        order: n of the n-gram: its context was n - 1 tokens.
+        frequency: Share of this token among all that followed the context, in (0, 1].
+    """
+
+    @property
+    def token(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def frequency(self) -> float: ...
+
+class NGramPredictor:
+    """Predicts tokens from what followed the same few tokens before.
+
+    Frequency tables of n-grams of every order from 2 to `max_order`, contexts hashed with 64-bit
+    FNV-1a; the longest known context predicts. (The n-gram approximation of Leviathan et al., "Fast
+    Inference from Transformers via Speculative Decoding", 2023, section 3.6, with back-off.)
+
+    Args:
+        max_order: Longest n-gram, 2 to 8.
+        window: Counts are forgotten when their token leaves the last `window` tokens; 0: never.
+        max_bytes: Bound on the tables' memory, at least 65536; the contexts updated longest ago go
+            first.
+
+    Raises:
+        ArgumentError: An option is out of range.
+    """
+
+    def __init__(
+        self, *, max_order: int = 4, window: int = 0, max_bytes: int = 67108864
+    ) -> None: ...
+    def update(self, token: int) -> None:
+        """Take in the next token. Raises ArgumentError for a negative id."""
+
+    def update_batch(self, tokens: Iterable[int]) -> None:
+        """Take in tokens in order. Raises ArgumentError for a negative id."""
+
+    def predict(self, n: int = 4) -> list[Prediction]:
+        """Return the most likely continuation, at most `n` tokens, 0 to 64.
+
+        Each is the most frequent token after the longest known context, the most recent among
+        equals, and then part of the context; it ends early where no context is known.
+        """
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory in use, in bytes."""
+
+    @property
+    def capacity(self) -> int:
+        """Most (context, token) pairs that one order keeps."""

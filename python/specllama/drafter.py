@@ -1,0 +1,57 @@
+"""Drafters written in Python."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Drafter(ABC):
+    """Proposes tokens for the target to verify. Subclass it and pass it as `draft=`.
+
+    The output of a session does not depend on its drafter, only the speed does. What a drafter
+    raises, and proposals that are too long or no tokens of the model, are recorded in
+    `Stats.drafter_errors` and the round goes without a draft. Within a request the tokens of a
+    sequence only grow. A drafter must not call its own session.
+    """
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:  # noqa: B027
+        """Hear of a new request.
+
+        Args:
+            sequence: Its id; what was known of an earlier request with this id is void.
+            prompt: Its token ids, shape [n_prompt].
+        """
+
+    @abstractmethod
+    def propose(
+        self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
+    ) -> Iterable[int] | None:
+        """Propose what follows `tokens`.
+
+        Args:
+            sequence: Id of the request.
+            tokens: All its tokens, prompt included, shape [n_tokens].
+            max_tokens: Most tokens that may be proposed, at least 1.
+
+        Returns:
+            Token ids, at most `max_tokens` of them; none, or None, for a round without a draft.
+        """
+
+    def observe(  # noqa: B027
+        self, sequence: int, draft: NDArray[np.int32], n_accepted: int, next_token: int
+    ) -> None:
+        """Hear what the target made of a draft. Not called for the draft that ends a request.
+
+        Args:
+            sequence: Id of the request.
+            draft: The proposed token ids, shape [n_draft].
+            n_accepted: How many of them, from the first, the target agreed with.
+            next_token: The token that the target put after them.
+        """
+
+    def end(self, sequence: int) -> None:  # noqa: B027
+        """Hear that a request is over, finished or not."""

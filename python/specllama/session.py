@@ -1,0 +1,267 @@
+"""The session: a model ready to generate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from specllama import _check, _core
+from specllama._progress import Progress
+from specllama.drafter import Drafter
+from specllama.errors import ArgumentError
+from specllama.stream import Generation, Stream
+
+BUNDLED_MODEL = Path(_core.__file__).parent / "models" / "target-q8_0.gguf"
+"""The model that a session without a model uses: it continues Python in the style of the standard
+library; good for a try and for tests."""
+
+_FLASH_ATTENTION = {
+    "auto": _core.FlashAttention.AUTO,
+    True: _core.FlashAttention.ON,
+    False: _core.FlashAttention.OFF,
+}
+
+
+class SpecSession:
+    """A GGUF model that generates with speculative decoding: the same tokens as without, sooner.
+
+    Decoding is greedy. The KV memory stays between calls, so that a prompt which begins like the
+    one before costs only what is new. A session may move between threads but not be used by two at
+    once.
+
+    Args:
+        model: Path of a GGUF file (the first part, if it is split); None is the bundled model.
+        draft: Who proposes tokens: "ngram" (what followed the same tokens before), a `Drafter`, or
+            None for plain decoding. "auto" is "ngram".
+        n_ctx: Most tokens of prompt and generation together. None: as the model was trained, at
+            most 8192, and less, with a notice, when memory is short.
+        n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
+        n_threads: Threads. None: one per performance core.
+        n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all.
+        flash_attn: Flash attention: True, False, or "auto" (where the device has it).
+        kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's.
+        spec_length: Most tokens drafted per round, 1 to 64.
+        ngram_order: Longest n-gram, 2 to 8.
+        ngram_window: Only n-grams of the last so many tokens count; 0: all.
+        ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536; old contexts go first.
+        progress: True draws a bar for loading and for long prompts; a function is called with the
+            stage ("load" or "prefill") and the fraction done, and may raise to stop it.
+        verbose: Show llama.cpp's log on stderr (for the whole process).
+
+    Raises:
+        ArgumentError: An option is out of range or of a wrong type.
+        ModelError: The file is missing, damaged, or no model that generates text.
+        OutOfMemoryError: The context does not fit into memory.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | None = None,
+        draft: Literal["auto", "ngram"] | Drafter | None = "auto",
+        *,
+        n_ctx: int | None = None,
+        n_batch: int = 512,
+        n_threads: int | None = None,
+        n_gpu_layers: int = -1,
+        flash_attn: bool | Literal["auto"] = "auto",
+        kv_type: str = "f16",
+        spec_length: int = 4,
+        ngram_order: int = 4,
+        ngram_window: int = 0,
+        ngram_max_bytes: int = 64 << 20,
+        progress: bool | Callable[[str, float], object] = False,
+        verbose: bool = False,
+    ) -> None:
+        ngram = _core.NGramOptions(
+            max_order=_check.integer("ngram_order", ngram_order),
+            window=_check.integer("ngram_window", ngram_window),
+            max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
+        )
+        if flash_attn not in ("auto", True, False):
+            raise ArgumentError(f'flash_attn must be True, False or "auto", not {flash_attn!r}.')
+        if verbose:
+            _core.set_verbose(True)
+        self._progress = Progress(progress)
+        self._stream: Stream | None = None
+        with self._progress.stage("load") as on_load:
+            self._core = _core.Session(
+                path=_model_path(model),
+                drafter=_drafter(draft, ngram),
+                n_gpu_layers=_check.integer("n_gpu_layers", n_gpu_layers),
+                n_ctx=0 if n_ctx is None else _check.integer("n_ctx", n_ctx),
+                n_batch=_check.integer("n_batch", n_batch),
+                n_threads=0 if n_threads is None else _check.integer("n_threads", n_threads),
+                flash_attn=_FLASH_ATTENTION[flash_attn],
+                kv_type=_check.text("kv_type", kv_type),
+                spec_length=_check.integer("spec_length", spec_length),
+                progress=on_load,
+            )
+
+    def generate(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        max_tokens: int | None = 256,
+        stop: str | Iterable[str] | None = (),
+        echo: bool = False,
+    ) -> Generation:
+        """Continue a prompt and return the whole.
+
+        Args:
+            prompt: A text, or token ids. Texts of special tokens in it become those tokens, and
+                the model's BOS is put before it, as llama.cpp does.
+            max_tokens: Most tokens to generate; None: until the context is full.
+            stop: Text, or several, before which the generation ends.
+            echo: Put the prompt before the text.
+
+        Returns:
+            The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
+            way, `last` has what there was.
+
+        Raises:
+            ArgumentError: The prompt is empty, leaves no room in the context, or has ids that are
+                no tokens; or an option is wrong.
+            DecodeError: llama.cpp failed.
+            ClosedError: The session is closed.
+            BusyError: Another thread is using the session.
+        """
+        stream = self.stream(prompt, max_tokens=max_tokens, stop=stop, echo=echo)
+        try:
+            for _ in stream:
+                pass
+        finally:
+            stream.close()
+        return stream.result()
+
+    def stream(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        max_tokens: int | None = 256,
+        stop: str | Iterable[str] | None = (),
+        echo: bool = False,
+    ) -> Stream:
+        """Continue a prompt and return an iterator over the chunks as they become certain.
+
+        Arguments and errors are those of `generate`; `echo` concerns the text of
+        `Stream.result()`. The stream may be left at any time.
+        """
+        options = {
+            "max_tokens": -1 if max_tokens is None else _check.integer(
+                "max_tokens", max_tokens, low=0
+            ),
+            "stop": _check.stop_strings(stop),
+        }
+        if isinstance(prompt, str):
+            if not prompt:
+                raise ArgumentError("The prompt is empty; give at least one character.")
+            tokens, text = self.tokenize(prompt), prompt
+        else:
+            tokens = _check.tokens("prompt", prompt)
+            text = ""
+        core = self._core.start(tokens, **options)
+        if echo and not text:
+            text = self.detokenize(tokens)
+        self._stream = Stream(core, text if echo else "", self._progress.prefill())
+        return self._stream
+
+    @property
+    def last(self) -> Generation | None:
+        """The most recent generation as far as it came, also when it was interrupted."""
+        return None if self._stream is None else self._stream.result()
+
+    def tokenize(
+        self, text: str, *, add_special: bool = True, parse_special: bool = True
+    ) -> list[int]:
+        """Return the token ids of a text.
+
+        Args:
+            text: Any text.
+            add_special: Put the model's BOS, and whatever else it wants, around it.
+            parse_special: Read the texts of special tokens as those tokens.
+        """
+        return self._core.tokenize(
+            _check.text("text", text), add_special=bool(add_special),
+            parse_special=bool(parse_special),
+        )
+
+    def detokenize(self, tokens: Sequence[int], *, special: bool = False) -> str:
+        """Return the text of token ids, U+FFFD for what is no UTF-8.
+
+        Args:
+            tokens: Token ids.
+            special: Show the texts of special tokens, too.
+        """
+        return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
+
+    @property
+    def speculates(self) -> bool:
+        """Whether generations draft: there is a drafter, and the model's memory can be cut."""
+        return self._core.speculates
+
+    @property
+    def n_ctx(self) -> int:
+        """Most tokens of prompt and generation together."""
+        return self._core.n_ctx
+
+    @property
+    def n_vocab(self) -> int:
+        """Number of tokens the model knows."""
+        return self._core.n_vocab
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that compute."""
+        return self._core.n_threads
+
+    @property
+    def model_description(self) -> str:
+        """What the model file says it is: architecture, size and weight type."""
+        return self._core.model_description
+
+    def close(self) -> None:
+        """Free the model and its memory. Later calls raise ClosedError; closing twice is fine."""
+        self._core.close()
+
+    def __enter__(self) -> SpecSession:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._core.closed:
+            return "<SpecSession, closed>"
+        return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
+
+
+def _model_path(model: str | os.PathLike[str] | None) -> str:
+    if model is None:
+        return str(BUNDLED_MODEL)
+    try:
+        path = os.fspath(model)
+    except TypeError:
+        raise ArgumentError(
+            f"model must be the path of a GGUF file, not {type(model).__name__}."
+        ) from None
+    if "\0" in _check.text("model", path):
+        raise ArgumentError("model must be a path; it holds a NUL character.")
+    return path
+
+
+def _drafter(
+    draft: str | Drafter | None, ngram: _core.NGramOptions
+) -> _core.NGramOptions | Drafter | None:
+    if draft in ("auto", "ngram"):
+        return ngram
+    if draft is None or isinstance(draft, Drafter):
+        return draft
+    raise ArgumentError(f'draft must be "auto", "ngram", a Drafter or None, not {draft!r}.')

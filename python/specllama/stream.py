@@ -1,0 +1,104 @@
+"""A generation, as it runs and as it ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from specllama import _core
+from specllama._core import Chunk, Stats
+
+FinishReason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a request came to.
+
+    Attributes:
+        text: The generated text, without the stop string that ended it; with `echo`, the prompt
+            before it.
+        tokens: The generated token ids, without an end-of-generation token, up to the last one
+            that lies wholly before the stop string.
+        finish_reason: "stop" (end-of-generation token or stop string), "length" (max_tokens, or
+            the context is full), or None when it was interrupted.
+        stats: What it took.
+    """
+
+    text: str
+    tokens: list[int]
+    finish_reason: FinishReason | None
+    stats: Stats
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Stream(Iterator[Chunk]):
+    """An iterator over the chunks of a generation. Made by `SpecSession.stream`.
+
+    It may be left at any time: `close()` it, drop it, or begin another generation, which ends it.
+    """
+
+    def __init__(
+        self, core: _core.Stream, echo: str, on_prefill: Callable[[float], None] | None
+    ) -> None:
+        self._core = core
+        self._echo = echo
+        self._on_prefill = on_prefill
+        self._chunks: deque[Chunk] = deque()
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Chunk:
+        """Return the next chunk, decoding as needed.
+
+        Raises:
+            DecodeError: llama.cpp failed; what was generated until then is in `result()`.
+            ClosedError: The session was closed, or began another generation.
+            BusyError: Another thread is inside the session.
+        """
+        while not self._chunks:
+            chunks = self._core.step()
+            if chunks is None:
+                raise StopIteration
+            self._chunks.extend(chunks)
+            if self._on_prefill is not None:
+                self._report_prefill(self._on_prefill)
+        return self._chunks.popleft()
+
+    def _report_prefill(self, report: Callable[[float], None]) -> None:
+        stats = self._core.stats
+        if stats.rounds == 0:
+            report(self._core.n_prefilled / stats.prompt_tokens)
+        else:
+            self._on_prefill = None
+            report(1.0)
+
+    def close(self) -> None:
+        """End the generation where it is. The session may go on at once."""
+        self._core.cancel()
+        self._chunks.clear()
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """As in `Generation`; None while it runs."""
+        return self._core.finish_reason if self._core.done else None
+
+    @property
+    def stats(self) -> Stats:
+        """What it took so far."""
+        return self._core.stats
+
+    def result(self) -> Generation:
+        """Return what has been generated so far, also by an unfinished or failed generation,
+        and also what was not read, or was held back because a stop string may begin in it."""
+        return Generation(
+            text=self._echo + self._core.text,
+            tokens=self._core.tokens,
+            finish_reason=self.finish_reason,
+            stats=self.stats,
+        )

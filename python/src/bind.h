@@ -1,0 +1,25 @@
+#pragma once
+
+// The one header of the binding files: pybind11, and what they share.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "specllama/types.h"
+
+namespace specllama {
+
+namespace py = pybind11;
+
+void bind_chunk(py::module_& m);
+void bind_device(py::module_& m);
+void bind_error(py::module_& m);
+void bind_ngram(py::module_& m);
+void bind_session(py::module_& m);
+void bind_stats(py::module_& m);
+void bind_stream(py::module_& m);
+
+// "stop", "length", or None while a generation is unfinished.
+py::object to_python(FinishReason reason);
+
+}  // namespace specllama

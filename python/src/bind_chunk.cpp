@@ -1,0 +1,32 @@
+#include "bind.h"
+
+namespace specllama {
+
+py::object to_python(FinishReason reason) {
+    switch (reason) {
+        case FinishReason::stop: return py::str("stop");
+        case FinishReason::length: return py::str("length");
+        case FinishReason::none: break;
+    }
+    return py::none();
+}
+
+void bind_chunk(py::module_& m) {
+    py::class_<Chunk>(m, "Chunk")
+        .def_readonly("text", &Chunk::text)
+        .def_property_readonly("token",
+                               [](const Chunk& chunk) {
+                                   return chunk.token == kNoToken ? py::object(py::none())
+                                                                  : py::int_(chunk.token);
+                               })
+        .def_readonly("from_draft", &Chunk::from_draft)
+        .def_property_readonly("finish_reason",
+                               [](const Chunk& chunk) { return to_python(chunk.finish_reason); })
+        .def("__repr__", [](const py::object& self) {
+            return py::str("Chunk(text={!r}, token={!r}, from_draft={!r}, finish_reason={!r})")
+                .format(self.attr("text"), self.attr("token"), self.attr("from_draft"),
+                        self.attr("finish_reason"));
+        });
+}
+
+}  // namespace specllama

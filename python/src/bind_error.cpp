@@ -1,0 +1,39 @@
+#include <exception>
+
+#include "bind.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// The classes are written in Python, where their users read them.
+void raise(const char* name, const Error& error) {
+    py::set_error(py::module_::import("specllama.errors").attr(name), error.what());
+}
+
+}  // namespace
+
+void bind_error(py::module_&) {
+    py::register_local_exception_translator([](std::exception_ptr thrown) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const InvalidArgument& error) {
+            raise("ArgumentError", error);
+        } catch (const ModelError& error) {
+            raise("ModelError", error);
+        } catch (const OutOfMemory& error) {
+            raise("OutOfMemoryError", error);
+        } catch (const DecodeError& error) {
+            raise("DecodeError", error);
+        } catch (const Closed& error) {
+            raise("ClosedError", error);
+        } catch (const Busy& error) {
+            raise("BusyError", error);
+        } catch (const Error& error) {
+            raise("SpecllamaError", error);
+        }
+    });
+}
+
+}  // namespace specllama

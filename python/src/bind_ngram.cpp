@@ -1,0 +1,64 @@
+#include <array>
+#include <vector>
+
+#include "bind.h"
+#include "draft/ngram_predictor.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+void check(Token token) {
+    if (token < 0)
+        throw InvalidArgument("Token ids are 0 or more, not " + std::to_string(token) + ".");
+}
+
+std::vector<NGramPredictor::Prediction> predict(const NGramPredictor& predictor, int n) {
+    if (n < 0 || n > kMaxSpecLength)
+        throw InvalidArgument("n must be from 0 to " + std::to_string(kMaxSpecLength) + ", not " +
+                              std::to_string(n) + ".");
+    std::array<NGramPredictor::Prediction, kMaxSpecLength> out;
+    const std::size_t found = predictor.predict(std::span(out).first(n));
+    return {out.begin(), out.begin() + found};
+}
+
+}  // namespace
+
+void bind_ngram(py::module_& m) {
+    py::class_<NGramPredictor::Prediction>(m, "Prediction")
+        .def_readonly("token", &NGramPredictor::Prediction::token)
+        .def_readonly("order", &NGramPredictor::Prediction::order)
+        .def_readonly("frequency", &NGramPredictor::Prediction::frequency)
+        .def("__repr__", [](const NGramPredictor::Prediction& prediction) {
+            return py::str("Prediction(token={}, order={}, frequency={:.3f})")
+                .format(prediction.token, prediction.order, prediction.frequency);
+        });
+    const NGramOptions defaults;
+    py::class_<NGramPredictor>(m, "NGramPredictor")
+        .def(py::init([](int max_order, int window, std::size_t max_bytes) {
+                 return NGramPredictor({max_order, window, max_bytes});
+             }),
+             py::kw_only(), py::arg("max_order") = defaults.max_order,
+             py::arg("window") = defaults.window, py::arg("max_bytes") = defaults.max_bytes)
+        .def(
+            "update",
+            [](NGramPredictor& predictor, Token token) {
+                check(token);
+                predictor.update(token);
+            },
+            py::arg("token"))
+        .def(
+            "update_batch",
+            [](NGramPredictor& predictor, const std::vector<Token>& tokens) {
+                for (const Token token : tokens) check(token);
+                predictor.update_batch(tokens);
+            },
+            py::arg("tokens"))
+        .def("predict", &predict, py::arg("n") = 4)
+        .def("clear", &NGramPredictor::clear)
+        .def_property_readonly("size_bytes", &NGramPredictor::size_bytes)
+        .def_property_readonly("capacity", &NGramPredictor::capacity);
+}
+
+}  // namespace specllama

@@ -1,0 +1,91 @@
+#include <pybind11/native_enum.h>
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bind.h"
+#include "py_drafter.h"
+#include "specllama/session.h"
+
+namespace specllama {
+
+namespace {
+
+// Reports loading to Python, and lets Ctrl-C end it. `progress` may be None.
+ProgressFunction load_progress(const py::object& progress) {
+    return [&progress](float fraction) {
+        const py::gil_scoped_acquire acquire;
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        if (!progress.is_none()) progress(fraction);
+        return true;
+    };
+}
+
+}  // namespace
+
+void bind_session(py::module_& m) {
+    py::native_enum<FlashAttention>(m, "FlashAttention", "enum.Enum")
+        .value("AUTO", FlashAttention::automatic)
+        .value("ON", FlashAttention::on)
+        .value("OFF", FlashAttention::off)
+        .finalize();
+
+    py::class_<NGramOptions>(m, "NGramOptions")
+        .def(py::init([](int max_order, int window, std::size_t max_bytes) {
+                 return NGramOptions{max_order, window, max_bytes};
+             }),
+             py::kw_only(), py::arg("max_order"), py::arg("window"), py::arg("max_bytes"));
+
+    py::class_<Session>(m, "Session")
+        .def(py::init([](const std::string& path, const py::object& drafter, int n_gpu_layers,
+                         int n_ctx, int n_batch, int n_threads, FlashAttention flash_attn,
+                         const std::string& kv_type, int spec_length, const py::object& progress) {
+                 std::shared_ptr<Drafter> made;
+                 if (py::isinstance<NGramOptions>(drafter))
+                     made = make_ngram_drafter(drafter.cast<NGramOptions>());
+                 else if (!drafter.is_none())
+                     made = std::make_shared<PyDrafter>(drafter);
+                 SessionOptions options{
+                     .model = {.path = path, .n_gpu_layers = n_gpu_layers},
+                     .context = {.n_ctx = n_ctx,
+                                 .n_batch = n_batch,
+                                 .n_threads = n_threads,
+                                 .flash_attn = flash_attn,
+                                 .kv_type = kv_type},
+                     .spec_length = spec_length,
+                     .load_progress = load_progress(progress),
+                 };
+                 const py::gil_scoped_release release;
+                 return std::make_unique<Session>(options, std::move(made));
+             }),
+             py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("n_gpu_layers"),
+             py::arg("n_ctx"), py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"),
+             py::arg("kv_type"), py::arg("spec_length"), py::arg("progress"))
+        .def("tokenize", &Session::tokenize, py::arg("text"), py::kw_only(),
+             py::arg("add_special"), py::arg("parse_special"))
+        .def(
+            "detokenize",
+            [](const Session& session, const std::vector<Token>& tokens, bool special) {
+                return session.detokenize(tokens, special);
+            },
+            py::arg("tokens"), py::kw_only(), py::arg("special"))
+        .def(
+            "start",
+            [](Session& session, const std::vector<Token>& prompt, int max_tokens,
+               std::vector<std::string> stop) {
+                const py::gil_scoped_release release;
+                return session.start(prompt, {max_tokens, std::move(stop)});
+            },
+            py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"))
+        .def("close", &Session::close)
+        .def_property_readonly("closed", &Session::closed)
+        .def_property_readonly("speculates", &Session::speculates)
+        .def_property_readonly("n_ctx", &Session::n_ctx)
+        .def_property_readonly("n_vocab", &Session::n_vocab)
+        .def_property_readonly("n_threads", &Session::n_threads)
+        .def_property_readonly("model_description", &Session::model_description);
+}
+
+}  // namespace specllama

@@ -1,0 +1,13 @@
+#include "bind.h"
+
+// Table of contents: one bind_*.cpp per noun. The order is that of dependence.
+PYBIND11_MODULE(_core, m) {
+    m.doc() = "The C++ core of specllama. Use the package's own names instead.";
+    specllama::bind_error(m);
+    specllama::bind_device(m);
+    specllama::bind_chunk(m);
+    specllama::bind_stats(m);
+    specllama::bind_stream(m);
+    specllama::bind_session(m);
+    specllama::bind_ngram(m);
+}

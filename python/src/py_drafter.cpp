@@ -1,0 +1,82 @@
+#include "py_drafter.h"
+
+#include <pybind11/numpy.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// A copy: the drafter may keep it.
+py::array_t<Token> to_array(TokenSpan tokens) {
+    return py::array_t<Token>(static_cast<py::ssize_t>(tokens.size()), tokens.data());
+}
+
+// Reads the token ids of a draft; one more than `max_tokens` at most, so that an endless iterator
+// ends too.
+void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
+    if (answer.is_none()) return;
+    for (const py::handle item : py::reinterpret_borrow<py::iterable>(answer)) {
+        const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
+        if (!index) throw py::error_already_set();
+        const long long id = PyLong_AsLongLong(index.ptr());
+        if (id == -1 && PyErr_Occurred()) throw py::error_already_set();
+        if (id < 0 || id > std::numeric_limits<Token>::max())
+            throw DrafterError("The drafter proposed token " + std::to_string(id) +
+                               ", which is no token id.");
+        draft.push(static_cast<Token>(id), 1.0F);
+        if (draft.size() > max_tokens) return;
+    }
+}
+
+template <typename Call>
+void call_python(Call call) {
+    const py::gil_scoped_acquire acquire;
+    try {
+        call();
+    } catch (const py::error_already_set& error) {
+        if (!error.matches(PyExc_Exception)) throw;
+        const py::str text = py::str("{}: {}").format(error.type().attr("__name__"), error.value());
+        throw DrafterError("The drafter raised " + text.cast<std::string>());
+    }
+}
+
+}  // namespace
+
+PyDrafter::PyDrafter(py::object drafter) : drafter_(std::move(drafter)) {}
+
+PyDrafter::~PyDrafter() {
+    const py::gil_scoped_acquire acquire;
+    drafter_ = py::object();
+}
+
+void PyDrafter::begin(SequenceId sequence, TokenSpan prompt) {
+    call_python([&] { drafter_.attr("begin")(sequence, to_array(prompt)); });
+}
+
+void PyDrafter::propose(std::span<Proposal> proposals) {
+    call_python([&] {
+        for (Proposal& proposal : proposals) {
+            if (proposal.max_tokens == 0) continue;
+            const py::object answer = drafter_.attr("propose")(
+                proposal.sequence, to_array(proposal.tokens), proposal.max_tokens);
+            read_draft(answer, proposal.max_tokens, proposal.draft);
+        }
+    });
+}
+
+void PyDrafter::observe(SequenceId sequence, const Draft& draft, int n_accepted, Token next) {
+    call_python(
+        [&] { drafter_.attr("observe")(sequence, to_array(draft.tokens), n_accepted, next); });
+}
+
+void PyDrafter::end(SequenceId sequence) {
+    call_python([&] { drafter_.attr("end")(sequence); });
+}
+
+}  // namespace specllama

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "bind.h"
+#include "draft/drafter.h"
+
+namespace specllama {
+
+// A drafter written in Python: calls the methods of a specllama.Drafter.
+//
+// An Exception becomes a DrafterError, which the engine records; KeyboardInterrupt and its like go
+// through to the caller.
+class PyDrafter final : public Drafter {
+   public:
+    explicit PyDrafter(py::object drafter);
+    ~PyDrafter() override;
+
+    void begin(SequenceId sequence, TokenSpan prompt) override;
+    void propose(std::span<Proposal> proposals) override;
+    void observe(SequenceId sequence, const Draft& draft, int n_accepted, Token next) override;
+    void end(SequenceId sequence) override;
+
+   private:
+    py::object drafter_;
+};
+
+}  // namespace specllama

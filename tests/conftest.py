@@ -1,0 +1,65 @@
+"""Fixtures that the tests share: the bundled target in the exact configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompts import PROMPTS
+from scripted_model import write_scripted_model
+
+from specllama import SpecSession
+from specllama.session import BUNDLED_MODEL
+
+# Q8_0 weights and Q8_0 KV memory with flash attention, on the CPU: logits are bit-identical
+# whatever the width of a batch. One thread, because the bundled model is too small for two, and
+# because spinning threads starve each other on a busy machine.
+EXACT: dict[str, Any] = {
+    "kv_type": "q8_0",
+    "flash_attn": True,
+    "n_gpu_layers": 0,
+    "n_threads": 1,
+}
+
+
+@pytest.fixture
+def open_session() -> Iterator[Callable[..., SpecSession]]:
+    """Opens sessions in the exact configuration, and closes them after the test."""
+    opened: list[SpecSession] = []
+
+    def open_one(model: Path | None = None, draft: Any = "ngram", **options: Any) -> SpecSession:
+        opened.append(SpecSession(model, draft, **(EXACT | options)))
+        return opened[-1]
+
+    yield open_one
+    for session in opened:
+        session.close()
+
+
+@pytest.fixture(scope="session")
+def bundled_model() -> Path:
+    return BUNDLED_MODEL
+
+
+@pytest.fixture(scope="session")
+def plain_tokens() -> dict[str, list[int]]:
+    """200 tokens after each prompt, by plain decoding."""
+    with SpecSession(draft=None, **EXACT) as session:
+        return {
+            name: session.generate(prompt, max_tokens=200).tokens
+            for name, prompt in PROMPTS.items()
+        }
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Callable[..., Path]:
+    """Writes models that say what they are told: see scripted_model.py."""
+
+    def write(pieces: list[str | bytes], **options: Any) -> Path:
+        path = tmp_path / f"scripted-{len(list(tmp_path.iterdir()))}.gguf"
+        write_scripted_model(path, pieces, **options)
+        return path
+
+    return write

@@ -1,0 +1,100 @@
+"""Writes tiny real GGUF models that say what a test tells them to.
+
+A Llama whose blocks add nothing: the embedding of token i is the unit vector i, and the output row
+of the token that is to follow i is the unit vector i, too. So the greedy successor of every token
+is fixed, whatever came before, and llama.cpp really computes it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+UNKNOWN, BOS, EOS = 0, 1, 2
+FIRST = 3
+"""Id of the first piece of a script; the others follow."""
+
+
+def write_scripted_model(
+    path: Path,
+    pieces: list[str | bytes],
+    *,
+    then: int | None = EOS,
+    n_ctx: int = 256,
+    output_scale: float = 1.0,
+) -> None:
+    """Write a model that says `pieces` one after the other, beginning after BOS.
+
+    Args:
+        path: Where to write the GGUF.
+        pieces: Text of token FIRST, FIRST + 1, and so on; bytes for a token of one raw byte.
+        then: Token after the last piece; None: begin again with the first.
+        n_ctx: Trained context.
+        output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
+    """
+    tokens = ["<unk>", "<s>", "</s>"]
+    types = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
+    seen: set[str] = set()
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            text, kind = f"<0x{piece[0]:02X}>", gguf.TokenType.BYTE
+        else:
+            text, kind = piece.replace(" ", "\N{LOWER ONE EIGHTH BLOCK}"), gguf.TokenType.NORMAL
+        if text in seen:  # a token text may stand once; an unused twin keeps the place
+            raise ValueError(f"piece {piece!r} stands twice in the script")
+        seen.add(text)
+        tokens.append(text)
+        types.append(kind)
+    # SentencePiece wants to find newline as a byte.
+    if "<0x0A>" not in seen:
+        tokens.append("<0x0A>")
+        types.append(gguf.TokenType.BYTE)
+
+    n_vocab = len(tokens)
+    width = -(-n_vocab // 64) * 64
+    last = FIRST + len(pieces) - 1
+    successor = {BOS: FIRST, last: FIRST if then is None else then}
+    successor |= {token: token + 1 for token in range(FIRST, last)}
+
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_block_count(1)
+    writer.add_context_length(n_ctx)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(64)
+    writer.add_head_count(width // 64)
+    writer.add_head_count_kv(width // 64)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(64)
+    writer.add_vocab_size(n_vocab)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([0.0] * n_vocab)
+    writer.add_token_types(types)
+    writer.add_bos_token_id(BOS)
+    writer.add_eos_token_id(EOS)
+    writer.add_unk_token_id(UNKNOWN)
+    writer.add_add_bos_token(True)
+    writer.add_add_space_prefix(False)
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    output = zeros(n_vocab, width)
+    for token, following in successor.items():
+        output[following, token] = output_scale
+    writer.add_tensor("token_embd.weight", np.eye(n_vocab, width, dtype=np.float32))
+    writer.add_tensor("output_norm.weight", np.ones(width, np.float32))
+    writer.add_tensor("output.weight", output)
+    writer.add_tensor("blk.0.attn_norm.weight", np.ones(width, np.float32))
+    writer.add_tensor("blk.0.ffn_norm.weight", np.ones(width, np.float32))
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+        writer.add_tensor(f"blk.0.{name}.weight", zeros(width, width))
+    for name in ("ffn_gate", "ffn_up"):
+        writer.add_tensor(f"blk.0.{name}.weight", zeros(64, width))
+    writer.add_tensor("blk.0.ffn_down.weight", zeros(width, 64))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

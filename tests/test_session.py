@@ -1,0 +1,250 @@
+"""Sessions: prompts, limits, the KV memory between calls, closing, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from prompts import PROMPTS
+from scripted_model import BOS, FIRST
+
+from specllama import ArgumentError, BusyError, ClosedError, DecodeError, SpecSession
+
+Open = Callable[..., SpecSession]
+PROMPT = PROMPTS["module"]
+
+
+def test_generation_is_what_was_asked(open_session: Open) -> None:
+    session = open_session()
+    generation = session.generate(PROMPT, max_tokens=50)
+    assert len(generation.tokens) == 50
+    assert generation.finish_reason == "length"
+    assert generation.text == session.detokenize(generation.tokens)
+    assert str(generation) == generation.text
+
+
+def test_prompts_are_texts_or_token_ids(open_session: Open) -> None:
+    session = open_session()
+    tokens = session.tokenize(PROMPT)
+    expected = session.generate(PROMPT, max_tokens=20).tokens
+    for prompt in (tokens, tuple(tokens), np.array(tokens), iter(tokens)):
+        assert session.generate(prompt, max_tokens=20).tokens == expected
+
+
+def test_echo_puts_the_prompt_first(open_session: Open) -> None:
+    session = open_session()
+    plain = session.generate(PROMPT, max_tokens=10)
+    echoed = session.generate(PROMPT, max_tokens=10, echo=True)
+    assert echoed.text == PROMPT + plain.text
+    assert echoed.tokens == plain.tokens
+    tokens = session.tokenize(PROMPT)
+    assert session.generate(tokens, max_tokens=10, echo=True).text == PROMPT + plain.text
+
+
+def test_tokenize_and_detokenize(open_session: Open) -> None:
+    session = open_session()
+    for text in PROMPTS.values():
+        assert session.detokenize(session.tokenize(text)) == text
+    assert session.tokenize("")[0] == session.tokenize("x")[0]  # BOS
+    assert session.tokenize("", add_special=False) == []
+    assert session.tokenize("<|end|>", add_special=False) == [0]
+    assert len(session.tokenize("<|end|>", add_special=False, parse_special=False)) > 1
+    assert session.detokenize([0]) == ""
+    assert session.detokenize([0], special=True) == "<|end|>"
+
+
+def test_max_tokens_zero_and_none(open_session: Open) -> None:
+    session = open_session(n_ctx=64)
+    nothing = session.generate("x = 1", max_tokens=0)
+    assert (nothing.text, nothing.tokens, nothing.finish_reason) == ("", [], "length")
+    whole = session.generate("x = 1\n", max_tokens=None)
+    assert whole.finish_reason == "length"
+    assert whole.stats.prompt_tokens + len(whole.tokens) == 64
+
+
+@pytest.mark.parametrize("n_left", [1, 2, 3, 5])
+def test_generation_ends_where_the_context_is_full(open_session: Open, n_left: int) -> None:
+    tokens = open_session().tokenize(PROMPTS["counting"])
+    expected = open_session(draft=None).generate(tokens, max_tokens=n_left).tokens
+    session = open_session(n_ctx=len(tokens) + n_left, spec_length=8)
+    generation = session.generate(tokens, max_tokens=100)
+    assert generation.tokens == expected
+    assert generation.finish_reason == "length"
+
+
+def test_the_common_prefix_of_the_next_prompt_is_reused(open_session: Open) -> None:
+    session = open_session()
+    tokens = session.tokenize(PROMPT)
+    first = session.generate(tokens, max_tokens=30)
+    assert first.stats.reused_tokens == 0
+    again = session.generate(tokens, max_tokens=30)
+    assert again.stats.reused_tokens == len(tokens) - 1
+    assert again.tokens == first.tokens
+    # A conversation: prompt, answer, and something new.
+    longer = tokens + first.tokens + session.tokenize("\n\nimport", add_special=False)
+    third = session.generate(longer, max_tokens=30)
+    assert third.stats.reused_tokens >= len(tokens) + len(first.tokens) - 1
+    assert third.tokens == open_session().generate(longer, max_tokens=30).tokens
+    # Something that differs in the middle.
+    edited = [*tokens[:40], tokens[0], *tokens[41:]]
+    fourth = session.generate(edited, max_tokens=30)
+    assert fourth.stats.reused_tokens == 40
+    assert fourth.tokens == open_session().generate(edited, max_tokens=30).tokens
+
+
+def test_ngrams_belong_to_their_request(open_session: Open) -> None:
+    prompt = PROMPTS["english"]
+    alone = open_session().generate(prompt, max_tokens=60)
+    session = open_session()
+    session.generate(PROMPT, max_tokens=60)
+    after_another = session.generate(prompt, max_tokens=60)
+    assert after_another.stats.by_round == alone.stats.by_round
+
+
+def test_end_of_generation_is_no_token_of_the_result(
+    scripted: Callable[..., Path], open_session: Open
+) -> None:
+    session = open_session(scripted(["a", "b", "c"]), kv_type="f16")
+    generation = session.generate([BOS])
+    assert generation.text == "abc"
+    assert generation.tokens == [FIRST, FIRST + 1, FIRST + 2]
+    assert generation.finish_reason == "stop"
+
+
+def test_closed_sessions_say_so(open_session: Open) -> None:
+    session = open_session()
+    stream = session.stream(PROMPT)
+    next(stream)
+    session.close()
+    session.close()
+    for call in (
+        lambda: session.generate("x"),
+        lambda: session.stream("x"),
+        lambda: session.tokenize("x"),
+        lambda: session.detokenize([1]),
+        lambda: session.n_ctx,
+        lambda: list(stream),
+    ):
+        with pytest.raises(ClosedError, match="closed"):
+            call()
+    assert repr(session) == "<SpecSession, closed>"
+
+
+def test_context_manager_closes() -> None:
+    with SpecSession(n_threads=1, n_gpu_layers=0) as session:
+        assert "llama" in repr(session)
+    with pytest.raises(ClosedError):
+        session.generate("x")
+
+
+def test_two_threads_at_once(open_session: Open) -> None:
+    session = open_session()
+    tokens = session.tokenize(PROMPT)
+    expected = session.generate(tokens, max_tokens=300).tokens
+    results: list[list[int] | BusyError] = []
+    start = threading.Barrier(4)
+
+    def generate() -> None:
+        start.wait()
+        try:
+            results.append(session.generate(tokens, max_tokens=300).tokens)
+        except BusyError as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=generate) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done = [result for result in results if isinstance(result, list)]
+    refused = [result for result in results if isinstance(result, BusyError)]
+    assert done
+    assert refused
+    assert all(tokens == expected for tokens in done)
+    assert all("thread" in str(error) for error in refused)
+    assert session.generate(tokens, max_tokens=300).tokens == expected
+
+
+def test_a_stream_of_another_thread_is_not_taken_over(open_session: Open) -> None:
+    session = open_session()
+    streams = []
+    thread = threading.Thread(target=lambda: streams.append(session.stream(PROMPT)))
+    thread.start()
+    thread.join()
+    with pytest.raises(BusyError, match="unfinished generation in another thread"):
+        session.generate("x")
+    assert len([chunk.token for chunk in streams[0]]) == 256  # but any thread may pull it
+    assert session.generate("x", max_tokens=5).tokens
+
+
+def test_sessions_in_threads_of_their_own(open_session: Open) -> None:
+    expected = open_session().generate(PROMPT, max_tokens=100).tokens
+    sessions = [open_session() for _ in range(3)]
+    results: list[list[int]] = []
+    threads = [
+        threading.Thread(
+            target=lambda s=session: results.append(s.generate(PROMPT, max_tokens=100).tokens)
+        )
+        for session in sessions
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 3
+
+
+def test_logits_that_are_not_numbers(scripted: Callable[..., Path], open_session: Open) -> None:
+    session = open_session(scripted(["a", "b"], output_scale=float("nan")), kv_type="f16")
+    with pytest.raises(DecodeError, match="NaN"):
+        session.generate([BOS])
+
+
+def test_progress(open_session: Open) -> None:
+    seen: list[tuple[str, float]] = []
+    session = open_session(progress=lambda stage, done: seen.append((stage, done)), n_batch=32)
+    assert seen[0][0] == "load"
+    assert seen[-1] == ("load", 1.0)
+    seen.clear()
+    session.generate(PROMPT * 3, max_tokens=5)
+    assert {stage for stage, _ in seen} == {"prefill"}
+    fractions = [done for _, done in seen]
+    assert fractions == sorted(fractions)
+    assert len(fractions) > 5
+    assert fractions[-1] == 1.0
+
+
+def test_loading_can_be_interrupted(open_session: Open) -> None:
+    def stop(stage: str, done: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_session(progress=stop)
+
+
+def test_bad_prompts(open_session: Open) -> None:
+    session = open_session(n_ctx=32)
+    for prompt, message in (
+        ("", "empty"),
+        ([], "empty"),
+        ("word " * 100, r"tokens, which leaves no room in a context of 32"),
+        ([1, 4096], "Token 4096 in the prompt is out of range; the model has 4096 tokens"),
+        ([1, -1], "Token -1"),
+        ([1, 2**40], "prompt\\[1\\]"),
+        ([1, 2.5], "prompt\\[1\\] must be a whole number"),
+        (b"bytes", "str or token ids"),
+        (None, "str or token ids"),
+        (5, "str or token ids"),
+        ("\ud800", "surrogate"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            session.generate(prompt)  # type: ignore[arg-type]
+    assert session.generate("x", max_tokens=3).tokens  # and it goes on
+
+
+def test_bad_tokens_to_detokenize(open_session: Open) -> None:
+    with pytest.raises(ArgumentError, match="out of range"):
+        open_session().detokenize([5000])

@@ -1,0 +1,77 @@
+"""Statistics add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from prompts import PROMPTS
+
+from specllama import SpecSession
+
+Open = Callable[..., SpecSession]
+
+
+@pytest.mark.parametrize("spec_length", [1, 4, 16])
+def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> None:
+    session = open_session(spec_length=spec_length)
+    for name, prompt in PROMPTS.items():
+        generation = session.generate(prompt, max_tokens=100)
+        stats = generation.stats
+        assert stats.prompt_tokens == len(session.tokenize(prompt)), name
+        assert stats.rounds == len(stats.by_round)
+        assert stats.drafted == sum(drafted for drafted, _ in stats.by_round)
+        assert stats.accepted == sum(accepted for _, accepted in stats.by_round)
+        assert stats.drafted == sum(stats.drafted_by_position)
+        assert stats.accepted == sum(stats.accepted_by_position)
+        # Every round gives its accepted tokens and one more; an end-of-generation token counts as
+        # either, but is not generated.
+        given = stats.rounds + stats.accepted
+        if generation.finish_reason == "length":
+            assert stats.generated_tokens == given
+        else:
+            assert given - 2 <= stats.generated_tokens < given
+        assert stats.tokens_per_round == pytest.approx(stats.generated_tokens / stats.rounds)
+        assert all(accepted <= drafted <= spec_length for drafted, accepted in stats.by_round)
+        for i, drafted in enumerate(stats.drafted_by_position):
+            assert drafted == sum(d > i for d, _ in stats.by_round)
+            assert stats.accepted_by_position[i] == sum(a > i for _, a in stats.by_round)
+
+
+def test_the_parts_explain_the_total(open_session: Open) -> None:
+    session = open_session()
+    for name in ("module", "english", "near the limit"):
+        seconds = session.generate(PROMPTS[name], max_tokens=200).stats.seconds
+        parts = (
+            seconds.prefill + seconds.draft + seconds.verify + seconds.choose + seconds.text
+        )
+        assert parts == pytest.approx(seconds.total, rel=0.05), name
+        assert min(seconds.prefill, seconds.draft, seconds.verify, seconds.choose) > 0
+
+
+def test_rates_without_anything_are_zero(open_session: Open) -> None:
+    stats = open_session().generate("x", max_tokens=0).stats
+    assert stats.acceptance_rate == stats.tokens_per_round == stats.tokens_per_second == 0
+    assert stats.rounds == 0
+
+
+def test_stats_as_a_dict(open_session: Open) -> None:
+    stats = open_session().generate("import os\n", max_tokens=20).stats
+    data = stats.to_dict()
+    for name, value in data.items():
+        if name != "seconds":
+            assert getattr(stats, name) == value
+    seconds = data["seconds"]
+    assert isinstance(seconds, dict)
+    assert seconds == {name: getattr(stats.seconds, name) for name in seconds}
+    assert str(data) in repr(stats)
+
+
+def test_stats_of_a_running_stream(open_session: Open) -> None:
+    stream = open_session().stream(PROMPTS["module"], max_tokens=50)
+    next(stream)
+    early = stream.stats
+    assert 0 < early.generated_tokens < 50
+    list(stream)
+    assert early.generated_tokens < 50  # a snapshot
+    assert stream.stats.generated_tokens == 50

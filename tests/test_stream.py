@@ -1,0 +1,236 @@
+"""Streams: pieces of text, stop strings, and every way of ending."""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from prompts import PROMPTS
+from scripted_model import BOS, FIRST
+
+from specllama import ArgumentError, Chunk, ClosedError, Drafter, SpecSession
+
+Open = Callable[..., SpecSession]
+Script = Callable[..., Path]
+PROMPT = PROMPTS["module"]
+ROCKET = [bytes([byte]) for byte in "\N{ROCKET}".encode()]
+
+
+class Oracle(Drafter):
+    """Drafts the successors that a scripted model has."""
+
+    def propose(
+        self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
+    ) -> Iterable[int]:
+        last = int(tokens[-1])
+        first = FIRST if last == BOS else last + 1
+        return range(first, first + max_tokens)
+
+
+def joined(chunks: Iterable[Chunk]) -> tuple[str, list[int]]:
+    chunks = list(chunks)
+    return "".join(c.text for c in chunks), [c.token for c in chunks if c.token is not None]
+
+
+def test_chunks_joined_are_the_generation(open_session: Open) -> None:
+    session = open_session()
+    for name, prompt in PROMPTS.items():
+        generation = session.generate(prompt, max_tokens=60)
+        chunks = list(session.stream(prompt, max_tokens=60))
+        assert joined(chunks) == (generation.text, generation.tokens), name
+        assert [c.finish_reason for c in chunks[:-1]] == [None] * (len(chunks) - 1)
+        assert chunks[-1].finish_reason == generation.finish_reason
+        assert sum(c.from_draft for c in chunks) == generation.stats.accepted
+
+
+def test_result_and_last_of_a_finished_stream(open_session: Open) -> None:
+    session = open_session()
+    assert session.last is None
+    stream = session.stream(PROMPT, max_tokens=20)
+    assert stream.finish_reason is None
+    text, tokens = joined(stream)
+    assert stream.finish_reason == "length"
+    result = stream.result()
+    assert (result.text, result.tokens) == (text, tokens)
+    assert session.last is not None
+    assert session.last.tokens == tokens
+    with pytest.raises(StopIteration):
+        next(stream)
+
+
+@pytest.mark.parametrize("spec_length", [1, 4])
+def test_characters_come_whole(
+    scripted: Script, open_session: Open, spec_length: int
+) -> None:
+    model = scripted(["go", *ROCKET, " up", "é"])
+    session = open_session(model, Oracle(), kv_type="f16", spec_length=spec_length)
+    chunks = list(session.stream([BOS]))
+    assert [c.text for c in chunks if c.token] == ["go", "", "", "", "\N{ROCKET}", " up", "é"]
+    assert [c.token for c in chunks if c.token] == list(range(FIRST, FIRST + 7))
+    assert chunks[-1].finish_reason == "stop"
+
+
+def test_what_is_no_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
+    def text(pieces: list[str | bytes]) -> str:
+        return open_session(scripted(pieces), kv_type="f16").generate([BOS]).text
+
+    assert text(["a", *ROCKET[:2]]) == "a\ufffd"  # a character cut off by the end
+    assert text(["a", *ROCKET[:2], "b"]) == "a\ufffdb"  # and by another character
+    assert text([b"\xff", b"\xfe", "b"]) == "\ufffd\ufffdb"
+    assert text([b"\xed", b"\xa0", b"\x80"]) == b"\xed\xa0\x80".decode(errors="replace")
+
+
+@pytest.mark.parametrize("spec_length", [1, 3, 16])
+@pytest.mark.parametrize(
+    ("stop", "text", "n_tokens"),
+    [
+        ("d", "abc ", 3),  # inside the token " d": its blank stays, the token goes
+        ("c d", "ab", 2),
+        ("ef", "abc d", 4),
+        ("fg", "abc de", 5),
+        ("a", "", 0),
+        ("zz", "abc defghh", 8),  # never comes; its first letter neither
+        ("hz", "abc defghh", 8),  # begins and does not go on
+        (["f", "c d"], "ab", 2),
+        (["c", "bc"], "a", 1),  # both end at one token: the one that begins first counts
+        ("abc defghh", "", 0),
+    ],
+)
+def test_stop_strings(
+    scripted: Script,
+    open_session: Open,
+    spec_length: int,
+    stop: str | list[str],
+    text: str,
+    n_tokens: int,
+) -> None:
+    pieces: list[str | bytes] = ["a", "b", "c", " d", "e", "f", "g", "hh"]
+    model = scripted(pieces)
+    session = open_session(model, Oracle(), kv_type="f16", spec_length=spec_length)
+    generation = session.generate([BOS], stop=stop)
+    assert generation.text == text
+    assert generation.tokens == list(range(FIRST, FIRST + n_tokens))
+    assert generation.finish_reason == "stop"
+    assert joined(session.stream([BOS], stop=stop)) == (text, generation.tokens)
+
+
+def test_a_stop_string_may_be_part_of_a_character_sequence(
+    scripted: Script, open_session: Open
+) -> None:
+    session = open_session(scripted(["a", *ROCKET, "b"]), kv_type="f16")
+    generation = session.generate([BOS], stop="\N{ROCKET}")
+    assert (generation.text, generation.tokens) == ("a", [FIRST])
+
+
+def test_a_stop_string_that_may_begin_is_held_back(scripted: Script, open_session: Open) -> None:
+    session = open_session(scripted(["a", "b", "c", "x"]), None, kv_type="f16")
+    # Not before "x" is it certain that "abcd" does not come.
+    stream = session.stream([BOS], stop="abcd")
+    assert next(stream).text == "a"
+    assert stream.stats.generated_tokens == 4
+    assert "".join(chunk.text for chunk in stream) == "bcx"
+    # What is held back when the reader leaves is not lost.
+    session = open_session(scripted(["a", "b", "c"]), Oracle(), kv_type="f16", spec_length=1)
+    stream = session.stream([BOS], stop="bcd")
+    assert next(stream).text == "a"
+    stream.close()
+    assert list(stream) == []
+    assert stream.result().text == "ab"
+
+
+def test_the_prompt_does_not_stop(scripted: Script, open_session: Open) -> None:
+    session = open_session(scripted(["a", "b", "c"]), kv_type="f16")
+    assert session.generate([BOS, FIRST], stop="ab").text == "bc"
+
+
+@pytest.mark.parametrize("stop", ["", ["a", ""], 5, [5], "\udc80"])
+def test_bad_stop_strings(open_session: Open, stop: object) -> None:
+    with pytest.raises(ArgumentError, match="stop"):
+        open_session().generate("x", stop=stop)  # type: ignore[arg-type]
+
+
+def equal_to_fresh(session: SpecSession, open_session: Open, prompts: list[str]) -> None:
+    for prompt in prompts:
+        expected = open_session().generate(prompt, max_tokens=80).tokens
+        assert session.generate(prompt, max_tokens=80).tokens == expected
+
+
+FOLLOWING = [PROMPT, PROMPT + "\n\nclass", PROMPTS["json"]]
+
+
+@pytest.mark.parametrize("spec_length", [1, 4, 16])
+def test_after_a_stop_string_in_an_accepted_run(open_session: Open, spec_length: int) -> None:
+    session = open_session(spec_length=spec_length)
+    text = session.generate(PROMPT, max_tokens=120).text
+    for stop in {text[i : i + 5] for i in range(20, len(text) - 5, 37)}:
+        generation = session.generate(PROMPT, max_tokens=120, stop=stop)
+        assert generation.finish_reason == "stop"
+        assert generation.text == text[: text.index(stop)]
+        equal_to_fresh(session, open_session, FOLLOWING[:1])
+    equal_to_fresh(session, open_session, FOLLOWING)
+
+
+@pytest.mark.parametrize("max_tokens", [1, 2, 5, 17])
+def test_after_max_tokens(open_session: Open, max_tokens: int) -> None:
+    session = open_session(spec_length=16)
+    assert len(session.generate(PROMPT, max_tokens=max_tokens).tokens) == max_tokens
+    equal_to_fresh(session, open_session, FOLLOWING)
+
+
+@pytest.mark.parametrize("n_read", [0, 1, 7])
+@pytest.mark.parametrize("how", ["close", "drop", "keep"])
+def test_after_an_abandoned_stream(open_session: Open, n_read: int, how: str) -> None:
+    session = open_session(spec_length=8)
+    stream = session.stream(PROMPT)
+    for _ in range(n_read):
+        next(stream)
+    if how == "close":
+        stream.close()
+        assert list(stream) == []
+        assert stream.result().finish_reason is None
+    elif how == "drop":
+        del stream
+        gc.collect()
+    equal_to_fresh(session, open_session, FOLLOWING)
+    if how == "keep":
+        with pytest.raises(ClosedError, match="began another generation"):
+            for _ in range(100):
+                next(stream)
+
+
+def test_after_a_prefill_left_in_the_middle(open_session: Open) -> None:
+    patience = [0.5]
+
+    def progress(stage: str, done: float) -> None:
+        if stage == "prefill" and done > patience[0]:
+            raise KeyboardInterrupt
+
+    session = open_session(n_batch=16, progress=progress)
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(PROMPT)
+    patience[0] = 2.0
+    again = session.generate(PROMPT, max_tokens=80)
+    assert 0 < again.stats.reused_tokens < again.stats.prompt_tokens - 1
+    equal_to_fresh(session, open_session, FOLLOWING)
+
+
+def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
+    session = open_session()
+    expected = session.generate(PROMPT, max_tokens=1500).tokens
+    for delay in (0.005, 0.02, 0.1):
+        timer = threading.Timer(delay, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            while True:
+                session.generate(PROMPT, max_tokens=1500)
+        timer.join()
+        # What there was is not lost.
+        assert session.last is not None
+        assert session.last.tokens == expected[: len(session.last.tokens)]
+        equal_to_fresh(session, open_session, FOLLOWING)
