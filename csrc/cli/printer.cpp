@@ -45,7 +45,8 @@ JsonObject to_json(const Stats& stats) {
     object.add_array("by_round", stats.by_round, [](const Round& round) {
         return "[" + std::to_string(round.drafted) + ", " + std::to_string(round.accepted) + "]";
     });
-    object.add("drafter_errors", stats.drafter_errors);
+    object.add("drafter_errors", stats.drafter_errors)
+        .add("last_drafter_error", stats.last_drafter_error);
     return object;
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "llama/backend.h"
-#include "llama/threads.h"
+#include "llama/host.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -45,6 +45,16 @@ llama_flash_attn_type flash_attention(FlashAttention wish) {
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
+// Whether main memory can hold the KV memory. Asking first is kinder than to be killed for taking
+// it: an operating system that promises more than it has says no only when it is used.
+bool fits(const Model& model, int n_ctx, ggml_type type) {
+    const std::uint64_t free = memory_available();
+    if (free == 0 || model.on_device()) return true;
+    const double number =
+        static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
+    return n_ctx * model.kv_bytes_per_token(number) < static_cast<double>(free);
+}
+
 // Writes the n_ctx it settled on into `options`.
 llama_context_ptr make_context(const Model& model, ContextOptions& options, int n_logits) {
     check_range("n_ctx", options.n_ctx, 0, 1 << 30, " (0 is the default)");
@@ -70,7 +80,9 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
     while (true) {
         params.n_ctx = n_ctx;
         const ErrorLog errors;
-        llama_context_ptr context(llama_init_from_model(model.get(), params));
+        llama_context_ptr context;
+        if (fits(model, n_ctx, params.type_k))
+            context.reset(llama_init_from_model(model.get(), params));
         if (context) {
             options.n_ctx = n_ctx;
             return context;
@@ -82,8 +94,9 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
                                   ".");
         if (options.n_ctx > 0 || n_ctx <= 512)
             throw OutOfMemory("There is not enough memory for a context of " +
-                              std::to_string(n_ctx) + " tokens (" + errors.first() +
-                              "); lower n_ctx.");
+                              std::to_string(n_ctx) + " tokens, with " +
+                              std::to_string(memory_available() >> 20) +
+                              " MiB free; lower n_ctx.");
         n_ctx /= 2;
         std::fprintf(stderr, "specllama: not enough memory; n_ctx is lowered to %d\n", n_ctx);
     }

@@ -31,8 +31,10 @@ struct Progress {
 
 }  // namespace
 
-Model::Model(llama_model_ptr model)
-    : model_(std::move(model)), vocab_(llama_model_get_vocab(model_.get())) {}
+Model::Model(llama_model_ptr model, bool on_device)
+    : model_(std::move(model)),
+      vocab_(llama_model_get_vocab(model_.get())),
+      on_device_(on_device) {}
 
 std::shared_ptr<const Model> Model::load(const ModelOptions& options,
                                          const ProgressFunction& progress) {
@@ -69,7 +71,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options,
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
-    return std::shared_ptr<const Model>(new Model(std::move(model)));
+    const bool on_device = options.n_gpu_layers != 0 && llama_supports_gpu_offload();
+    return std::shared_ptr<const Model>(new Model(std::move(model), on_device));
 }
 
 int Model::n_ctx_train() const { return llama_model_n_ctx_train(model_.get()); }
@@ -78,6 +81,16 @@ std::string Model::description() const {
     char text[128];
     llama_model_desc(model_.get(), text, sizeof(text));
     return text;
+}
+
+double Model::kv_bytes_per_token(double bytes_per_number) const {
+    const llama_model* model = model_.get();
+    if (llama_model_n_head(model) == 0 || llama_model_is_recurrent(model)) return 0;
+    // Of a model with sliding windows or recurrent layers, one layer is sure to keep every token.
+    const bool uniform = llama_model_n_swa(model) == 0 && !llama_model_is_hybrid(model);
+    const int n_layers = uniform ? llama_model_n_layer(model) : 1;
+    const double head = static_cast<double>(llama_model_n_embd(model)) / llama_model_n_head(model);
+    return 2.0 * n_layers * llama_model_n_head_kv(model) * head * bytes_per_number;
 }
 
 }  // namespace specllama

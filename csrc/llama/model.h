@@ -19,15 +19,20 @@ class Model {
     const Vocab& vocab() const { return vocab_; }
     int n_ctx_train() const;
     std::string description() const;
+    // Whether some of it lies in the memory of a device other than the processor's.
+    bool on_device() const { return on_device_; }
+    // Bytes that the KV memory of one token takes at least, for numbers of the given size.
+    double kv_bytes_per_token(double bytes_per_number) const;
 
     // For the rest of this folder. llama.cpp takes a non-const pointer but does not write.
     llama_model* get() const { return model_.get(); }
 
    private:
-    explicit Model(llama_model_ptr model);
+    Model(llama_model_ptr model, bool on_device);
 
     llama_model_ptr model_;
     Vocab vocab_;
+    bool on_device_;
 };
 
 }  // namespace specllama

@@ -81,6 +81,8 @@ class Stream(Iterator[Chunk]):
     def close(self) -> None:
         """End the generation where it is. The session may go on at once."""
         self._core.cancel()
+        while self._core.step() is not None:  # what was held back is in result()
+            pass
         self._chunks.clear()
 
     @property

@@ -1,4 +1,5 @@
 #include <exception>
+#include <string_view>
 
 #include "bind.h"
 #include "specllama/error.h"
@@ -9,7 +10,11 @@ namespace {
 
 // The classes are written in Python, where their users read them.
 void raise(const char* name, const Error& error) {
-    py::set_error(py::module_::import("specllama.errors").attr(name), error.what());
+    // A message may quote a damaged file, which need not be UTF-8.
+    const std::string_view what = error.what();
+    const auto text = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
+        what.data(), static_cast<py::ssize_t>(what.size()), "replace"));
+    PyErr_SetObject(py::module_::import("specllama.errors").attr(name).ptr(), text.ptr());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "llama/threads.h"
+#include "llama/host.h"
 
 #include <algorithm>
 #include <thread>
@@ -45,7 +45,7 @@ bool in_list(const std::string& list, int cpu) {
     return false;
 }
 
-int detect() {
+int detect_cores() {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 0;
@@ -70,9 +70,19 @@ int detect() {
     return n;
 }
 
+std::uint64_t detect_memory() {
+    std::ifstream meminfo("/proc/meminfo");
+    std::string key;
+    std::uint64_t kib = 0;
+    std::string unit;
+    while (meminfo >> key >> kib >> unit)
+        if (key == "MemAvailable:") return kib * 1024;
+    return 0;
+}
+
 #elif defined(__APPLE__)
 
-int detect() {
+int detect_cores() {
     for (const char* name : {"hw.perflevel0.physicalcpu", "hw.physicalcpu"}) {
         int n = 0;
         std::size_t size = sizeof(n);
@@ -81,17 +91,28 @@ int detect() {
     return 0;
 }
 
+// macOS gives back caches on demand and tells no single figure of what is free: all there is.
+std::uint64_t detect_memory() {
+    std::uint64_t bytes = 0;
+    std::size_t size = sizeof(bytes);
+    return sysctlbyname("hw.memsize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
+}
+
 #else
 
-int detect() { return 0; }
+int detect_cores() { return 0; }
+
+std::uint64_t detect_memory() { return 0; }
 
 #endif
 
 }  // namespace
 
 int performance_cores() {
-    const int n = detect();
+    const int n = detect_cores();
     return n > 0 ? n : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
+
+std::uint64_t memory_available() { return detect_memory(); }
 
 }  // namespace specllama

@@ -1,9 +1,16 @@
 #pragma once
 
+#include <cstdint>
+
 namespace specllama {
+
+// What the machine has for us.
 
 // Performance cores that this process may use, at least 1: affinity masks, container CPU quotas,
 // efficiency cores and hyper-threads are taken off.
 int performance_cores();
+
+// Bytes of main memory that can be taken without swapping; 0 when that is not known.
+std::uint64_t memory_available();
 
 }  // namespace specllama

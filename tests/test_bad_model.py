@@ -1,0 +1,244 @@
+"""Files that are no models, and options that are none: one sentence each, and no crash."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from scripted_model import BOS, write_scripted_model
+
+from specllama import ArgumentError, ModelError, OutOfMemoryError, SpecSession
+
+Open = Callable[..., SpecSession]
+
+
+def refusal(path: Path | str) -> str:
+    with pytest.raises(ModelError) as caught:
+        SpecSession(path, n_gpu_layers=0, n_threads=1)
+    message = str(caught.value)
+    assert str(path) in message
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    assert "There is no file" in refusal(tmp_path / "missing.gguf")
+
+
+def test_directory(tmp_path: Path) -> None:
+    assert "is a directory" in refusal(tmp_path)
+
+
+def test_empty_file(tmp_path: Path) -> None:
+    (path := tmp_path / "empty.gguf").touch()
+    assert "it is empty" in refusal(path)
+
+
+def test_text_file(tmp_path: Path) -> None:
+    (path := tmp_path / "text.gguf").write_text("Once upon a time")
+    assert "not a GGUF file" in refusal(path)
+
+
+def test_unreadable_path() -> None:
+    for path in ("", "a\0b"):
+        with pytest.raises((ModelError, ArgumentError)):
+            SpecSession(path)
+    with pytest.raises(ArgumentError, match="model must be the path"):
+        SpecSession(5)  # type: ignore[arg-type]
+
+
+def test_file_cut_at_ten_places(tmp_path: Path, bundled_model: Path) -> None:
+    whole = bundled_model.read_bytes()
+    for i in range(10):
+        # Places in the header and in the weights.
+        end = [5, 30, 1000, 50_000, 90_000, 200_000][i] if i < 6 else len(whole) * (i - 5) // 5
+        (path := tmp_path / f"cut{i}.gguf").write_bytes(whole[: min(end, len(whole) - 1)])
+        message = refusal(path)
+        assert "cut short" in message or "damaged" in message
+
+
+def test_vocabulary_without_weights(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(path := tmp_path / "vocab.gguf", "llama")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(["<unk>", "<s>", "</s>"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    assert "holds a vocabulary but no weights" in refusal(path)
+
+
+def write_header(path: Path, architecture: str | None, **values: Any) -> None:
+    """A GGUF with one tensor and what `values` name: an int, a bool, a text or a list each."""
+    writer = gguf.GGUFWriter(path, architecture or "llama")
+    if architecture is None:
+        writer.kv_data[0].clear()
+    for name, value in values.items():
+        key = name.replace("__", ".")
+        if isinstance(value, bool):
+            writer.add_bool(key, value)
+        elif isinstance(value, int):
+            writer.add_uint32(key, value)
+        elif isinstance(value, str):
+            writer.add_string(key, value)
+        else:
+            writer.add_array(key, value)
+    writer.add_tensor("token_embd.weight", np.zeros((3, 64), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+LLAMA: dict[str, Any] = {
+    "llama__block_count": 1,
+    "llama__context_length": 64,
+    "llama__embedding_length": 64,
+    "llama__attention__head_count": 1,
+    "tokenizer__ggml__model": "llama",
+    "tokenizer__ggml__tokens": ["<unk>", "<s>", "</s>"],
+}
+
+
+@pytest.mark.parametrize("architecture", ["bert", "nomic-bert", "t5", "t5encoder"])
+def test_encoders(tmp_path: Path, architecture: str) -> None:
+    write_header(path := tmp_path / "encoder.gguf", architecture, **LLAMA)
+    assert "does not generate text token by token" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"llama__attention__causal": False}, "embedding model"),
+        ({"split__no": 1}, "part 2 of a split model"),
+        ({"llama__block_count": 0}, "llama.block_count is 0"),
+        ({"llama__context_length": None}, "does not say its llama.context_length"),
+        ({"llama__attention__head_count": 3, "llama__attention__head_count_kv": 2}, "multiple"),
+        ({"tokenizer__ggml__model": None}, "no tokenizer"),
+        ({"tokenizer__ggml__tokens": None}, "no tokens"),
+        ({"tokenizer__ggml__tokens": [1, 2, 3]}, "is an array of"),
+        ({"tokenizer__ggml__tokens": "abc"}, "is not an array"),
+        ({"tokenizer__ggml__tokens": ["a", "b", "a"]}, "token 2 has the same text"),
+        ({"tokenizer__ggml__scores": [0.5]}, "only 1 entries in tokenizer.ggml.scores"),
+        ({"tokenizer__ggml__bos_token_id": 7}, "bos_token_id is 7, but it has 3 tokens"),
+        ({"general__architecture": "no-such"}, "unknown model architecture: 'no-such'"),
+    ],
+)
+def test_headers(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    values = {name: value for name, value in (LLAMA | change).items() if value is not None}
+    architecture = values.pop("general__architecture", "llama")
+    if architecture != "llama":
+        values = {name.replace("llama__", f"{architecture}__"): v for name, v in values.items()}
+    write_header(path := tmp_path / "header.gguf", architecture, **values)
+    assert message in refusal(path)
+
+
+def test_missing_tensors(tmp_path: Path) -> None:
+    write_header(
+        path := tmp_path / "tensors.gguf", "llama", llama__feed_forward_length=64,
+        **(LLAMA | {"tokenizer__ggml__tokens": ["<unk>", "<s>", "</s>"]}),
+    )
+    assert "Cannot use" in refusal(path)
+
+
+def test_damaged_files_never_crash(tmp_path: Path) -> None:
+    """80 files with a few bytes changed, in a process of their own: refused, or they run."""
+    write_scripted_model(original := tmp_path / "whole.gguf", ["a", "b", "c"])
+    script = textwrap.dedent(
+        """
+        import random, sys
+        from pathlib import Path
+        from specllama import SpecSession, SpecllamaError
+        whole, outcomes = Path(sys.argv[1]).read_bytes(), []
+        for seed in range(80):
+            rng = random.Random(seed)
+            data = bytearray(whole)
+            for _ in range(rng.choice([1, 3])):
+                data[rng.randrange(4, 1500)] = rng.choice([0, 1, 255, rng.randrange(256)])
+            path = Path(sys.argv[1]).with_name("damaged.gguf")
+            path.write_bytes(data)
+            try:
+                with SpecSession(path, n_gpu_layers=0, n_threads=1, n_ctx=64) as session:
+                    session.generate([%d], max_tokens=4)
+                outcomes.append("ran")
+            except SpecllamaError as error:
+                assert str(error).endswith("."), error
+                outcomes.append("refused")
+        print(outcomes.count("ran"), outcomes.count("refused"))
+        """
+        % BOS
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script, str(original)], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    n_ran, n_refused = map(int, process.stdout.split())
+    assert n_ran + n_refused == 80
+    assert n_refused > 10
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["n_ctx", "n_batch", "n_threads", "n_gpu_layers", "spec_length", "ngram_order",
+     "ngram_window", "ngram_max_bytes"],
+)
+@pytest.mark.parametrize("value", [-2, 2**31, -(2**70), 10**30, 1.5, "4", True, float("nan"), []])
+def test_bad_numbers(open_session: Open, name: str, value: Any) -> None:
+    if name == "ngram_max_bytes" and value == 2**31:
+        return  # 2 GiB may well be wished for
+    with pytest.raises(ArgumentError, match=name) as caught:
+        open_session(**{name: value})
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("n_batch", 0, "n_batch must be from 1 to 8192, not 0"),
+        ("n_batch", 8193, "n_batch must be from 1 to 8192"),
+        ("n_threads", 10_000, "n_threads must be from 0 to"),
+        ("spec_length", 0, "spec_length must be from 1 to 64, not 0"),
+        ("spec_length", 65, "spec_length must be from 1 to 64"),
+        ("ngram_order", 1, "ngram_order must be from 2 to 8"),
+        ("ngram_max_bytes", 100, "ngram_max_bytes must be at least 65536"),
+        ("kv_type", "q9_9", 'kv_type must be one of f32, f16.*, not "q9_9"'),
+        ("kv_type", 8, "kv_type must be a str"),
+        ("kv_type", None, "kv_type must be a str"),
+        ("flash_attn", "maybe", "flash_attn must be True, False or"),
+        ("flash_attn", [], "flash_attn must be"),
+        ("progress", 3, "progress must be"),
+    ],
+)
+def test_bad_options(open_session: Open, option: str, value: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        open_session(**{option: value})
+
+
+def test_a_quantised_memory_needs_flash_attention(open_session: Open) -> None:
+    with pytest.raises(ArgumentError, match='kv_type "q8_0" does not fit'):
+        open_session(kv_type="q8_0", flash_attn=False)
+
+
+def test_unknown_keywords(open_session: Open) -> None:
+    with pytest.raises(TypeError, match="temperatur"):
+        open_session(temperatur=1)
+    with pytest.raises(TypeError, match="max_token"):
+        open_session().generate("x", max_token=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("max_tokens", [-1, -100, 2**40, 1.5, "9", True])
+def test_bad_max_tokens(open_session: Open, max_tokens: Any) -> None:
+    with pytest.raises(ArgumentError, match="max_tokens"):
+        open_session().generate("x", max_tokens=max_tokens)
+
+
+def test_a_context_beyond_all_memory_is_refused(open_session: Open) -> None:
+    with pytest.raises(OutOfMemoryError, match="lower n_ctx"):
+        open_session(n_ctx=2**30)

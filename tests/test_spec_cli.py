@@ -1,0 +1,208 @@
+"""The executable spec-cli, as a user's shell runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompts import PROMPTS
+
+import specllama
+from specllama import SpecSession
+from specllama._spec_cli import executable
+
+EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1"]
+PROMPT = PROMPTS["module"]
+
+
+def run(*arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    source: dict[str, Any] = (
+        {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    )
+    return subprocess.run(
+        [executable(), *arguments], capture_output=True, check=False, timeout=120, **source
+    )
+
+
+def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSession]) -> None:
+    expected = open_session().generate(PROMPT, max_tokens=60).text.encode()
+    for extra in ([], ["--no-spec"], ["--draft", "none"], ["--spec-length", "16"], ["--stats"]):
+        process = run(*EXACT, "-p", PROMPT, "-n", "60", *extra)
+        assert process.returncode == 0, process.stderr
+        assert process.stdout == expected, extra
+        assert (process.stderr == b"") == (extra != ["--stats"])
+
+
+def test_prompts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
+    expected = run(*EXACT, "-p", PROMPT, "-n", "20").stdout
+    (path := tmp_path / "prompt.txt").write_text(PROMPT)
+    assert run(*EXACT, "-f", str(path), "-n", "20").stdout == expected
+    for arguments in (["-"], ["-f", "-"], []):
+        assert run(*EXACT, *arguments, "-n", "20", stdin=PROMPT.encode()).stdout == expected
+
+
+def test_no_arguments_complete_the_built_in_prompt() -> None:
+    process = run()
+    assert process.returncode == 0, process.stderr
+    assert len(process.stdout.decode()) > 100
+
+
+def test_statistics_table() -> None:
+    table = run(*EXACT, "-p", PROMPT, "-n", "50", "--stats").stderr.decode()
+    assert "generated      50 tokens" in table
+    for word in ("prompt", "rounds", "drafted", "accepted by position", "verify", "total"):
+        assert word in table
+
+
+def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
+    expected = open_session().generate(PROMPT, max_tokens=60)
+    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--json")
+    *chunks, result = map(json.loads, process.stdout.decode().splitlines())
+    assert all(chunk["type"] == "chunk" for chunk in chunks)
+    assert "".join(chunk["text"] for chunk in chunks) == expected.text
+    assert [chunk["token"] for chunk in chunks] == expected.tokens
+    assert result["type"] == "result"
+    assert result["finish_reason"] == "length"
+    for name, value in expected.stats.to_dict().items():
+        if name not in ("seconds", "tokens_per_second", "prompt_tokens_per_second"):
+            if isinstance(value, float):
+                value = pytest.approx(value, rel=1e-5)
+            assert json.loads(json.dumps(result["stats"][name])) == json_of(value), name
+    assert set(result["stats"]["seconds"]) == set(expected.stats.to_dict()["seconds"])  # type: ignore[call-overload]
+
+
+def json_of(value: Any) -> Any:
+    return [list(pair) for pair in value] if isinstance(value, list) and value and isinstance(
+        value[0], tuple
+    ) else value
+
+
+def test_stop_strings() -> None:
+    whole = run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    stop = whole[20:26].decode()
+    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--stop", stop, "-r", "never this")
+    assert process.stdout == whole[: whole.index(stop.encode())]
+
+
+@pytest.mark.parametrize("when", ["always", "never", "auto"])
+def test_color(when: str) -> None:
+    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)
+    coloured = when == "always"  # a pipe is no terminal
+    assert (b"\x1b[32m" in process.stdout) == coloured
+    assert (b"drafted" in process.stderr) == coloured  # the legend
+    plain = process.stdout.replace(b"\x1b[32m", b"").replace(b"\x1b[0m", b"")
+    assert plain == run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+
+
+def test_help_version_devices() -> None:
+    text = run("--help").stdout.decode()
+    for option in ("-m", "-p", "-f", "-n", "-c", "-t", "-ngl", "--draft", "--spec-length",
+                   "--no-spec", "--stats", "--json", "--color", "--list-devices", "--version"):
+        assert option in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert specllama.__version__ in run("--version").stdout.decode()
+    assert "CPU" in run("--list-devices").stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nonsense"], "There is no option --nonsense"),
+        (["-n"], "-n needs a value"),
+        (["-n", "many"], '-n needs a whole number, not "many"'),
+        (["-n", "99999999999999"], "-n needs a whole number"),
+        (["-n", "-2"], "max_tokens must be"),
+        (["-c", "-5"], "n_ctx must be"),
+        (["-t", "-1"], "n_threads must be"),
+        (["-ngl", "-7"], "n_gpu_layers must be"),
+        (["--spec-length", "0"], "spec_length must be from 1 to 64"),
+        (["--spec-length=65"], "spec_length must be from 1 to 64"),
+        (["--draft", "magic"], "--draft must be ngram or none"),
+        (["--color", "red"], "--color must be auto, always or never"),
+        (["--no-spec=1"], "takes no value"),
+        (["-kv", "q1"], "kv_type must be one of"),
+        (["hello"], 'What is "hello" for?'),
+        (["-p", ""], "The prompt is empty"),
+        (["-p", "x", "-f", "y"], "not both"),
+        (["-f", "/no/such/file"], "There is no prompt file /no/such/file"),
+        (["-f", "/"], "is a directory"),
+        (["-m", "/no/such.gguf", "-p", "x"], "There is no file /no/such.gguf"),
+        (["-m", "/no/such.gguf"], "There is no prompt"),
+        (["-p", "word " * 3000], "leaves no room in a context of"),
+    ],
+)
+def test_bad_usage(arguments: list[str], message: str) -> None:
+    process = run(*arguments)
+    error = process.stderr.decode()
+    assert process.returncode == 2
+    assert process.stdout == b""
+    assert message in error
+    assert error.startswith("spec-cli: ")
+    assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(b"ok \xff no", "not valid UTF-8 (at byte 3)"), (b"\xf0\x9f\x9a", "at byte 0"), (b"", "empty")],
+)
+def test_bad_standard_input(data: bytes, message: str) -> None:
+    process = run(stdin=data)
+    assert process.returncode == 2
+    assert message in process.stderr.decode()
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [executable(), *EXACT, "-p", PROMPT, "-n", "-1", "-c", "50000", "--stats"],
+            stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )
+        while not out.stat().st_size and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out.read_bytes().decode()
+    assert b"rounds" in stderr  # statistics are shown all the same
+
+
+def test_on_a_terminal() -> None:
+    """Colours, a legend, and a line of its own for the shell's prompt."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [executable(), *EXACT, "-p", PROMPT, "-n", "40"],
+        stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            data = os.read(master, 4096)
+        except OSError:  # the terminal's other end is closed
+            break
+        if not data:
+            break
+        shown += data
+    os.close(master)
+    assert process.wait() == 0
+    assert b"\x1b[32m" in shown
+    assert b"accepted by the model" in shown
+    assert shown.endswith(b"\n")
+
+
+def test_the_console_script_hands_over() -> None:
+    script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
+    if not script.exists():
+        pytest.skip(f"scripts are not installed at {script.parent}")
+    process = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert process.stdout.startswith("spec-cli ")
+    assert subprocess.run([script, "--bad"], capture_output=True, check=False).returncode == 2
