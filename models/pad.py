@@ -1,0 +1,342 @@
+"""Write a copy of a GGUF model that computes the same at the cost of a bigger one.
+
+    python models/pad.py IN.gguf OUT.gguf --size 0.5G --type bf16
+    python models/pad.py IN.gguf OUT.gguf --size 0.5G --type q8_0 --layers 10
+
+Every feed-forward network is widened: random rows in gate and up, and in down columns of
+zeros that multiply what comes of them. With --layers N, N layers are appended that add zero:
+their attention and feed-forward output projections are zeros, what stands before is random.
+All the products are computed, and none of the new ones changes a result.
+
+Weights are stored as --type; where they already are, they are copied bit for bit. Metadata
+stay, but for name, file type, feed-forward width and number of layers. Only for dense models
+of the `llama` architecture. Needs gguf and numpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+import gguf
+import numpy as np
+from gguf import (
+    GGMLQuantizationType,
+    GGUFReader,
+    GGUFValueType,
+    GGUFWriter,
+    LlamaFileType,
+    ReaderTensor,
+)
+from numpy.typing import NDArray
+
+TYPES = {
+    "f32": (GGMLQuantizationType.F32, LlamaFileType.ALL_F32),
+    "f16": (GGMLQuantizationType.F16, LlamaFileType.MOSTLY_F16),
+    "bf16": (GGMLQuantizationType.BF16, LlamaFileType.MOSTLY_BF16),
+    "q8_0": (GGMLQuantizationType.Q8_0, LlamaFileType.MOSTLY_Q8_0),
+    "q5_1": (GGMLQuantizationType.Q5_1, LlamaFileType.MOSTLY_Q5_1),
+    "q5_0": (GGMLQuantizationType.Q5_0, LlamaFileType.MOSTLY_Q5_0),
+    "q4_1": (GGMLQuantizationType.Q4_1, LlamaFileType.MOSTLY_Q4_1),
+    "q4_0": (GGMLQuantizationType.Q4_0, LlamaFileType.MOSTLY_Q4_0),
+}
+"""Weight types to choose from: those the gguf package can write."""
+
+GRANULE = 32
+"""The feed-forward width grows in steps of this, the block size of the quantised types: no
+block mixes original columns with new ones, so none changes."""
+
+RANDOM_STD = 0.02
+"""Standard deviation of the random weights. Small: nothing may overflow on its way to being
+multiplied by zero, as infinity times zero is not zero."""
+
+POOL_ROWS = 512
+"""Random rows that are drawn and quantised; longer matrices repeat them. They cost as much to
+multiply by, and half a gigabyte is written in seconds."""
+
+CHUNK = 1 << 24
+"""Weights converted at a time, to bound the memory their float32 form takes."""
+
+Bytes = NDArray[np.uint8]
+"""A tensor as stored: (rows, bytes per row), or (bytes,) for a vector."""
+
+
+class PadError(Exception):
+    """A request that cannot be met; the message is one sentence."""
+
+
+class Output(NamedTuple):
+    """A tensor to write. `data` makes its bytes when its turn comes: one is in memory at a time."""
+
+    name: str
+    type: GGMLQuantizationType
+    shape: tuple[int, ...]
+    """(rows, columns) or (length,), in weights."""
+    data: Callable[[], Bytes]
+
+    @property
+    def byte_shape(self) -> tuple[int, ...]:
+        return gguf.quant_shape_to_byte_shape(self.shape, self.type)
+
+
+def pad(source: Path, target: Path, size: int, weight_type: str, layers: int = 0) -> str:
+    """Write `target` from `source`, as near to `size` bytes as the width's granule allows.
+
+    weight_type: a key of `TYPES`. layers: how many to append (0: only widen). The same
+    arguments give the same bytes. Returns a line that says what came out.
+    """
+    if target.exists() and target.samefile(source):
+        raise PadError(f"{source} cannot be padded onto itself")
+    tensor_type, file_type = TYPES[weight_type]
+    reader = open_model(source)
+    check(reader, tensor_type, layers)
+
+    def total(outputs: list[Output]) -> int:
+        return reader.data_offset + sum(prod(output.byte_shape) for output in outputs)
+
+    smallest = total(plan(reader, tensor_type, 0, layers))
+    step = total(plan(reader, tensor_type, GRANULE, layers)) - smallest
+    if size < smallest:
+        more = f" with {layers} more layers" if layers else ""
+        raise PadError(
+            f"{size / 1e6:.1f} MB is less than the model itself takes: "
+            f"{smallest / 1e6:.1f} MB as {weight_type}{more}"
+        )
+    extra = GRANULE * round((size - smallest) / step)
+    outputs = plan(reader, tensor_type, extra, layers)
+    ffn = number(reader, "feed_forward_length") + extra
+    blocks = number(reader, "block_count") + layers
+
+    writer = GGUFWriter(target, "llama")
+    copy_metadata(reader, writer)
+    name = reader.fields.get("general.name")
+    writer.add_name(
+        f"{name.contents() if name else source.stem} padded to {size / 1e9:.3g} GB {weight_type}"
+    )
+    writer.add_file_type(file_type)
+    writer.add_feed_forward_length(ffn)
+    writer.add_block_count(blocks)
+    for output in outputs:
+        shape = output.byte_shape
+        writer.add_tensor_info(
+            output.name, shape, np.dtype(np.uint8), prod(shape), raw_dtype=output.type
+        )
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for output in outputs:
+        writer.write_tensor_data(output.data())
+    writer.close()
+    gigabytes = target.stat().st_size / 1e9
+    return f"{target}: {gigabytes:.3f} GB, {blocks} layers, feed-forward width {ffn}"
+
+
+def open_model(path: Path) -> GGUFReader:
+    try:
+        reader = GGUFReader(path)
+        for field in reader.fields.values():
+            field.contents()  # decodes, which may fail only now
+    except (ValueError, LookupError) as error:
+        raise PadError(f"{path} is not a readable GGUF file: {error}") from error
+    architecture = reader.fields.get("general.architecture")
+    if architecture is None or architecture.contents() != "llama":
+        found = f"is `{architecture.contents()}`" if architecture else "is not given"
+        raise PadError(f"only the `llama` architecture can be padded; that of {path} {found}")
+    return reader
+
+
+def check(reader: GGUFReader, tensor_type: GGMLQuantizationType, layers: int) -> None:
+    """Refuse what would not load or not compute the same."""
+    fields = reader.fields
+    for key in ("block_count", "feed_forward_length"):
+        field = fields.get(f"llama.{key}")
+        if field is None or not isinstance(field.contents(), int):
+            raise PadError(f"llama.{key} must be one number for all layers")
+    if any(".ffn_" in tensor.name and tensor.name.endswith(".bias") for tensor in reader.tensors):
+        raise PadError("feed-forward networks with biases cannot be padded")
+    if "split.count" in fields:
+        raise PadError("a model split over several files must be merged first")
+    if layers and any(key.startswith("llama.") and is_array(fields[key]) for key in fields):
+        raise PadError("layers cannot be appended to a model with per-layer metadata")
+
+    names = {tensor.name for tensor in reader.tensors}
+    for layer in range(number(reader, "block_count")):
+        for part in ("gate", "up", "down"):
+            if f"blk.{layer}.ffn_{part}.weight" not in names:
+                raise PadError(
+                    f"blk.{layer}.ffn_{part}.weight is missing: only dense, gated "
+                    "feed-forward networks can be padded"
+                )
+    block = gguf.GGML_QUANT_SIZES[tensor_type][0]
+    for tensor in reader.tensors:
+        if len(tensor.shape) > 2:
+            raise PadError(f"{tensor.name} has more than two dimensions")
+        if len(tensor.shape) == 2 and tensor.shape[0] % block:
+            raise PadError(
+                f"{tensor.name} has rows of {tensor.shape[0]} weights, not a multiple of the "
+                f"{block} that {tensor_type.name} stores together"
+            )
+        try:
+            gguf.dequantize(tensor.data[:1], tensor.tensor_type)
+        except NotImplementedError as error:
+            raise PadError(f"{tensor.name} cannot be read: {error}") from error
+
+
+def plan(
+    reader: GGUFReader, tensor_type: GGMLQuantizationType, extra: int, layers: int
+) -> list[Output]:
+    """All tensors of a model widened by `extra` and lengthened by `layers`."""
+    widened = [widen(tensor, tensor_type, extra) for tensor in reader.tensors]
+    blocks = number(reader, "block_count")
+    first_block = [output for output in widened if output.name.startswith("blk.0.")]
+    return widened + [
+        add_nothing(output, f"blk.{blocks + layer}." + output.name.removeprefix("blk.0."))
+        for layer in range(layers)
+        for output in first_block
+    ]
+
+
+def widen(tensor: ReaderTensor, tensor_type: GGMLQuantizationType, extra: int) -> Output:
+    """The tensor as it will be written: as it is but for a feed-forward network's three."""
+    if len(tensor.shape) == 1:  # norms and rotary factors keep their type
+        data = tensor.data.view(np.uint8)
+        return Output(tensor.name, tensor.tensor_type, (tensor.n_elements,), lambda: data)
+    rows, columns = int(tensor.shape[1]), int(tensor.shape[0])
+    original = partial(convert, tensor, tensor_type)
+    if re.fullmatch(r"blk\.\d+\.ffn_(gate|up)\.weight", tensor.name):
+        return Output(
+            tensor.name,
+            tensor_type,
+            (rows + extra, columns),
+            lambda: np.concatenate((original(), random((extra, columns), tensor_type))),
+        )
+    if re.fullmatch(r"blk\.\d+\.ffn_down\.weight", tensor.name):
+        return Output(
+            tensor.name,
+            tensor_type,
+            (rows, columns + extra),
+            lambda: np.concatenate((original(), zeros((rows, extra), tensor_type)), axis=1),
+        )
+    return Output(tensor.name, tensor_type, (rows, columns), original)
+
+
+def add_nothing(pattern: Output, name: str) -> Output:
+    """A tensor shaped like `pattern`, of a layer that passes its input on unchanged."""
+    shape, tensor_type = pattern.shape, pattern.type
+    if "_norm." in name:
+        return Output(name, tensor_type, shape, lambda: ones(shape[0], tensor_type))
+    if len(shape) == 1 or "attn_output" in name or "ffn_down" in name:
+        return Output(name, tensor_type, shape, lambda: zeros(shape, tensor_type))
+    return Output(name, tensor_type, shape, lambda: random(shape, tensor_type))
+
+
+def convert(tensor: ReaderTensor, tensor_type: GGMLQuantizationType) -> Bytes:
+    if tensor.tensor_type == tensor_type:
+        return tensor.data.view(np.uint8)
+    rows, columns = int(tensor.shape[1]), int(tensor.shape[0])
+    out = zeros((rows, columns), tensor_type)
+    step = max(1, CHUNK // columns)
+    for start in range(0, rows, step):
+        part = slice(start, start + step)
+        out[part] = quantize(gguf.dequantize(tensor.data[part], tensor.tensor_type), tensor_type)
+    return out
+
+
+def quantize(weights: NDArray[np.float32], tensor_type: GGMLQuantizationType) -> Bytes:
+    return gguf.quantize(weights, tensor_type).view(np.uint8)
+
+
+def ones(length: int, tensor_type: GGMLQuantizationType) -> Bytes:
+    return quantize(np.ones(length, np.float32), tensor_type)
+
+
+def zeros(shape: tuple[int, ...], tensor_type: GGMLQuantizationType) -> Bytes:
+    """Zero has all bits zero in every type of `TYPES`: scales and offsets are zero too."""
+    return np.zeros(gguf.quant_shape_to_byte_shape(shape, tensor_type), np.uint8)
+
+
+def random(shape: tuple[int, ...], tensor_type: GGMLQuantizationType) -> Bytes:
+    rows, columns = shape
+    return np.resize(random_pool(columns, tensor_type), zeros((rows, columns), tensor_type).shape)
+
+
+@cache
+def random_pool(columns: int, tensor_type: GGMLQuantizationType) -> Bytes:
+    weights = np.random.default_rng(0).standard_normal((POOL_ROWS, columns), np.float32)
+    return quantize(weights * np.float32(RANDOM_STD), tensor_type)
+
+
+def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
+    """Everything but what `pad` sets and what the writer itself writes."""
+    replaced = {
+        "general.architecture",
+        "general.file_type",
+        "general.name",
+        "llama.block_count",
+        "llama.feed_forward_length",
+    }
+    writer.data_alignment = reader.alignment
+    for key, field in reader.fields.items():
+        if key not in replaced and not key.startswith("GGUF."):
+            element = field.types[-1] if is_array(field) else None
+            writer.add_key_value(key, field.contents(), field.types[0], element)
+
+
+def is_array(field: gguf.ReaderField) -> bool:
+    return field.types[0] == GGUFValueType.ARRAY
+
+
+def number(reader: GGUFReader, key: str) -> int:
+    return int(reader.fields[f"llama.{key}"].contents())
+
+
+def byte_count(text: str) -> int:
+    """`0.5G`, `30M` or `500000000` to bytes; K, M and G are powers of 1000."""
+    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)([KMG]?)B?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 0.5G, 30M or 500000000")
+    factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}[match[2].upper()]
+    return round(float(match[1]) * factor)
+
+
+def layer_count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of layers")
+    return int(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("source", type=Path, metavar="IN.gguf")
+    parser.add_argument("target", type=Path, metavar="OUT.gguf")
+    parser.add_argument(
+        "--size", type=byte_count, required=True, help="size to reach: 0.5G, 30M or a byte count"
+    )
+    parser.add_argument("--type", choices=TYPES, required=True, help="weight type")
+    parser.add_argument(
+        "--layers", type=layer_count, default=0, help="layers to append; default: 0"
+    )
+    arguments = parser.parse_args()
+    try:
+        print(
+            pad(
+                arguments.source,
+                arguments.target,
+                arguments.size,
+                arguments.type,
+                arguments.layers,
+            )
+        )
+    except (PadError, OSError) as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The bundled pair: what llama.cpp makes of the files is what was trained."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llama_cpp import Llama
+from numpy.typing import NDArray
+
+gguf = pytest.importorskip("gguf", reason="reading tensors needs the gguf package")
+
+ROOT = Path(__file__).parents[1]
+MODELS = ROOT / "models"
+REFERENCE: dict[str, Any] = json.loads(
+    (ROOT / "tests" / "data" / "reference.json").read_text(encoding="utf-8")
+)
+"""Written by models/reference.py, which says what it holds."""
+
+GGML_TYPE_F32 = 0
+
+FLOAT_TOLERANCE = 1e-3
+"""Largest difference of a logit when both sides compute in float32. Measured: 6e-5, most of it
+from the four decimals stored; the rest is room for another machine's order of summation."""
+
+Q8_TOLERANCE = 0.1
+"""Root mean square difference of the logits when llama.cpp multiplies Q8_0 weights, for which it
+rounds activations to eight bits too. Measured: 0.06 (target) and 0.04 (draft); the logits' own
+spread is over 3, and a wrong network is off by 1.8 and more (see the tests that make one)."""
+
+Q8_AGREEMENT = 0.9
+"""Share of positions whose most likely token survives that rounding. Measured: 0.98 and more."""
+
+both = pytest.mark.parametrize("role", ["target", "draft"])
+
+
+def bundled(role: str) -> Path:
+    return MODELS / f"{role}-q8_0.gguf"
+
+
+def logits(path: Path) -> NDArray[np.float32]:
+    """Logits (positions, vocabulary) of the reference prompt, with an unrounded KV cache."""
+    llama = Llama(
+        str(path),
+        n_ctx=512,
+        type_k=GGML_TYPE_F32,
+        type_v=GGML_TYPE_F32,
+        n_gpu_layers=0,
+        logits_all=True,
+        verbose=False,
+    )
+    prompt = REFERENCE["prompt"]
+    llama.eval(prompt)
+    rows = np.array(llama.scores[: len(prompt)])
+    llama.close()
+    return rows
+
+
+def differences(role: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    return rows[:, REFERENCE["columns"]] - np.array(
+        REFERENCE["models"][role]["logits"], dtype=np.float32
+    )
+
+
+def root_mean_square(values: NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+@both
+def test_tokenizer_agrees(role: str) -> None:
+    llama = Llama(str(bundled(role)), vocab_only=True, verbose=False)
+    for case in REFERENCE["texts"]:
+        text = case["text"].encode()
+        assert llama.tokenize(text, add_bos=False) == case["tokens"], case["text"]
+        assert llama.tokenize(text)[0] == llama.token_bos() == 0
+        assert llama.detokenize(case["tokens"]) == text
+    llama.close()
+
+
+@both
+def test_logits_agree_as_bundled(role: str) -> None:
+    rows = logits(bundled(role))
+    assert root_mean_square(differences(role, rows)) < Q8_TOLERANCE
+    agreement = np.mean(rows.argmax(-1) == REFERENCE["models"][role]["best"])
+    assert agreement > Q8_AGREEMENT
+
+
+@both
+def test_logits_agree_in_float32(role: str, tmp_path: Path) -> None:
+    """The same weights in float32, by way of models/pad.py: no rounding left to hide behind."""
+    path = tmp_path / "float32.gguf"
+    command = [sys.executable, MODELS / "pad.py", bundled(role), path, "--size=26M", "--type=f32"]
+    subprocess.run([*map(str, command)], check=True)
+    rows = logits(path)
+    assert np.abs(differences(role, rows)).max() < FLOAT_TOLERANCE
+    assert rows.argmax(-1).tolist() == REFERENCE["models"][role]["best"]
+
+
+def tensor_bytes(path: Path) -> dict[str, NDArray[Any]]:
+    """Tensors of a GGUF file by name, as arrays (rows, bytes) that write through to the file."""
+    return {tensor.name: tensor.data for tensor in gguf.GGUFReader(path, "r+").tensors}
+
+
+@both
+def test_swapped_layers_are_noticed(role: str, tmp_path: Path) -> None:
+    path = tmp_path / "swapped.gguf"
+    shutil.copy(bundled(role), path)
+    tensors = tensor_bytes(path)
+    first, second = (tensors[f"blk.{layer}.attn_v.weight"] for layer in (0, 1))
+    first[:], second[:] = second.copy(), first.copy()
+    assert root_mean_square(differences(role, logits(path))) > 10 * Q8_TOLERANCE
+
+
+@both
+def test_other_rope_convention_is_noticed(role: str, tmp_path: Path) -> None:
+    """Order queries and keys as rotary pairs (i, i + half) would want them."""
+    path = tmp_path / "half.gguf"
+    shutil.copy(bundled(role), path)
+    heads = 4
+    for name, data in tensor_bytes(path).items():
+        if name.endswith(("attn_q.weight", "attn_k.weight")):
+            pairs = data.reshape(heads, -1, 2, data.shape[1]).copy()
+            data[:] = pairs.swapaxes(1, 2).reshape(data.shape)
+    assert root_mean_square(differences(role, logits(path))) > 10 * Q8_TOLERANCE
+
+
+def test_data_card_names_the_files() -> None:
+    card = (MODELS / "README.md").read_text(encoding="utf-8")
+    stated = dict(re.findall(r"`([\w-]+\.gguf)`[^\n]*`([0-9a-f]{64})`", card))
+    files = {path.name: path.read_bytes() for path in MODELS.glob("*.gguf")}
+    assert stated == {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    assert sum(map(len, files.values())) <= 7_600_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("torch") is None or find_spec("tokenizers") is None,
+    reason="training needs torch and tokenizers",
+)
+def test_training_in_small() -> None:
+    """Train, resume, export and evaluate; without torch.compile, which needs a C++ compiler."""
+    command = [sys.executable, str(MODELS / "train.py"), "--smoke", "--no-compile"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert result.returncode == 0, result.stderr
+    assert "resumed after step" in result.stdout
+    assert "identical" in result.stdout
