@@ -13,17 +13,18 @@ namespace specllama {
 // A call that is inside the session. Not a mutex: to wait would hang where two threads, or a
 // drafter and its session, are at cross purposes.
 class Inside {
-   public:
+ public:
     explicit Inside(SessionState& state) : flag_(state.inside_) {
         if (flag_.test_and_set(std::memory_order_acquire))
-            throw Busy("The session is in use by another thread, or by its own drafter; use one "
-                       "session per thread, or wait.");
+            throw Busy(
+                "The session is in use by another thread, or by its own drafter; use one "
+                "session per thread, or wait.");
     }
     ~Inside() { flag_.clear(std::memory_order_release); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
-   private:
+ private:
     std::atomic_flag& flag_;
 };
 
@@ -31,9 +32,7 @@ namespace {
 
 constexpr SequenceId kOnlySequence = 0;
 
-[[noreturn]] void throw_closed() {
-    throw Closed("The session is closed; open a new one.");
-}
+[[noreturn]] void throw_closed() { throw Closed("The session is closed; open a new one."); }
 
 void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
     if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
@@ -51,9 +50,10 @@ void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
 
 void check_options(const GenerateOptions& options) {
     if (options.max_tokens < -1)
-        throw InvalidArgument("max_tokens must be 0 or more, or -1 for as many as the context "
-                              "holds, not " +
-                              std::to_string(options.max_tokens) + ".");
+        throw InvalidArgument(
+            "max_tokens must be 0 or more, or -1 for as many as the context "
+            "holds, not " +
+            std::to_string(options.max_tokens) + ".");
     for (const std::string& one : options.stop) {
         if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
         if (find_invalid_utf8(one) != std::string::npos)
@@ -116,8 +116,9 @@ std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOp
     check_prompt(prompt, model().vocab(), context().n_ctx());
     check_options(options);
     if (active_ && owner_ != std::this_thread::get_id())
-        throw Busy("The session has an unfinished generation in another thread; use one session "
-                   "per thread, or finish or cancel that generation.");
+        throw Busy(
+            "The session has an unfinished generation in another thread; use one session "
+            "per thread, or finish or cancel that generation.");
     retire();
 
     double seconds = 0;

@@ -17,7 +17,7 @@ namespace specllama {
 
 // What a session and its streams share.
 class SessionState {
-   public:
+ public:
     SessionState(const SessionOptions& options, std::shared_ptr<Drafter> drafter);
 
     // The three, or Closed.
@@ -33,7 +33,7 @@ class SessionState {
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
 
-   private:
+ private:
     void retire();
 
     // Held while a call is inside; a second one throws Busy.

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from prompts import PROMPTS
 from scripted_model import write_scripted_model
-
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
 

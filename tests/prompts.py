@@ -46,7 +46,7 @@ PROMPTS: dict[str, str] = {
     "digits": "3.14159265358979323846264338327950288419716939937510582097494459230781640628",
     "counting": "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
     "hex": "0x00 0x01 0x02 0x03 0x04 0x05 0x06",
-    "emoji": "Launch \N{ROCKET}\N{ROCKET}\N{ROCKET} party \N{PARTY POPPER} thumbs \N{THUMBS UP SIGN}",
+    "emoji": "Launch \N{ROCKET}\N{ROCKET} party \N{PARTY POPPER} thumbs \N{THUMBS UP SIGN}",
     "cjk": "日本語のテキストと中文文本以及한국어",
     "accents": "Le cœur a ses raisons que la raison ne connaît point; žluťoučký kůň",
     "whitespace": "\n\n\n        \t\t\n    ",

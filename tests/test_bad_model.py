@@ -13,7 +13,6 @@ import gguf
 import numpy as np
 import pytest
 from scripted_model import BOS, write_scripted_model
-
 from specllama import ArgumentError, ModelError, OutOfMemoryError, SpecSession
 
 Open = Callable[..., SpecSession]
@@ -142,7 +141,9 @@ def test_headers(tmp_path: Path, change: dict[str, Any], message: str) -> None:
 
 def test_missing_tensors(tmp_path: Path) -> None:
     write_header(
-        path := tmp_path / "tensors.gguf", "llama", llama__feed_forward_length=64,
+        path := tmp_path / "tensors.gguf",
+        "llama",
+        llama__feed_forward_length=64,
         **(LLAMA | {"tokenizer__ggml__tokens": ["<unk>", "<s>", "</s>"]}),
     )
     assert "Cannot use" in refusal(path)
@@ -166,17 +167,19 @@ def test_damaged_files_never_crash(tmp_path: Path) -> None:
             path.write_bytes(data)
             try:
                 with SpecSession(path, n_gpu_layers=0, n_threads=1, n_ctx=64) as session:
-                    session.generate([%d], max_tokens=4)
+                    session.generate([int(sys.argv[2])], max_tokens=4)
                 outcomes.append("ran")
             except SpecllamaError as error:
                 assert str(error).endswith("."), error
                 outcomes.append("refused")
         print(outcomes.count("ran"), outcomes.count("refused"))
         """
-        % BOS
     )
     process = subprocess.run(
-        [sys.executable, "-c", script, str(original)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script, str(original), str(BOS)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert process.returncode == 0, process.stderr
     n_ran, n_refused = map(int, process.stdout.split())
@@ -186,8 +189,16 @@ def test_damaged_files_never_crash(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["n_ctx", "n_batch", "n_threads", "n_gpu_layers", "spec_length", "ngram_order",
-     "ngram_window", "ngram_max_bytes"],
+    [
+        "n_ctx",
+        "n_batch",
+        "n_threads",
+        "n_gpu_layers",
+        "spec_length",
+        "ngram_order",
+        "ngram_window",
+        "ngram_max_bytes",
+    ],
 )
 @pytest.mark.parametrize("value", [-2, 2**31, -(2**70), 10**30, 1.5, "4", True, float("nan"), []])
 def test_bad_numbers(open_session: Open, name: str, value: Any) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
-
 from specllama import ArgumentError, Drafter, SpecSession
 
 Open = Callable[..., SpecSession]

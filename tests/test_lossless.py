@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
-
 from specllama import Drafter, SpecSession
 
 N_TOKENS = 200
@@ -20,7 +19,9 @@ class Known(Drafter):
     """Knows what the target will say, and proposes it (shift 0: an oracle), or always something
     else (shift 1: an adversary)."""
 
-    def __init__(self, expected: dict[tuple[int, ...], list[int]], shift: int, n_vocab: int) -> None:
+    def __init__(
+        self, expected: dict[tuple[int, ...], list[int]], shift: int, n_vocab: int
+    ) -> None:
         self.expected = expected
         self.shift = shift
         self.n_vocab = n_vocab
@@ -29,9 +30,7 @@ class Known(Drafter):
         self.n_prompt = len(prompt)
         self.generated = self.expected[tuple(prompt.tolist())]
 
-    def propose(
-        self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
-    ) -> Iterable[int]:
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> Iterable[int]:
         at = len(tokens) - self.n_prompt
         return [(token + self.shift) % self.n_vocab for token in self.generated[at:][:max_tokens]]
 
@@ -44,9 +43,15 @@ def test_plain_tokens_equal_those_of_llama_cpp_python(
     plain_tokens: dict[str, list[int]], bundled_model: Path
 ) -> None:
     llama = llama_cpp.Llama(
-        str(bundled_model), n_ctx=2048, type_k=llama_cpp.GGML_TYPE_Q8_0,
-        type_v=llama_cpp.GGML_TYPE_Q8_0, flash_attn=True, n_gpu_layers=0, n_threads=1,
-        n_threads_batch=1, verbose=False,
+        str(bundled_model),
+        n_ctx=2048,
+        type_k=llama_cpp.GGML_TYPE_Q8_0,
+        type_v=llama_cpp.GGML_TYPE_Q8_0,
+        flash_attn=True,
+        n_gpu_layers=0,
+        n_threads=1,
+        n_threads_batch=1,
+        verbose=False,
     )
     for name, prompt in PROMPTS.items():
         prompt_tokens = llama.tokenize(prompt.encode(), special=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sysconfig
 from collections import Counter, OrderedDict, defaultdict
 from pathlib import Path
 
 import pytest
-
 from specllama import ArgumentError, NGramPredictor, SpecSession
 
 
@@ -222,7 +222,7 @@ def test_frequencies_follow_the_counts() -> None:
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     rng = random.Random(11)
     tokens = [rng.choice([0, 0, 0, 1, 1, 2]) for _ in range(300)]
-    for a, b in zip(tokens, tokens[1:], strict=False):
+    for a, b in itertools.pairwise(tokens):
         counts[a][b] += 1
     predictor = NGramPredictor(max_order=2)
     predictor.update_batch(tokens)

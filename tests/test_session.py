@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from prompts import PROMPTS
 from scripted_model import BOS, FIRST
-
 from specllama import ArgumentError, BusyError, ClosedError, DecodeError, SpecSession
 
 Open = Callable[..., SpecSession]

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompts import PROMPTS
-
 import specllama
+from prompts import PROMPTS
 from specllama import SpecSession
 from specllama._spec_cli import executable
 
@@ -24,9 +23,7 @@ PROMPT = PROMPTS["module"]
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    source: dict[str, Any] = (
-        {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-    )
+    source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
     return subprocess.run(
         [executable(), *arguments], capture_output=True, check=False, timeout=120, **source
     )
@@ -43,10 +40,10 @@ def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSes
 
 def test_prompts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
     expected = run(*EXACT, "-p", PROMPT, "-n", "20").stdout
-    (path := tmp_path / "prompt.txt").write_text(PROMPT)
+    (path := tmp_path / "prompt.txt").write_text(PROMPT + "\n")
     assert run(*EXACT, "-f", str(path), "-n", "20").stdout == expected
     for arguments in (["-"], ["-f", "-"], []):
-        assert run(*EXACT, *arguments, "-n", "20", stdin=PROMPT.encode()).stdout == expected
+        assert run(*EXACT, *arguments, "-n", "20", stdin=PROMPT.encode() + b"\n").stdout == expected
 
 
 def test_no_arguments_complete_the_built_in_prompt() -> None:
@@ -80,9 +77,11 @@ def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
 
 
 def json_of(value: Any) -> Any:
-    return [list(pair) for pair in value] if isinstance(value, list) and value and isinstance(
-        value[0], tuple
-    ) else value
+    return (
+        [list(pair) for pair in value]
+        if isinstance(value, list) and value and isinstance(value[0], tuple)
+        else value
+    )
 
 
 def test_stop_strings() -> None:
@@ -104,8 +103,23 @@ def test_color(when: str) -> None:
 
 def test_help_version_devices() -> None:
     text = run("--help").stdout.decode()
-    for option in ("-m", "-p", "-f", "-n", "-c", "-t", "-ngl", "--draft", "--spec-length",
-                   "--no-spec", "--stats", "--json", "--color", "--list-devices", "--version"):
+    for option in (
+        "-m",
+        "-p",
+        "-f",
+        "-n",
+        "-c",
+        "-t",
+        "-ngl",
+        "--draft",
+        "--spec-length",
+        "--no-spec",
+        "--stats",
+        "--json",
+        "--color",
+        "--list-devices",
+        "--version",
+    ):
         assert option in text
     assert max(map(len, text.splitlines())) <= 100
     assert specllama.__version__ in run("--version").stdout.decode()
@@ -151,7 +165,11 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "message"),
-    [(b"ok \xff no", "not valid UTF-8 (at byte 3)"), (b"\xf0\x9f\x9a", "at byte 0"), (b"", "empty")],
+    [
+        (b"ok \xff no", "not valid UTF-8 (at byte 3)"),
+        (b"\xf0\x9f\x9a", "at byte 0"),
+        (b"", "empty"),
+    ],
 )
 def test_bad_standard_input(data: bytes, message: str) -> None:
     process = run(stdin=data)
@@ -164,7 +182,9 @@ def test_ctrl_c(tmp_path: Path) -> None:
     with out.open("wb") as stdout:
         process = subprocess.Popen(
             [executable(), *EXACT, "-p", PROMPT, "-n", "-1", "-c", "50000", "--stats"],
-            stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
         )
         while not out.stat().st_size and process.poll() is None:
             time.sleep(0.01)
@@ -180,7 +200,9 @@ def test_on_a_terminal() -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [executable(), *EXACT, "-p", PROMPT, "-n", "40"],
-        stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
     )
     os.close(slave)
     shown = b""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 from prompts import PROMPTS
-
 from specllama import SpecSession
 
 Open = Callable[..., SpecSession]
@@ -42,9 +41,7 @@ def test_the_parts_explain_the_total(open_session: Open) -> None:
     session = open_session()
     for name in ("module", "english", "near the limit"):
         seconds = session.generate(PROMPTS[name], max_tokens=200).stats.seconds
-        parts = (
-            seconds.prefill + seconds.draft + seconds.verify + seconds.choose + seconds.text
-        )
+        parts = seconds.prefill + seconds.draft + seconds.verify + seconds.choose + seconds.text
         assert parts == pytest.approx(seconds.total, rel=0.05), name
         assert min(seconds.prefill, seconds.draft, seconds.verify, seconds.choose) > 0
 

@@ -11,7 +11,7 @@ namespace specllama::cli {
 //     line.add("token", 17).add("text", "a \"b\"");
 //     std::cout << line.str() << '\n';
 class JsonObject {
-   public:
+ public:
     JsonObject& add(std::string_view key, std::string_view text);
     JsonObject& add(std::string_view key, const char* text);
     JsonObject& add(std::string_view key, double number);
@@ -30,7 +30,7 @@ class JsonObject {
 
     std::string str() const { return "{" + members_ + "}"; }
 
-   private:
+ private:
     JsonObject& add_raw(std::string_view key, std::string_view value);
 
     std::string members_;

@@ -55,8 +55,8 @@ void print_table(const Stats& stats) {
     std::fprintf(stderr, "prompt    %7d tokens  %8.3f s  %9.1f tokens/s  (%d reused)\n",
                  stats.prompt_tokens, s.prefill, stats.prompt_tokens_per_second(),
                  stats.reused_tokens);
-    std::fprintf(stderr, "generated %7d tokens  %8.3f s  %9.1f tokens/s\n",
-                 stats.generated_tokens, s.total - s.prefill, stats.tokens_per_second());
+    std::fprintf(stderr, "generated %7d tokens  %8.3f s  %9.1f tokens/s\n", stats.generated_tokens,
+                 s.total - s.prefill, stats.tokens_per_second());
     std::fprintf(stderr, "rounds    %7d         %8.2f tokens/round\n", stats.rounds,
                  stats.tokens_per_round());
     std::fprintf(stderr, "drafted   %7d tokens  %8d accepted  %5.1f %%\n", stats.drafted,

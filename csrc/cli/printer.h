@@ -10,7 +10,7 @@ namespace specllama::cli {
 
 // Shows a generation: its text on stdout, everything else on stderr; or all as JSON on stdout.
 class Printer {
-   public:
+ public:
     explicit Printer(const Options& options);
 
     void chunk(const Chunk& chunk);
@@ -18,7 +18,7 @@ class Printer {
     void flush();
     void end(FinishReason reason, bool interrupted, const Stats& stats);
 
-   private:
+ private:
     bool json_;
     bool stats_;
     bool color_;

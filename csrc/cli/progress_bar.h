@@ -8,7 +8,7 @@ namespace specllama::cli {
 // A bar on stderr that appears only when its work takes longer than `delay` seconds, and vanishes
 // at the end. Nothing where stderr is no terminal.
 class ProgressBar {
-   public:
+ public:
     ProgressBar(std::string what, double delay);
     ~ProgressBar();
     ProgressBar(const ProgressBar&) = delete;
@@ -18,7 +18,7 @@ class ProgressBar {
     void show(double fraction);
     void clear();
 
-   private:
+ private:
     std::string what_;
     double delay_;
     std::chrono::steady_clock::time_point start_;

@@ -22,33 +22,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The head of a module, as the bundled model knows them, with something to repeat in it.
-constexpr const char* kBuiltinPrompt = R"("""Points and vectors in the plane."""
+// The head of a module, as the bundled model knows them, with something to go on with. No newline
+// at the end: the model's tokens want to begin with it.
+constexpr const char* kBuiltinPrompt = R"(class Version:
+    """A version number."""
 
-import math
-
-
-class Point:
-    """A point in the plane."""
-
-    def __init__(self, x, y):
-        self.x = x
-        self.y = y
-
-    def __repr__(self):
-        return '%s(%r, %r)' % (self.__class__.__name__, self.x, self.y)
+    def __init__(self, parts):
+        self.parts = parts
 
     def __eq__(self, other):
-        if not isinstance(other, Point):
-            return NotImplemented
-        return self.x == other.x and self.y == other.y
+        if isinstance(other, Version):
+            return self._cmp(other) == 0
+        return NotImplemented
 
+    def __le__(self, other):
+        if isinstance(other, Version):
+            return self._cmp(other) <= 0
+        return NotImplemented
 
-class Vector:
-    """A vector in the plane."""
-
-    def __init__(self, x, y):
-)";
+    def __ge__(self, other):)";
 
 bool is_piped() {
     struct stat status;
@@ -56,9 +48,7 @@ bool is_piped() {
            (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-std::string read_all(std::istream& stream) {
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
+std::string read_all(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
 std::string read_file(const std::string& path) {
     std::error_code error;
@@ -70,10 +60,17 @@ std::string read_file(const std::string& path) {
     return read_all(file);
 }
 
+// Without the newline that editors and `echo` put at the end; as llama.cpp does.
+std::string without_last_newline(std::string text) {
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
 std::string read_any(const Options& options) {
     if (options.prompt) return *options.prompt;
-    if (options.file == "-" || (options.file.empty() && is_piped())) return read_all(std::cin);
-    if (!options.file.empty()) return read_file(options.file);
+    if (options.file == "-" || (options.file.empty() && is_piped()))
+        return without_last_newline(read_all(std::cin));
+    if (!options.file.empty()) return without_last_newline(read_file(options.file));
     if (options.model.empty()) return kBuiltinPrompt;
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
 }

@@ -6,8 +6,9 @@
 
 namespace specllama::cli {
 
-// The prompt that the options name, in valid UTF-8: -p, a file, standard input when something is
-// piped into it, or, when no model is named either, a built-in one. Throws UsageError.
+// The prompt that the options name, in valid UTF-8: -p, a file or standard input when something is
+// piped into it (both without their last newline), or, when no model is named either, a built-in
+// one. Throws UsageError.
 std::string read_prompt(const Options& options);
 
 // Path of the bundled target, which lies beside the executable's folder.

@@ -42,7 +42,8 @@ int run(Options options, bool (*interrupted)()) {
     bool stopped = false;
     while (stream.step(chunks)) {
         if (stream.stats().rounds == 0)
-            bar->show(static_cast<double>(stream.n_prefilled()) / static_cast<double>(tokens.size()));
+            bar->show(static_cast<double>(stream.n_prefilled()) /
+                      static_cast<double>(tokens.size()));
         else
             bar->clear();
         for (const Chunk& chunk : chunks) printer.chunk(chunk);

@@ -23,7 +23,7 @@ struct Proposal {
 // What a drafter throws as a specllama::Error is recorded in the statistics and the round goes
 // plain; anything else ends the generation. Calls come from one thread at a time.
 class Drafter {
-   public:
+ public:
     Drafter() = default;
     Drafter(const Drafter&) = delete;
     Drafter& operator=(const Drafter&) = delete;

@@ -15,7 +15,7 @@ namespace specllama {
 // were updated longest ago go, one at a time. All operations take constant time on average, but
 // for `forget` of a context's best continuation, which looks at all its continuations.
 class FrequencyTable {
-   public:
+ public:
     // The most frequent continuation of a context; among equals the most recent.
     struct Best {
         Token token = kNoToken;
@@ -42,7 +42,7 @@ class FrequencyTable {
     void clear();
     std::size_t size_bytes() const;
 
-   private:
+ private:
     using Index = std::uint32_t;
     static constexpr Index kNone = IndexMap::kNone;
 

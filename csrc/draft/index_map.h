@@ -9,7 +9,7 @@ namespace specllama {
 // Hash table from 32-bit hashes to 32-bit indices of nodes that the caller keeps: open addressing,
 // linear probing, no tombstones. Several nodes may share a hash; the caller tells them apart.
 class IndexMap {
-   public:
+ public:
     static constexpr std::uint32_t kNone = 0xffffffff;
 
     IndexMap();
@@ -32,7 +32,7 @@ class IndexMap {
 
     std::size_t size_bytes() const { return slots_.capacity() * sizeof(Slot); }
 
-   private:
+ private:
     struct Slot {
         std::uint32_t hash = 0;
         std::uint32_t index = kNone;

@@ -12,14 +12,14 @@ namespace specllama {
 // Drafts with one NGramPredictor per sequence, seeded with the prompt. What a request taught its
 // tables goes with the request.
 class NGramDrafter final : public Drafter {
-   public:
+ public:
     explicit NGramDrafter(const NGramOptions& options);
 
     void begin(SequenceId sequence, TokenSpan prompt) override;
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
-   private:
+ private:
     struct Follower {
         NGramPredictor predictor;
         std::size_t n_seen = 0;  // tokens of the sequence taken in

@@ -17,7 +17,7 @@ namespace specllama {
 // known context first. Needs no model. (The n-gram approximation of Leviathan et al. 2023, section
 // 3.6, with back-off and counts taken from the sequence itself.)
 class NGramPredictor {
-   public:
+ public:
     static constexpr int kMinOrder = 2;
     static constexpr int kMaxOrder = 8;
     static constexpr std::size_t kMinBytes = 64 * 1024;
@@ -51,7 +51,7 @@ class NGramPredictor {
     // Most (context, token) pairs that one order keeps within max_bytes.
     std::size_t capacity() const { return capacity_; }
 
-   private:
+ private:
     // The last tokens, oldest first, as far back as a context reaches.
     using Tail = std::array<Token, kMaxOrder>;
 

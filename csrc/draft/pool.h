@@ -9,9 +9,9 @@ namespace specllama {
 
 // Nodes addressed by 32-bit indices, at most `capacity` of them; freed ones are used again, linked
 // through the node's own member `Link`.
-template <typename Node, std::uint32_t Node::* Link>
+template <typename Node, std::uint32_t Node::*Link>
 class Pool {
-   public:
+ public:
     static constexpr std::uint32_t kNone = 0xffffffff;
 
     explicit Pool(std::size_t capacity) : capacity_(capacity) {}
@@ -50,7 +50,7 @@ class Pool {
 
     std::size_t size_bytes() const { return nodes_.capacity() * sizeof(Node); }
 
-   private:
+ private:
     std::size_t capacity_;
     std::vector<Node> nodes_;
     std::size_t used_ = 0;

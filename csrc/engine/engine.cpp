@@ -121,13 +121,12 @@ void Engine::draft(std::span<Sequence* const> sequences) {
         proposal.tokens = sequence.tokens();
         proposal.draft.clear();
         proposal.max_tokens =
-            speculates()
-                ? draft_budget({.spec_length = spec_length_,
-                                .n_batch = share,
-                                .n_pending = static_cast<int>(sequence.pending().size()),
-                                .n_context_left = target_.n_ctx() - sequence.n_tokens(),
-                                .n_tokens_left = sequence.n_tokens_left()})
-                : 0;
+            speculates() ? draft_budget({.spec_length = spec_length_,
+                                         .n_batch = share,
+                                         .n_pending = static_cast<int>(sequence.pending().size()),
+                                         .n_context_left = target_.n_ctx() - sequence.n_tokens(),
+                                         .n_tokens_left = sequence.n_tokens_left()})
+                         : 0;
         wanted |= proposal.max_tokens > 0;
     }
     if (!wanted) return;
@@ -187,8 +186,9 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
             token = choose(target_.logits(row + n_accepted));
         }
         if (token == kNoToken)
-            throw DecodeError("The model gave logits that are not numbers (NaN); the file is "
-                              "damaged, or its numbers overflow on this device.");
+            throw DecodeError(
+                "The model gave logits that are not numbers (NaN); the file is "
+                "damaged, or its numbers overflow on this device.");
         const bool agrees = n_accepted < draft.size() && draft.tokens[n_accepted] == token;
         n_accepted += agrees;
         const Timer timer(stats.seconds.text);
@@ -205,8 +205,7 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
         rewind(sequence, std::min(n_before + n_accepted, sequence.n_tokens()));
     }
     if (!draft.empty() && !sequence.done())
-        contained(sequence,
-                  [&] { drafter_->observe(sequence.id(), draft, n_accepted, token); });
+        contained(sequence, [&] { drafter_->observe(sequence.id(), draft, n_accepted, token); });
 }
 
 void Engine::rewind(Sequence& sequence, int keep) {

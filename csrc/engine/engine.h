@@ -16,7 +16,7 @@ namespace specllama {
 //
 // A drafter that fails never ends a generation: its error is recorded and the round goes plain.
 class Engine {
-   public:
+ public:
     // A null drafter, or a memory that cannot be cut, means plain decoding.
     Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length);
 
@@ -32,7 +32,7 @@ class Engine {
     // Whether rounds may draft at all.
     bool speculates() const { return drafter_ != nullptr && target_.memory().can_cut(); }
 
-   private:
+ private:
     void prefill(Sequence& sequence);
     void round(std::span<Sequence* const> sequences);
     void draft(std::span<Sequence* const> sequences);

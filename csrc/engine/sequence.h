@@ -15,7 +15,7 @@ class Vocab;
 
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
-   public:
+ public:
     // n_cached: leading prompt tokens that the KV memory holds already; fewer than there are.
     // n_ctx: most tokens that prompt and generation may come to.
     Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options,
@@ -58,7 +58,7 @@ class Sequence {
 
     Stats stats;
 
-   private:
+ private:
     SequenceId id_;
     const Vocab* vocab_;
     std::vector<Token> tokens_;

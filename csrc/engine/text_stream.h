@@ -15,7 +15,7 @@ namespace specllama {
 // A chunk is given per token, once it is certain that the token stays. A token that a stop string
 // touches is dropped; the text before the stop string in it comes as a chunk without a token.
 class TextStream {
-   public:
+ public:
     // stop: no empty strings.
     explicit TextStream(std::vector<std::string> stop);
 
@@ -39,7 +39,7 @@ class TextStream {
     // Pushed tokens that lie wholly before the stop string; all of them when there is none.
     std::size_t n_kept() const;
 
-   private:
+ private:
     struct PushedToken {
         Token token;
         bool from_draft;

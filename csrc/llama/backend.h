@@ -11,7 +11,7 @@ void ensure_backend();
 // Gathers what llama.cpp logs as errors on this thread while it lives, instead of printing it:
 // llama.cpp reports many failures only there.
 class ErrorLog {
-   public:
+ public:
     ErrorLog();
     ~ErrorLog();
     ErrorLog(const ErrorLog&) = delete;
@@ -20,7 +20,7 @@ class ErrorLog {
     // The first error without the name of the function that logged it, or "" if there was none.
     std::string first() const;
 
-   private:
+ private:
     friend void append_error(const char* text);
     std::string text_;
     ErrorLog* outer_;

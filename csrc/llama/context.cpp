@@ -38,9 +38,12 @@ ggml_type kv_type(const std::string& name) {
 
 llama_flash_attn_type flash_attention(FlashAttention wish) {
     switch (wish) {
-        case FlashAttention::on: return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-        case FlashAttention::off: return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        case FlashAttention::automatic: break;
+        case FlashAttention::on:
+            return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+        case FlashAttention::off:
+            return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+        case FlashAttention::automatic:
+            break;
     }
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
@@ -75,8 +78,7 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
     params.no_perf = true;
 
     // The default gives way when memory is short; what was asked for does not.
-    int n_ctx =
-        options.n_ctx > 0 ? options.n_ctx : std::min(model.n_ctx_train(), kDefaultContext);
+    int n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(model.n_ctx_train(), kDefaultContext);
     while (true) {
         params.n_ctx = n_ctx;
         const ErrorLog errors;
@@ -95,8 +97,7 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
         if (options.n_ctx > 0 || n_ctx <= 512)
             throw OutOfMemory("There is not enough memory for a context of " +
                               std::to_string(n_ctx) + " tokens, with " +
-                              std::to_string(memory_available() >> 20) +
-                              " MiB free; lower n_ctx.");
+                              std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx.");
         n_ctx /= 2;
         std::fprintf(stderr, "specllama: not enough memory; n_ctx is lowered to %d\n", n_ctx);
     }

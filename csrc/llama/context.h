@@ -15,7 +15,7 @@ namespace specllama {
 // Tokens to decode at once, possibly of several sequences. Filled again and again without
 // allocating.
 class Batch {
-   public:
+ public:
     explicit Batch(int capacity);
 
     void clear() { n_ = 0; }
@@ -24,7 +24,7 @@ class Batch {
     // Returns the row, for Context::logits if `logits` is set. The batch must not be full.
     int add(Token token, Position position, SequenceId sequence, bool logits);
 
-   private:
+ private:
     friend class Context;
 
     int n_ = 0;
@@ -38,7 +38,7 @@ class Batch {
 
 // A model's KV memory and what computing takes. Not for two threads at once.
 class Context {
-   public:
+ public:
     // n_logits: most rows of a batch that may ask for logits.
     // Throws InvalidArgument and OutOfMemory.
     Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits);
@@ -58,7 +58,7 @@ class Context {
     // decode.
     std::span<const float> logits(int row) const;
 
-   private:
+ private:
     std::shared_ptr<const Model> model_;
     ContextOptions options_;  // with the n_ctx that memory allowed
     llama_context_ptr context_;

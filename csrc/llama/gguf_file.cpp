@@ -29,13 +29,23 @@ struct GgufDeleter {
 };
 
 // Architectures that turn text into vectors, or need an encoder pass first.
-constexpr std::array kEncoders = {
-    "bert",       "modern-bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2",
-    "jina-bert-v3", "eurobert",    "gemma-embedding", "llama-embed", "t5",   "t5encoder",
-    "wavtokenizer-dec", "clip"};
+constexpr std::array kEncoders = {"bert",
+                                  "modern-bert",
+                                  "nomic-bert",
+                                  "nomic-bert-moe",
+                                  "neo-bert",
+                                  "jina-bert-v2",
+                                  "jina-bert-v3",
+                                  "eurobert",
+                                  "gemma-embedding",
+                                  "llama-embed",
+                                  "t5",
+                                  "t5encoder",
+                                  "wavtokenizer-dec",
+                                  "clip"};
 
 class File {
-   public:
+ public:
     explicit File(const std::string& path) : path_(path) {
         check_path();
         const ErrorLog errors;
@@ -50,13 +60,14 @@ class File {
         check_tokenizer();
     }
 
-   private:
+ private:
     [[noreturn]] void fail(const std::string& what) const {
         throw ModelError("Cannot use " + path_ + " as a model: " + what + ".");
     }
 
     void check_path() {
-        if (path_.empty()) throw ModelError("The model path is empty; give the path of a GGUF file.");
+        if (path_.empty())
+            throw ModelError("The model path is empty; give the path of a GGUF file.");
         std::error_code error;
         const fs::file_status status = fs::status(path_, error);
         if (!fs::exists(status))
@@ -88,9 +99,10 @@ class File {
             const std::uint64_t offset = gguf_get_tensor_offset(gguf_.get(), i);
             const std::uint64_t bytes = gguf_get_tensor_size(gguf_.get(), i);
             if (data > size_ || offset > size_ - data || bytes > size_ - data - offset)
-                fail("it is cut short: tensor " + std::string(gguf_get_tensor_name(gguf_.get(), i)) +
-                     " would end at byte " + std::to_string(data + offset + bytes) +
-                     ", the file has " + std::to_string(size_) + "; download it again");
+                fail("it is cut short: tensor " +
+                     std::string(gguf_get_tensor_name(gguf_.get(), i)) + " would end at byte " +
+                     std::to_string(data + offset + bytes) + ", the file has " +
+                     std::to_string(size_) + "; download it again");
         }
     }
 
@@ -124,8 +136,7 @@ class File {
         const auto model = text("tokenizer.ggml.model");
         if (!model || *model == "none" || *model == "no_vocab")
             fail("it has no tokenizer, so it cannot read a prompt");
-        const std::size_t n =
-            array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value_or(0);
+        const std::size_t n = array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value_or(0);
         if (n == 0) fail("it has no tokens in tokenizer.ggml.tokens");
         check_unique_tokens(n);
         check_parallel("tokenizer.ggml.scores", {GGUF_TYPE_FLOAT32, GGUF_TYPE_INT32}, n);
@@ -172,16 +183,24 @@ class File {
         const std::int64_t id = find(key);
         if (id < 0) return {};
         switch (gguf_get_kv_type(gguf_.get(), id)) {
-            case GGUF_TYPE_UINT8: return gguf_get_val_u8(gguf_.get(), id);
-            case GGUF_TYPE_INT8: return gguf_get_val_i8(gguf_.get(), id);
-            case GGUF_TYPE_UINT16: return gguf_get_val_u16(gguf_.get(), id);
-            case GGUF_TYPE_INT16: return gguf_get_val_i16(gguf_.get(), id);
-            case GGUF_TYPE_UINT32: return gguf_get_val_u32(gguf_.get(), id);
-            case GGUF_TYPE_INT32: return gguf_get_val_i32(gguf_.get(), id);
+            case GGUF_TYPE_UINT8:
+                return gguf_get_val_u8(gguf_.get(), id);
+            case GGUF_TYPE_INT8:
+                return gguf_get_val_i8(gguf_.get(), id);
+            case GGUF_TYPE_UINT16:
+                return gguf_get_val_u16(gguf_.get(), id);
+            case GGUF_TYPE_INT16:
+                return gguf_get_val_i16(gguf_.get(), id);
+            case GGUF_TYPE_UINT32:
+                return gguf_get_val_u32(gguf_.get(), id);
+            case GGUF_TYPE_INT32:
+                return gguf_get_val_i32(gguf_.get(), id);
             case GGUF_TYPE_UINT64:
                 return static_cast<std::int64_t>(gguf_get_val_u64(gguf_.get(), id));
-            case GGUF_TYPE_INT64: return gguf_get_val_i64(gguf_.get(), id);
-            default: return {};
+            case GGUF_TYPE_INT64:
+                return gguf_get_val_i64(gguf_.get(), id);
+            default:
+                return {};
         }
     }
 
@@ -194,7 +213,8 @@ class File {
     std::optional<std::string> text(const std::string& key) const {
         const std::int64_t id = find(key);
         if (id < 0) return {};
-        if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_STRING) fail("its " + key + " is no text");
+        if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_STRING)
+            fail("its " + key + " is no text");
         return gguf_get_val_str(gguf_.get(), id);
     }
 

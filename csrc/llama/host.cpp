@@ -54,9 +54,8 @@ int detect_cores() {
     std::set<std::string> cores;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (!CPU_ISSET(cpu, &allowed) || (!fast.empty() && !in_list(fast, cpu))) continue;
-        const std::string siblings = first_line("/sys/devices/system/cpu/cpu" +
-                                                std::to_string(cpu) +
-                                                "/topology/thread_siblings_list");
+        const std::string siblings = first_line(
+            "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
         cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
     }
     int n = cores.empty() ? CPU_COUNT(&allowed) : static_cast<int>(cores.size());

@@ -18,8 +18,7 @@ int Memory::rewind(SequenceId sequence, int keep) {
     // A sliding window lets older cells go. Cutting would succeed all the same, and the next
     // decode would attend to cells that are not there.
     const bool in_window =
-        n_swa_ == 0 ||
-        llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
+        n_swa_ == 0 || llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
     if (can_cut_ && keep > 0 && in_window && llama_memory_seq_rm(memory_, sequence, keep, -1))
         return keep;
     llama_memory_seq_rm(memory_, sequence, -1, -1);

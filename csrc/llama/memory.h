@@ -11,7 +11,7 @@ namespace specllama {
 // anywhere (a sliding window only as far back as it still reaches), recurrent and hybrid memory
 // only be emptied.
 class Memory {
-   public:
+ public:
     // Both must outlive this.
     explicit Memory(llama_context* context);
 
@@ -22,7 +22,7 @@ class Memory {
     // the memory cannot be cut there, and then the sequence has been emptied.
     int rewind(SequenceId sequence, int keep);
 
-   private:
+ private:
     llama_memory_i* memory_;
     bool can_cut_;
     int n_swa_;

@@ -11,7 +11,7 @@ namespace specllama {
 
 // Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 class Model {
-   public:
+ public:
     // Throws InvalidArgument, ModelError, Interrupted, and what `progress` throws.
     static std::shared_ptr<const Model> load(const ModelOptions& options,
                                              const ProgressFunction& progress);
@@ -27,7 +27,7 @@ class Model {
     // For the rest of this folder. llama.cpp takes a non-const pointer but does not write.
     llama_model* get() const { return model_.get(); }
 
-   private:
+ private:
     Model(llama_model_ptr model, bool on_device);
 
     llama_model_ptr model_;

@@ -12,7 +12,7 @@ namespace specllama {
 
 // The model's tokenizer. Const and safe from any thread; valid as long as its Model.
 class Vocab {
-   public:
+ public:
     explicit Vocab(const llama_vocab* vocab);
 
     int size() const { return size_; }
@@ -28,7 +28,7 @@ class Vocab {
     // caller's buffer can be used again. May end inside a character.
     void append_piece(Token token, std::string& out) const;
 
-   private:
+ private:
     const llama_vocab* vocab_;
     int size_;
 };

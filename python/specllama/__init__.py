@@ -1,9 +1,9 @@
 """Lossless speculative decoding for GGUF models, on llama.cpp.
 
-    from specllama import SpecSession
+from specllama import SpecSession
 
-    with SpecSession("model.gguf") as session:
-        print(session.generate("def fibonacci(n):").text)
+with SpecSession("model.gguf") as session:
+    print(session.generate("def fibonacci(n):").text)
 """
 
 from __future__ import annotations

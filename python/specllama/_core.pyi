@@ -1,8 +1,7 @@
 """The C++ core. Its names are re-exported by `specllama`; use those."""
 
 from collections.abc import Callable, Iterable
-import enum
-from typing import Literal, final
+from typing import Literal
 
 from specllama.drafter import Drafter
 
@@ -152,12 +151,6 @@ class Stream:
     @property
     def stats(self) -> Stats: ...
 
-@final
-class FlashAttention(enum.Enum):
-    AUTO = 0
-    ON = 1
-    OFF = 2
-
 class NGramOptions:
     """Options of the n-gram predictor."""
 
@@ -175,7 +168,7 @@ class Session:
         n_ctx: int,
         n_batch: int,
         n_threads: int,
-        flash_attn: FlashAttention,
+        flash_attn: bool | None,
         kv_type: str,
         spec_length: int,
         progress: Callable[[float], object] | None,

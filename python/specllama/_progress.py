@@ -44,8 +44,13 @@ class _Bar:
     def __init__(self, stage: str, delay: float) -> None:
         from tqdm import tqdm
 
-        self._bar: Any = tqdm(total=1.0, desc=stage, leave=False, delay=delay, bar_format=(
-            "{desc} {percentage:3.0f} %|{bar}| {elapsed}"))
+        self._bar: Any = tqdm(
+            total=1.0,
+            desc=stage,
+            leave=False,
+            delay=delay,
+            bar_format=("{desc} {percentage:3.0f} %|{bar}| {elapsed}"),
+        )
 
     def show(self, fraction: float) -> None:
         self._bar.update(fraction - self._bar.n)

@@ -18,12 +18,6 @@ BUNDLED_MODEL = Path(_core.__file__).parent / "models" / "target-q8_0.gguf"
 """The model that a session without a model uses: it continues Python in the style of the standard
 library; good for a try and for tests."""
 
-_FLASH_ATTENTION = {
-    "auto": _core.FlashAttention.AUTO,
-    True: _core.FlashAttention.ON,
-    False: _core.FlashAttention.OFF,
-}
-
 
 class SpecSession:
     """A GGUF model that generates with speculative decoding: the same tokens as without, sooner.
@@ -80,7 +74,7 @@ class SpecSession:
             window=_check.integer("ngram_window", ngram_window),
             max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
         )
-        if flash_attn not in ("auto", True, False):
+        if flash_attn != "auto" and not isinstance(flash_attn, bool):
             raise ArgumentError(f'flash_attn must be True, False or "auto", not {flash_attn!r}.')
         if verbose:
             _core.set_verbose(True)
@@ -94,7 +88,7 @@ class SpecSession:
                 n_ctx=0 if n_ctx is None else _check.integer("n_ctx", n_ctx),
                 n_batch=_check.integer("n_batch", n_batch),
                 n_threads=0 if n_threads is None else _check.integer("n_threads", n_threads),
-                flash_attn=_FLASH_ATTENTION[flash_attn],
+                flash_attn=None if flash_attn == "auto" else flash_attn,
                 kv_type=_check.text("kv_type", kv_type),
                 spec_length=_check.integer("spec_length", spec_length),
                 progress=on_load,
@@ -149,12 +143,9 @@ class SpecSession:
         Arguments and errors are those of `generate`; `echo` concerns the text of
         `Stream.result()`. The stream may be left at any time.
         """
-        options = {
-            "max_tokens": -1 if max_tokens is None else _check.integer(
-                "max_tokens", max_tokens, low=0
-            ),
-            "stop": _check.stop_strings(stop),
-        }
+        if max_tokens is not None:
+            max_tokens = _check.integer("max_tokens", max_tokens, low=0)
+        stop_strings = _check.stop_strings(stop)
         if isinstance(prompt, str):
             if not prompt:
                 raise ArgumentError("The prompt is empty; give at least one character.")
@@ -162,7 +153,9 @@ class SpecSession:
         else:
             tokens = _check.tokens("prompt", prompt)
             text = ""
-        core = self._core.start(tokens, **options)
+        core = self._core.start(
+            tokens, max_tokens=-1 if max_tokens is None else max_tokens, stop=stop_strings
+        )
         if echo and not text:
             text = self.detokenize(tokens)
         self._stream = Stream(core, text if echo else "", self._progress.prefill())
@@ -184,7 +177,8 @@ class SpecSession:
             parse_special: Read the texts of special tokens as those tokens.
         """
         return self._core.tokenize(
-            _check.text("text", text), add_special=bool(add_special),
+            _check.text("text", text),
+            add_special=bool(add_special),
             parse_special=bool(parse_special),
         )
 

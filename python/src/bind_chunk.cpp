@@ -4,15 +4,19 @@ namespace specllama {
 
 py::object to_python(FinishReason reason) {
     switch (reason) {
-        case FinishReason::stop: return py::str("stop");
-        case FinishReason::length: return py::str("length");
-        case FinishReason::none: break;
+        case FinishReason::stop:
+            return py::str("stop");
+        case FinishReason::length:
+            return py::str("length");
+        case FinishReason::none:
+            break;
     }
     return py::none();
 }
 
 void bind_chunk(py::module_& m) {
-    py::class_<Chunk>(m, "Chunk")
+    py::class_<Chunk>(m, "Chunk",
+                      "A step of a generation: a token and the text that became certain.")
         .def_readonly("text", &Chunk::text)
         .def_property_readonly("token",
                                [](const Chunk& chunk) {

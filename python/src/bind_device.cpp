@@ -4,7 +4,7 @@
 namespace specllama {
 
 void bind_device(py::module_& m) {
-    py::class_<Device>(m, "Device")
+    py::class_<Device>(m, "Device", "A processor that llama.cpp can compute on; memory in bytes.")
         .def_readonly("name", &Device::name)
         .def_readonly("description", &Device::description)
         .def_readonly("memory_free", &Device::memory_free)
@@ -13,7 +13,7 @@ void bind_device(py::module_& m) {
             return py::str("Device(name={!r}, description={!r}, memory_free={}, memory_total={})")
                 .format(device.name, device.description, device.memory_free, device.memory_total);
         });
-    m.def("list_devices", &list_devices);
+    m.def("list_devices", &list_devices, "Return the processors that llama.cpp can compute on.");
     m.def("set_verbose", &set_verbose, py::arg("verbose"));
     m.attr("version") = version();
     m.attr("llama_cpp_version") = llama_cpp_version();

@@ -12,8 +12,8 @@ namespace {
 void raise(const char* name, const Error& error) {
     // A message may quote a damaged file, which need not be UTF-8.
     const std::string_view what = error.what();
-    const auto text = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-        what.data(), static_cast<py::ssize_t>(what.size()), "replace"));
+    const auto text = py::reinterpret_steal<py::str>(
+        PyUnicode_DecodeUTF8(what.data(), static_cast<py::ssize_t>(what.size()), "replace"));
     PyErr_SetObject(py::module_::import("specllama.errors").attr(name).ptr(), text.ptr());
 }
 

@@ -26,7 +26,9 @@ std::vector<NGramPredictor::Prediction> predict(const NGramPredictor& predictor,
 }  // namespace
 
 void bind_ngram(py::module_& m) {
-    py::class_<NGramPredictor::Prediction>(m, "Prediction")
+    py::class_<NGramPredictor::Prediction>(
+        m, "Prediction",
+        "A token that n-grams predict, with their order and its relative frequency.")
         .def_readonly("token", &NGramPredictor::Prediction::token)
         .def_readonly("order", &NGramPredictor::Prediction::order)
         .def_readonly("frequency", &NGramPredictor::Prediction::frequency)
@@ -35,7 +37,10 @@ void bind_ngram(py::module_& m) {
                 .format(prediction.token, prediction.order, prediction.frequency);
         });
     const NGramOptions defaults;
-    py::class_<NGramPredictor>(m, "NGramPredictor")
+    py::class_<NGramPredictor>(
+        m, "NGramPredictor",
+        "Predicts tokens from what followed the same few tokens before: frequency tables of every\n"
+        "order from 2 to max_order, contexts hashed with 64-bit FNV-1a, the longest one first.")
         .def(py::init([](int max_order, int window, std::size_t max_bytes) {
                  return NGramPredictor({max_order, window, max_bytes});
              }),

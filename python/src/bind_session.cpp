@@ -1,8 +1,6 @@
-#include <pybind11/native_enum.h>
-
 #include <memory>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "bind.h"
@@ -23,15 +21,15 @@ ProgressFunction load_progress(const py::object& progress) {
     };
 }
 
+// None: wherever the device has it.
+FlashAttention flash_attention(std::optional<bool> wish) {
+    if (!wish) return FlashAttention::automatic;
+    return *wish ? FlashAttention::on : FlashAttention::off;
+}
+
 }  // namespace
 
 void bind_session(py::module_& m) {
-    py::native_enum<FlashAttention>(m, "FlashAttention", "enum.Enum")
-        .value("AUTO", FlashAttention::automatic)
-        .value("ON", FlashAttention::on)
-        .value("OFF", FlashAttention::off)
-        .finalize();
-
     py::class_<NGramOptions>(m, "NGramOptions")
         .def(py::init([](int max_order, int window, std::size_t max_bytes) {
                  return NGramOptions{max_order, window, max_bytes};
@@ -40,7 +38,7 @@ void bind_session(py::module_& m) {
 
     py::class_<Session>(m, "Session")
         .def(py::init([](const std::string& path, const py::object& drafter, int n_gpu_layers,
-                         int n_ctx, int n_batch, int n_threads, FlashAttention flash_attn,
+                         int n_ctx, int n_batch, int n_threads, std::optional<bool> flash_attn,
                          const std::string& kv_type, int spec_length, const py::object& progress) {
                  std::shared_ptr<Drafter> made;
                  if (py::isinstance<NGramOptions>(drafter))
@@ -52,7 +50,7 @@ void bind_session(py::module_& m) {
                      .context = {.n_ctx = n_ctx,
                                  .n_batch = n_batch,
                                  .n_threads = n_threads,
-                                 .flash_attn = flash_attn,
+                                 .flash_attn = flash_attention(flash_attn),
                                  .kv_type = kv_type},
                      .spec_length = spec_length,
                      .load_progress = load_progress(progress),
@@ -63,8 +61,8 @@ void bind_session(py::module_& m) {
              py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("n_gpu_layers"),
              py::arg("n_ctx"), py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"),
              py::arg("kv_type"), py::arg("spec_length"), py::arg("progress"))
-        .def("tokenize", &Session::tokenize, py::arg("text"), py::kw_only(),
-             py::arg("add_special"), py::arg("parse_special"))
+        .def("tokenize", &Session::tokenize, py::arg("text"), py::kw_only(), py::arg("add_special"),
+             py::arg("parse_special"))
         .def(
             "detokenize",
             [](const Session& session, const std::vector<Token>& tokens, bool special) {

@@ -47,7 +47,7 @@ py::dict to_dict(const Stats& stats) {
 }  // namespace
 
 void bind_stats(py::module_& m) {
-    py::class_<Seconds>(m, "Seconds")
+    py::class_<Seconds>(m, "Seconds", "Time in the parts of a generation, in seconds.")
         .def_readonly("prefill", &Seconds::prefill)
         .def_readonly("draft", &Seconds::draft)
         .def_readonly("verify", &Seconds::verify)
@@ -57,7 +57,7 @@ void bind_stats(py::module_& m) {
         .def("__repr__", [](const Seconds& seconds) {
             return py::str("Seconds({})").format(to_dict(seconds));
         });
-    py::class_<Stats>(m, "Stats")
+    py::class_<Stats>(m, "Stats", "What a generation did: counts, rates and times.")
         .def_readonly("prompt_tokens", &Stats::prompt_tokens)
         .def_readonly("reused_tokens", &Stats::reused_tokens)
         .def_readonly("generated_tokens", &Stats::generated_tokens)
@@ -75,9 +75,8 @@ void bind_stats(py::module_& m) {
         .def_readonly("drafter_errors", &Stats::drafter_errors)
         .def_readonly("last_drafter_error", &Stats::last_drafter_error)
         .def("to_dict", [](const Stats& stats) { return to_dict(stats); })
-        .def("__repr__", [](const Stats& stats) {
-            return py::str("Stats({})").format(to_dict(stats));
-        });
+        .def("__repr__",
+             [](const Stats& stats) { return py::str("Stats({})").format(to_dict(stats)); });
 }
 
 }  // namespace specllama

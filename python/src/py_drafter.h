@@ -10,7 +10,7 @@ namespace specllama {
 // An Exception becomes a DrafterError, which the engine records; KeyboardInterrupt and its like go
 // through to the caller.
 class PyDrafter final : public Drafter {
-   public:
+ public:
     explicit PyDrafter(py::object drafter);
     ~PyDrafter() override;
 
@@ -19,7 +19,7 @@ class PyDrafter final : public Drafter {
     void observe(SequenceId sequence, const Draft& draft, int n_accepted, Token next) override;
     void end(SequenceId sequence) override;
 
-   private:
+ private:
     py::object drafter_;
 };
 

@@ -20,7 +20,7 @@ class SessionState;
 // prefix is decoded. Calls from two threads at once throw Busy, and so does starting a generation
 // while another thread's is unfinished; a session may move between threads otherwise.
 class Session {
-   public:
+ public:
     // Loads the model and allocates its memory. A null drafter means plain decoding.
     // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
@@ -52,7 +52,7 @@ class Session {
     // What the model file says it is, e.g. "llama 7B Q8_0".
     std::string model_description() const;
 
-   private:
+ private:
     std::shared_ptr<SessionState> state_;
 };
 

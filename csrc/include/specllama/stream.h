@@ -21,7 +21,7 @@ class SessionState;
 //
 // A stream that is not read to its end, destroyed or not, leaves the session in good order.
 class Stream {
-   public:
+ public:
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
@@ -45,7 +45,7 @@ class Stream {
     std::string text() const;
     const Stats& stats() const;
 
-   private:
+ private:
     friend class Session;
     Stream(std::shared_ptr<SessionState> session, std::shared_ptr<Sequence> sequence);
 

@@ -1,0 +1,1 @@
+LLAMA_CPP_PYTHON: str

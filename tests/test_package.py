@@ -1,0 +1,153 @@
+"""What is installed, and that it fits together."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import llama_cpp
+import pytest
+import specllama
+from specllama import SpecSession, _core, list_devices
+from specllama.__main__ import main
+from specllama.bench import first_difference, repeated_share
+
+PACKAGE = Path(_core.__file__).parent
+
+
+def mapped_libraries() -> set[str]:
+    if sys.platform == "darwin":
+        dyld = ctypes.CDLL(None)
+        dyld._dyld_get_image_name.restype = ctypes.c_char_p
+        names = [dyld._dyld_get_image_name(i).decode() for i in range(dyld._dyld_image_count())]
+    else:
+        names = [line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()]
+    return {name for name in names if "/libllama." in name}
+
+
+def test_one_libllama_is_mapped() -> None:
+    llama_cpp.llama_backend_init()
+    with SpecSession(n_threads=1, n_gpu_layers=0) as session:
+        session.generate("x", max_tokens=1)
+        assert len(mapped_libraries()) == 1
+    assert llama_cpp.llama_version().decode() == _core.llama_cpp_version
+
+
+def test_another_llama_cpp_python_is_refused() -> None:
+    script = (
+        "from importlib import metadata\nmetadata.version = lambda name: '0.0.1'\nimport specllama"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 1
+    last = process.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: specllama was built against llama-cpp-python ")
+    assert "but 0.0.1 is installed; run: pip install llama-cpp-python==" in last
+
+
+def test_the_package_has_what_it_promises() -> None:
+    for name in ("bin/spec-cli", "models/target-q8_0.gguf", "models/draft-q8_0.gguf"):
+        assert (PACKAGE / name).is_file(), name
+    source = Path(specllama.__file__).parent
+    for name in ("py.typed", "_core.pyi"):
+        assert (source / name).is_file(), name
+
+
+def test_public_names_are_documented() -> None:
+    for name in specllama.__all__:
+        if name != "__version__":
+            assert getattr(specllama, name).__doc__, name
+
+
+def test_devices() -> None:
+    devices = list_devices()
+    assert any(device.name == "CPU" for device in devices)
+    assert all(device.memory_free <= device.memory_total for device in devices)
+
+
+def test_includes_point_one_way() -> None:
+    """cli, python -> session -> engine -> {draft, plan, sample, llama}; nothing sideways or up."""
+    csrc = Path(__file__).parents[1] / "csrc"
+    may_include = {
+        "sample": {"sample"},
+        "plan": {"plan"},
+        "draft": {"draft"},
+        "llama": {"llama"},
+        "engine": {"engine", "draft", "plan", "sample", "llama"},
+        # The command line knows the public headers, and one pure helper.
+        "cli": {"cli", "engine/utf8.h"},
+        "include/specllama": set(),
+    }
+    n_seen = 0
+    for room, allowed in may_include.items():
+        for path in sorted((csrc / room).glob("*.[ch]*")):
+            for line in path.read_text().splitlines():
+                if not line.startswith('#include "'):
+                    continue
+                n_seen += 1
+                header = line.split('"')[1]
+                target = header.split("/")[0]
+                if target == "specllama" or target in allowed or header in allowed:
+                    continue
+                assert room == "llama", f"{path}: {header}"
+                assert "/" not in header, f"{path}: {header}"  # llama.cpp's own
+    assert n_seen > 50
+    for path in (csrc / "include" / "specllama").glob("*.h"):
+        assert "llama.h" not in path.read_text()
+
+
+def test_bench_prints_ratios(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["bench", "-n", "16", "--repeat", "1", "-t", "1", "-ngl", "0"]
+    assert main(options) == 0
+    table = capsys.readouterr().out
+    assert "copy" in table
+    assert "free" in table
+    assert main([*options, "--json", "-kv", "q8_0"]) == 0
+    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [result["workload"] for result in results] == ["copy", "free"]
+    for result in results:
+        assert result["ratio"] == pytest.approx(result["ngram"] / result["plain"])
+        assert result["first_difference"] is None
+
+
+def test_bench_arithmetic() -> None:
+    assert repeated_share([1, 2, 3]) == 0
+    assert repeated_share([1, 2, 3, 4, 5, 6]) == 0
+    assert repeated_share([1, 1, 1, 1, 1, 1]) == pytest.approx(2 / 3)
+    assert first_difference([1, 2, 3], [1, 2, 3]) is None
+    assert first_difference([1, 2, 3], [1, 5, 3]) == 1
+    assert first_difference([1, 2, 3], [1, 2]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bench", "-n", "2"], "-n must be at least 8, not 2."),
+        (["bench", "--repeat", "0"], "--repeat must be at least 1"),
+        (["bench", "-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
+        (["bench", "--spec-length", "100"], "spec_length must be from 1 to 64"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_the_command_explains_itself() -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "specllama", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "bench" in process.stdout
+    process = subprocess.run(
+        [sys.executable, "-m", "specllama"], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert "Traceback" not in process.stderr
