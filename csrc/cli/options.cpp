@@ -71,7 +71,7 @@ const std::vector<Flag>& flags() {
          [](Options& o, const std::string& v) { o.prompt = v; }},
         {{"-f", "--file"},
          "FILE",
-         "read the prompt from a file, - is standard input, less its last newline",
+         "prompt file, - is standard input; a last newline is left out",
          [](Options& o, const std::string& v) { o.file = v; }},
         {{"-n", "--n-predict"},
          "N",
