@@ -13,7 +13,7 @@ BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(
 .PHONY: demo test test-all test-asan lint bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/spec-cli --stats < /dev/null
+	$(BIN)/spec-cli --stats -n 128 < /dev/null
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not slow"

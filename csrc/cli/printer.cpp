@@ -12,6 +12,7 @@ namespace specllama::cli {
 namespace {
 
 constexpr const char* kDrafted = "\x1b[32m";
+constexpr const char* kDim = "\x1b[2m";
 constexpr const char* kPlain = "\x1b[0m";
 
 const char* name(FinishReason reason, bool interrupted) {
@@ -87,6 +88,10 @@ Printer::Printer(const Options& options)
     if (color_)
         std::fprintf(stderr, "%sgreen%s: drafted from n-grams and accepted by the model\n\n",
                      kDrafted, kPlain);
+}
+
+void Printer::prompt(const std::string& text) {
+    if (color_) std::fprintf(stderr, "%s%s%s", kDim, text.c_str(), kPlain);
 }
 
 void Printer::chunk(const Chunk& chunk) {

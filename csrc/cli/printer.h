@@ -13,6 +13,8 @@ class Printer {
  public:
     explicit Printer(const Options& options);
 
+    // Shows, where colours are shown, what is continued.
+    void prompt(const std::string& text);
     void chunk(const Chunk& chunk);
     // Pushes out what was printed.
     void flush();

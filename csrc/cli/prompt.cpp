@@ -18,13 +18,9 @@
 
 namespace specllama::cli {
 
-namespace {
-
-namespace fs = std::filesystem;
-
 // The head of a module, as the bundled model knows them, with something to go on with. No newline
 // at the end: the model's tokens want to begin with it.
-constexpr const char* kBuiltinPrompt = R"(class Version:
+const char* const kBuiltinPrompt = R"(class Version:
     """A version number."""
 
     def __init__(self, parts):
@@ -41,6 +37,10 @@ constexpr const char* kBuiltinPrompt = R"(class Version:
         return NotImplemented
 
     def __ge__(self, other):)";
+
+namespace {
+
+namespace fs = std::filesystem;
 
 bool is_piped() {
     struct stat status;

@@ -6,9 +6,12 @@
 
 namespace specllama::cli {
 
+// What is continued when neither a model nor a prompt is named.
+extern const char* const kBuiltinPrompt;
+
 // The prompt that the options name, in valid UTF-8: -p, a file or standard input when something is
-// piped into it (both without their last newline), or, when no model is named either, a built-in
-// one. Throws UsageError.
+// piped into it (both without their last newline), or, when no model is named either, the
+// built-in one. Throws UsageError.
 std::string read_prompt(const Options& options);
 
 // Path of the bundled target, which lies beside the executable's folder.

@@ -38,6 +38,7 @@ int run(Options options, bool (*interrupted)()) {
     const std::vector<Token> tokens = session->tokenize(prompt);
     Stream stream = session->start(tokens, options.generate);
     Printer printer(options);
+    if (prompt == kBuiltinPrompt) printer.prompt(prompt);
     std::vector<Chunk> chunks;
     bool stopped = false;
     while (stream.step(chunks)) {
