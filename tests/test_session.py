@@ -134,7 +134,7 @@ def test_closed_sessions_say_so(open_session: Open) -> None:
 
 def test_context_manager_closes() -> None:
     with SpecSession(n_threads=1, n_gpu_layers=0) as session:
-        assert "llama" in repr(session)
+        assert repr(session) == "<SpecSession llama 5.9M Q8_0, n_ctx=2048>"
     with pytest.raises(ClosedError):
         session.generate("x")
 

@@ -1,5 +1,6 @@
 #include "llama/model.h"
 
+#include <cstdio>
 #include <exception>
 #include <utility>
 
@@ -78,8 +79,17 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options,
 int Model::n_ctx_train() const { return llama_model_n_ctx_train(model_.get()); }
 
 std::string Model::description() const {
-    char text[128];
-    llama_model_desc(model_.get(), text, sizeof(text));
+    char desc[128];
+    llama_model_desc(model_.get(), desc, sizeof(desc));
+    std::string text = desc;
+    // llama.cpp names the sizes that it knows by their layers; of others it can be counted.
+    if (const auto unknown = text.find("?B"); unknown != std::string::npos) {
+        const double millions = static_cast<double>(llama_model_n_params(model_.get())) / 1e6;
+        char size[32];
+        std::snprintf(size, sizeof(size), millions < 1000 ? "%.1fM" : "%.1fB",
+                      millions < 1000 ? millions : millions / 1000);
+        text.replace(unknown, 2, size);
+    }
     return text;
 }
 

@@ -49,6 +49,7 @@ class _Bar:
             desc=stage,
             leave=False,
             delay=delay,
+            disable=None,  # where stderr is no terminal
             bar_format=("{desc} {percentage:3.0f} %|{bar}| {elapsed}"),
         )
 
