@@ -69,7 +69,7 @@ def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
     assert result["type"] == "result"
     assert result["finish_reason"] == "length"
     for name, value in expected.stats.to_dict().items():
-        if name not in ("seconds", "tokens_per_second", "prompt_tokens_per_second"):
+        if name not in ("seed", "seconds", "tokens_per_second", "prompt_tokens_per_second"):
             if isinstance(value, float):
                 value = pytest.approx(value, rel=1e-5)
             assert json.loads(json.dumps(result["stats"][name])) == json_of(value), name
@@ -89,6 +89,18 @@ def test_stop_strings() -> None:
     stop = whole[20:26].decode()
     process = run(*EXACT, "-p", PROMPT, "-n", "60", "--stop", stop, "-r", "never this")
     assert process.stdout == whole[: whole.index(stop.encode())]
+
+
+def test_sampling_flags(open_session: Callable[..., SpecSession]) -> None:
+    expected = open_session().generate(
+        PROMPT, max_tokens=60, temperature=0.9, top_k=50, top_p=0.95, min_p=0.01,
+        repeat_penalty=1.1, presence_penalty=0.1, frequency_penalty=0.2, penalty_last_n=32, seed=7,
+    )  # fmt: skip
+    flags = "--temp 0.9 --top-k 50 --top-p 0.95 --min-p 0.01 --repeat-penalty 1.1"
+    more = "--presence-penalty 0.1 --frequency-penalty 0.2 --repeat-last-n 32 --seed 7"
+    for extra in ([], ["--no-spec"]):
+        process = run(*EXACT, "-p", PROMPT, "-n", "60", *flags.split(), *more.split(), *extra)
+        assert process.stdout.decode() == expected.text
 
 
 @pytest.mark.parametrize("when", ["always", "never", "auto"])
@@ -143,6 +155,11 @@ def test_help_version_devices() -> None:
         (["--color", "red"], "--color must be auto, always or never"),
         (["--no-spec=1"], "takes no value"),
         (["-kv", "q1"], "kv_type must be one of"),
+        (["--temp", "hot"], '--temp needs a number, not "hot"'),
+        (["--temp", "-1"], "temperature must be 0 or more, not -1"),
+        (["--temp", "nan"], "temperature must be"),
+        (["--top-p", "0"], "top_p must be more than 0"),
+        (["-s", "-1"], "-s needs a whole number from 0"),
         (["hello"], 'What is "hello" for?'),
         (["-p", ""], "The prompt is empty"),
         (["-p", "x", "-f", "y"], "not both"),

@@ -65,6 +65,10 @@ JsonObject& JsonObject::add(std::string_view key, int number) {
     return add_raw(key, std::to_string(number));
 }
 
+JsonObject& JsonObject::add(std::string_view key, std::uint64_t number) {
+    return add_raw(key, std::to_string(number));
+}
+
 JsonObject& JsonObject::add(std::string_view key, bool truth) {
     return add_raw(key, truth ? "true" : "false");
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@ class JsonObject {
     JsonObject& add(std::string_view key, const char* text);
     JsonObject& add(std::string_view key, double number);
     JsonObject& add(std::string_view key, int number);
+    JsonObject& add(std::string_view key, std::uint64_t number);
     JsonObject& add(std::string_view key, bool truth);
     JsonObject& add(std::string_view key, const JsonObject& object);
     JsonObject& add_null(std::string_view key);

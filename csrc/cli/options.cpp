@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
 #include <charconv>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,26 @@ Action integer(std::function<int&(Options&)> member) {
             throw UsageError("needs a whole number, not \"" + value + "\"");
         member(options) = number;
     };
+}
+
+// The same for any number.
+Action number(std::function<double&(Options&)> member) {
+    return [member](Options& options, const std::string& value) {
+        char* end = nullptr;
+        const double parsed = std::strtod(value.c_str(), &end);
+        if (value.empty() || *end != '\0')
+            throw UsageError("needs a number, not \"" + value + "\"");
+        member(options) = parsed;
+    };
+}
+
+void set_seed(Options& options, const std::string& value) {
+    std::uint64_t seed = 0;
+    const char* end = value.data() + value.size();
+    const auto [at, error] = std::from_chars(value.data(), end, seed);
+    if (error != std::errc{} || at != end)
+        throw UsageError("needs a whole number from 0 to 2^64 - 1, not \"" + value + "\"");
+    options.generate.sampling.seed = seed;
 }
 
 Action set(bool Options::*member) {
@@ -81,6 +103,38 @@ const std::vector<Flag>& flags() {
          "TEXT",
          "end before this text; may be repeated",
          [](Options& o, const std::string& v) { o.generate.stop.push_back(v); }},
+        {{"--temp"}, "T", "temperature; 0 is greedy (0)", number([](Options& o) -> double& {
+             return o.generate.sampling.temperature;
+         })},
+        {{"--top-k"},
+         "K",
+         "only the K most likely tokens; 0: off (0)",
+         integer([](Options& o) -> int& { return o.generate.sampling.top_k; })},
+        {{"--top-p"},
+         "P",
+         "only the likeliest tokens of together this probability; 1: off (1)",
+         number([](Options& o) -> double& { return o.generate.sampling.top_p; })},
+        {{"--min-p"},
+         "P",
+         "only tokens this likely, relative to the likeliest; 0: off (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.min_p; })},
+        {{"--repeat-penalty"},
+         "X",
+         "make recent tokens less likely; 1: off (1)",
+         number([](Options& o) -> double& { return o.generate.sampling.repeat_penalty; })},
+        {{"--presence-penalty"},
+         "X",
+         "the same, by a term; 0: off (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.presence_penalty; })},
+        {{"--frequency-penalty"},
+         "X",
+         "the same, for each occurrence; 0: off (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.frequency_penalty; })},
+        {{"--repeat-last-n"},
+         "N",
+         "how many tokens are recent; -1: all (64)",
+         integer([](Options& o) -> int& { return o.generate.sampling.penalty_last_n; })},
+        {{"-s", "--seed"}, "N", "same seed, same text (a fresh one, shown by --stats)", set_seed},
         {{"-c", "--ctx-size"},
          "N",
          "tokens of context (the model's own, at most 8192)",

@@ -29,7 +29,8 @@ JsonObject to_json(const Stats& stats) {
         .add("text", stats.seconds.text)
         .add("total", stats.seconds.total);
     JsonObject object;
-    object.add("prompt_tokens", stats.prompt_tokens)
+    object.add("seed", stats.seed)
+        .add("prompt_tokens", stats.prompt_tokens)
         .add("reused_tokens", stats.reused_tokens)
         .add("generated_tokens", stats.generated_tokens)
         .add("rounds", stats.rounds)
@@ -58,6 +59,7 @@ void print_table(const Stats& stats) {
                  stats.reused_tokens);
     std::fprintf(stderr, "generated %7d tokens  %8.3f s  %9.1f tokens/s\n", stats.generated_tokens,
                  s.total - s.prefill, stats.tokens_per_second());
+    std::fprintf(stderr, "seed      %llu\n", static_cast<unsigned long long>(stats.seed));
     std::fprintf(stderr, "rounds    %7d         %8.2f tokens/round\n", stats.rounds,
                  stats.tokens_per_round());
     std::fprintf(stderr, "drafted   %7d tokens  %8d accepted  %5.1f %%\n", stats.drafted,

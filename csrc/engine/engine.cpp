@@ -6,7 +6,6 @@
 
 #include "engine/clock.h"
 #include "plan/budget.h"
-#include "sample/choose.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -183,7 +182,7 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
     while (true) {
         {
             const Timer timer(stats.seconds.choose);
-            token = choose(target_.logits(row + n_accepted));
+            token = sequence.choose(target_.logits(row + n_accepted));
         }
         if (token == kNoToken)
             throw DecodeError(

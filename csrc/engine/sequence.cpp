@@ -13,6 +13,7 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
       n_prompt_(prompt.size()),
       n_most_(n_ctx),
       n_cached_(n_cached),
+      sampler_(options.sampling, vocab.size()),
       text_(options.stop) {
     if (options.max_tokens >= 0)
         n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(options.max_tokens));
@@ -25,6 +26,7 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
     tokens_.assign(prompt.begin(), prompt.end());
     stats.prompt_tokens = static_cast<int>(prompt.size());
     stats.reused_tokens = n_cached;
+    stats.seed = sampler_.seed();
 }
 
 int Sequence::n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }

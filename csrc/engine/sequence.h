@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/text_stream.h"
+#include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/stats.h"
 #include "specllama/types.h"
@@ -41,6 +43,10 @@ class Sequence {
 
     int n_tokens_left() const;
 
+    // The token that the target's logits after the last token call for; kNoToken when they are not
+    // numbers. Changes the logits.
+    Token choose(std::span<float> logits) { return sampler_.choose(logits, tokens_); }
+
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what
     // a stop string touches has been taken off again and the reason is set.
     bool commit(Token token, bool from_draft);
@@ -65,6 +71,7 @@ class Sequence {
     std::size_t n_prompt_;
     std::size_t n_most_;  // tokens at which it ends
     int n_cached_;
+    Sampler sampler_;
     TextStream text_;
     bool done_ = false;
     bool all_taken_ = false;

@@ -157,8 +157,8 @@ void Context::decode(const Batch& batch) {
     }
 }
 
-std::span<const float> Context::logits(int row) const {
-    const float* logits = llama_get_logits_ith(context_.get(), row);
+std::span<float> Context::logits(int row) {
+    float* logits = llama_get_logits_ith(context_.get(), row);
     if (logits == nullptr) throw DecodeError("llama.cpp gave no logits for a row that it decoded.");
     return {logits, static_cast<std::size_t>(model_->vocab().size())};
 }

@@ -54,9 +54,9 @@ class Context {
     // none: rewind to what was there before.
     void decode(const Batch& batch);
 
-    // The logits [n_vocab] of a row of the last batch that asked for them; valid until the next
-    // decode.
-    std::span<const float> logits(int row) const;
+    // The logits [n_vocab] of a row of the last batch that asked for them; the caller may change
+    // them. Valid until the next decode.
+    std::span<float> logits(int row);
 
  private:
     std::shared_ptr<const Model> model_;

@@ -32,6 +32,7 @@ from specllama.errors import (  # noqa: E402
     OutOfMemoryError,
     SpecllamaError,
 )
+from specllama.options import GenerateOptions  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
 from specllama.stream import Generation, Stream  # noqa: E402
 
@@ -43,6 +44,7 @@ __all__ = [
     "DecodeError",
     "Device",
     "Drafter",
+    "GenerateOptions",
     "Generation",
     "ModelError",
     "NGramPredictor",

@@ -24,6 +24,16 @@ def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1
     return number
 
 
+def number(name: str, value: Any) -> float:
+    """Return `value` as a float. Raises ArgumentError."""
+    try:
+        if isinstance(value, (bool, str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name} must be a number, not {value!r}.") from None
+
+
 def text(name: str, value: Any) -> str:
     """Return `value` if it is a str that UTF-8 can hold. Raises ArgumentError."""
     if not isinstance(value, str):

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from specllama.drafter import Drafter
 
 version: str
@@ -75,6 +78,7 @@ class Stats:
     """What a generation did. Counts are exact.
 
     Attributes:
+        seed: Seed of the sampling, given or fresh.
         prompt_tokens: Tokens of the prompt.
         reused_tokens: Of those, tokens whose KV memory was still there.
         generated_tokens: Tokens generated.
@@ -94,6 +98,8 @@ class Stats:
         last_drafter_error: What the last of them said; "" if there was none.
     """
 
+    @property
+    def seed(self) -> int: ...
     @property
     def prompt_tokens(self) -> int: ...
     @property
@@ -156,6 +162,60 @@ class NGramOptions:
 
     def __init__(self, *, max_order: int, window: int, max_bytes: int) -> None: ...
 
+class SamplingOptions:
+    """Options of sampling; see `specllama.GenerateOptions`."""
+
+    def __init__(
+        self,
+        *,
+        temperature: float,
+        top_k: int,
+        top_p: float,
+        min_p: float,
+        repeat_penalty: float,
+        frequency_penalty: float,
+        presence_penalty: float,
+        penalty_last_n: int,
+        logit_bias: list[tuple[int, float]],
+        seed: int | None,
+    ) -> None: ...
+
+class Sampler:
+    """The choice rule alone: argmax over the kept tokens of logit / T + Gumbel noise, the noise a
+    pure function of seed, position and token.
+
+    Args:
+        options: What to cut and to penalise.
+        n_vocab: Length of the rows of logits.
+
+    Raises:
+        ArgumentError: An option is out of range.
+    """
+
+    def __init__(self, options: SamplingOptions, n_vocab: int) -> None: ...
+    def choose(self, logits: NDArray[np.float32], context: Iterable[int]) -> int:
+        """Return the token that follows `context`; its length is the position.
+
+        Args:
+            logits: Shape [n_vocab], float32.
+            context: All tokens before, for penalties.
+
+        Returns:
+            A token id; -1 when the logits hold a NaN or nothing is left of them.
+        """
+
+    def choose_many(self, logits: NDArray[np.float32], first: int, count: int) -> NDArray[np.int32]:
+        """Return what is chosen from the same logits at positions first, first + 1, ...
+
+        The context is all zeros. Shape [count].
+        """
+
+    @property
+    def seed(self) -> int: ...
+
+def gumbel(bits: int) -> float:
+    """Return the standard Gumbel number that 64 random bits stand for; always finite."""
+
 class Session:
     """A model with its KV memory and a drafter."""
 
@@ -175,7 +235,14 @@ class Session:
     ) -> None: ...
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
-    def start(self, prompt: Iterable[int], *, max_tokens: int, stop: list[str]) -> Stream: ...
+    def start(
+        self,
+        prompt: Iterable[int],
+        *,
+        max_tokens: int,
+        stop: list[str],
+        sampling: SamplingOptions,
+    ) -> Stream: ...
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...

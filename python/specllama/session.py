@@ -8,10 +8,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from typing_extensions import Unpack
+
 from specllama import _check, _core
 from specllama._progress import Progress
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
+from specllama.options import GenerateOptions
+from specllama.options import core_options as options_to_core
 from specllama.stream import Generation, Stream
 
 BUNDLED_MODEL = Path(_core.__file__).parent / "models" / "target-q8_0.gguf"
@@ -22,9 +26,9 @@ library; good for a try and for tests."""
 class SpecSession:
     """A GGUF model that generates with speculative decoding: the same tokens as without, sooner.
 
-    Decoding is greedy. The KV memory stays between calls, so that a prompt which begins like the
-    one before costs only what is new. A session may move between threads but not be used by two at
-    once.
+    Decoding is greedy unless a temperature is given. The KV memory stays between calls, so that a
+    prompt which begins like the one before costs only what is new. A session may move between
+    threads but not be used by two at once.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split); None is the bundled model.
@@ -95,21 +99,16 @@ class SpecSession:
             )
 
     def generate(
-        self,
-        prompt: str | Sequence[int],
-        *,
-        max_tokens: int | None = 256,
-        stop: str | Iterable[str] | None = (),
-        echo: bool = False,
+        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
     ) -> Generation:
         """Continue a prompt and return the whole.
 
         Args:
             prompt: A text, or token ids. Texts of special tokens in it become those tokens, and
                 the model's BOS is put before it, as llama.cpp does.
-            max_tokens: Most tokens to generate; None: until the context is full.
-            stop: Text, or several, before which the generation ends.
-            echo: Put the prompt before the text.
+            **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
+                min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
+                logit_bias, seed.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
@@ -122,7 +121,7 @@ class SpecSession:
             ClosedError: The session is closed.
             BusyError: Another thread is using the session.
         """
-        stream = self.stream(prompt, max_tokens=max_tokens, stop=stop, echo=echo)
+        stream = self.stream(prompt, **options)
         try:
             for _ in stream:
                 pass
@@ -130,35 +129,28 @@ class SpecSession:
             stream.close()
         return stream.result()
 
-    def stream(
-        self,
-        prompt: str | Sequence[int],
-        *,
-        max_tokens: int | None = 256,
-        stop: str | Iterable[str] | None = (),
-        echo: bool = False,
-    ) -> Stream:
+    def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
 
         Arguments and errors are those of `generate`; `echo` concerns the text of
         `Stream.result()`. The stream may be left at any time.
         """
-        if max_tokens is not None:
-            max_tokens = _check.integer("max_tokens", max_tokens, low=0)
-        stop_strings = _check.stop_strings(stop)
+        core_options = options_to_core(**options)
         if isinstance(prompt, str):
             if not prompt:
                 raise ArgumentError("The prompt is empty; give at least one character.")
             tokens, text = self.tokenize(prompt), prompt
         else:
-            tokens = _check.tokens("prompt", prompt)
-            text = ""
+            tokens, text = _check.tokens("prompt", prompt), ""
         core = self._core.start(
-            tokens, max_tokens=-1 if max_tokens is None else max_tokens, stop=stop_strings
+            tokens,
+            max_tokens=core_options.max_tokens,
+            stop=core_options.stop,
+            sampling=core_options.sampling,
         )
-        if echo and not text:
+        if core_options.echo and not text:
             text = self.detokenize(tokens)
-        self._stream = Stream(core, text if echo else "", self._progress.prefill())
+        self._stream = Stream(core, text if core_options.echo else "", self._progress.prefill())
         return self._stream
 
     @property

@@ -72,11 +72,12 @@ void bind_session(py::module_& m) {
         .def(
             "start",
             [](Session& session, const std::vector<Token>& prompt, int max_tokens,
-               std::vector<std::string> stop) {
+               std::vector<std::string> stop, const SamplingOptions& sampling) {
                 const py::gil_scoped_release release;
-                return session.start(prompt, {max_tokens, std::move(stop)});
+                return session.start(prompt, {max_tokens, std::move(stop), sampling});
             },
-            py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"))
+            py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
+            py::arg("sampling"))
         .def("close", &Session::close)
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("speculates", &Session::speculates)

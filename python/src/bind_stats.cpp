@@ -25,6 +25,7 @@ std::vector<std::pair<int, int>> by_round(const Stats& stats) {
 
 py::dict to_dict(const Stats& stats) {
     py::dict dict;
+    dict["seed"] = stats.seed;
     dict["prompt_tokens"] = stats.prompt_tokens;
     dict["reused_tokens"] = stats.reused_tokens;
     dict["generated_tokens"] = stats.generated_tokens;
@@ -58,6 +59,7 @@ void bind_stats(py::module_& m) {
             return py::str("Seconds({})").format(to_dict(seconds));
         });
     py::class_<Stats>(m, "Stats", "What a generation did: counts, rates and times.")
+        .def_readonly("seed", &Stats::seed)
         .def_readonly("prompt_tokens", &Stats::prompt_tokens)
         .def_readonly("reused_tokens", &Stats::reused_tokens)
         .def_readonly("generated_tokens", &Stats::generated_tokens)

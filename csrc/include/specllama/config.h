@@ -1,9 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "specllama/types.h"
 
 namespace specllama {
 
@@ -50,11 +55,36 @@ struct SessionOptions {
     ProgressFunction load_progress;
 };
 
+// How a token is chosen from the target's logits. The steps come in this order: penalties and bias,
+// top_k, top_p, min_p, temperature.
+struct SamplingOptions {
+    // 0: the most likely token, always; more: the further from that, the less likely tokens come.
+    double temperature = 0;
+    // Only the k most likely tokens; 0: off.
+    int top_k = 0;
+    // Only the most likely tokens that together have this probability; 1: off.
+    double top_p = 1;
+    // Only tokens at least this fraction as likely as the most likely one; 0: off.
+    double min_p = 0;
+    // Of tokens among the last penalty_last_n (the prompt's included; -1: all), positive logits are
+    // divided and negative ones multiplied by repeat_penalty (1: off), and the logits lowered by
+    // frequency_penalty for each occurrence and once by presence_penalty (0: off).
+    double repeat_penalty = 1;
+    double frequency_penalty = 0;
+    double presence_penalty = 0;
+    int penalty_last_n = 64;
+    // Added to the logits of single tokens; -infinity forbids one.
+    std::vector<std::pair<Token, float>> logit_bias;
+    // Same seed, same tokens, whoever drafts; none: a fresh one, reported in Stats.
+    std::optional<std::uint64_t> seed;
+};
+
 struct GenerateOptions {
     // Most tokens to generate; -1: until the context is full.
     int max_tokens = 256;
     // The text ends before the first of these; none may be empty.
     std::vector<std::string> stop;
+    SamplingOptions sampling;
 };
 
 }  // namespace specllama

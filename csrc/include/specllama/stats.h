@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Round {
 // What one generation did. Counts are exact; they are updated after every round.
 struct Stats {
     int prompt_tokens = 0;
+    // Seed of the sampling, given or fresh.
+    std::uint64_t seed = 0;
     // Prompt tokens whose KV memory was still there from an earlier generation.
     int reused_tokens = 0;
     int generated_tokens = 0;

@@ -1,4 +1,4 @@
-#include "sample/choose.h"
+#include "sample/argmax.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace specllama {
 
-Token choose(std::span<const float> logits) {
+Token argmax(std::span<const float> logits) {
     // Lanes without a dependency between them, so that the compiler may use vector registers: the
     // row of a 128k vocabulary is read at the speed of memory.
     constexpr std::size_t kLanes = 32;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "specllama/config.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+struct Candidate {
+    float logit;
+    Token token;
+};
+
+// The tokens that top_k, top_p and min_p leave of a row, in this order, as in llama.cpp's chain.
+class Candidates {
+ public:
+    // Allocates what cutting a row of n_vocab logits may take.
+    Candidates(const SamplingOptions& options, std::size_t n_vocab);
+
+    // Whether anything is cut at all.
+    bool cuts() const { return top_k_ > 0 || top_p_ < 1 || min_p_ > 0; }
+
+    // What is left of a row without NaN, at least one token; valid until the next call.
+    std::span<const Candidate> cut(std::span<const float> logits);
+
+ private:
+    void keep_top_k(std::span<const float> logits);
+    void keep_top_p();
+    void keep_min_p();
+
+    std::size_t top_k_;
+    double top_p_;
+    double min_p_;
+    std::vector<Candidate> kept_;
+};
+
+}  // namespace specllama

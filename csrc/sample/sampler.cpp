@@ -1,0 +1,121 @@
+#include "sample/sampler.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <random>
+#include <string>
+
+#include "sample/argmax.h"
+#include "sample/noise.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void require(bool holds, const char* name, const char* range, double value) {
+    if (holds) return;
+    std::string number = std::to_string(value);
+    if (number.find('.') != std::string::npos) number.erase(number.find_last_not_of('0') + 1);
+    if (number.ends_with('.')) number.pop_back();
+    throw InvalidArgument(std::string(name) + " must be " + range + ", not " + number + ".");
+}
+
+SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
+    require(o.temperature >= 0 && o.temperature < kInfinity, "temperature", "0 or more",
+            o.temperature);
+    require(o.top_k >= 0, "top_k", "0 (off) or more", o.top_k);
+    require(o.top_p > 0 && o.top_p <= 1, "top_p", "more than 0 and at most 1 (off)", o.top_p);
+    require(o.min_p >= 0 && o.min_p <= 1, "min_p", "from 0 (off) to 1", o.min_p);
+    require(o.repeat_penalty > 0 && o.repeat_penalty < kInfinity, "repeat_penalty",
+            "more than 0 (1 is off)", o.repeat_penalty);
+    require(std::isfinite(o.frequency_penalty), "frequency_penalty", "a finite number (0 is off)",
+            o.frequency_penalty);
+    require(std::isfinite(o.presence_penalty), "presence_penalty", "a finite number (0 is off)",
+            o.presence_penalty);
+    require(o.penalty_last_n >= -1, "penalty_last_n", "-1 (all), 0 (off) or more",
+            o.penalty_last_n);
+    for (const auto& [token, bias] : o.logit_bias) {
+        if (token < 0 || static_cast<std::size_t>(token) >= n_vocab)
+            throw InvalidArgument("logit_bias names token " + std::to_string(token) +
+                                  "; the model has " + std::to_string(n_vocab) + " tokens.");
+        require(bias < std::numeric_limits<float>::infinity(), "logit_bias",
+                "finite or minus infinity", bias);
+    }
+    return o;
+}
+
+// Below 2^53, so that programs which hold all numbers as doubles can repeat it.
+std::uint64_t fresh_seed() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32 | device()) >> 11;
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab)
+    : options_(checked(options, n_vocab)),
+      seed_(options.seed ? *options.seed : fresh_seed()),
+      penalises_(options.penalty_last_n != 0 &&
+                 (options.repeat_penalty != 1 || options.frequency_penalty != 0 ||
+                  options.presence_penalty != 0)),
+      candidates_(options, n_vocab) {
+    recent_.reserve(std::max(options.penalty_last_n, 0));
+}
+
+void Sampler::penalise(std::span<float> logits, TokenSpan context) {
+    const auto n_last = options_.penalty_last_n < 0
+                            ? context.size()
+                            : std::min<std::size_t>(context.size(), options_.penalty_last_n);
+    const TokenSpan last = context.last(n_last);
+    recent_.assign(last.begin(), last.end());
+    std::ranges::sort(recent_);
+    for (std::size_t i = 0, n = 0; i < recent_.size(); i += n) {
+        const Token token = recent_[i];
+        n = 1;
+        while (i + n < recent_.size() && recent_[i + n] == token) ++n;
+        double logit = logits[token];
+        logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
+        logit -= static_cast<double>(n) * options_.frequency_penalty + options_.presence_penalty;
+        logits[token] = static_cast<float>(logit);
+    }
+}
+
+Token Sampler::choose(std::span<float> logits, TokenSpan context) {
+    for (const auto& [token, bias] : options_.logit_bias) logits[token] += bias;
+    if (penalises_) penalise(logits, context);
+
+    const Token most_likely = argmax(logits);
+    if (most_likely == kNoToken || logits[most_likely] == -kInfinity) return kNoToken;
+    if (options_.temperature == 0) return most_likely;
+
+    const Noise noise(NoiseStream::choose, seed_, static_cast<Position>(context.size()));
+    double best = -kInfinity;
+    Token chosen = most_likely;
+    const auto consider = [&](float logit, Token token) {
+        // A Gumbel number is at most -log(1 - u), and 1 - u at least 2^-(leading ones + 1). Few
+        // tokens of a row come so near to the best that their logarithms must be taken.
+        const double scaled = logit / options_.temperature;
+        const std::uint64_t bits = noise.bits(token);
+        if (scaled + (std::countl_one(bits) + 1) * std::numbers::ln2 <= best) return;
+        const double score = scaled + gumbel(bits);
+        if (score > best) {
+            best = score;
+            chosen = token;
+        }
+    };
+    if (candidates_.cuts()) {
+        for (const Candidate& candidate : candidates_.cut(logits))
+            consider(candidate.logit, candidate.token);
+    } else {
+        for (std::size_t i = 0; i < logits.size(); ++i) consider(logits[i], static_cast<Token>(i));
+    }
+    return chosen;
+}
+
+}  // namespace specllama

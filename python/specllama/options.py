@@ -1,0 +1,111 @@
+"""Options of a generation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from typing_extensions import TypedDict
+
+from specllama import _check, _core
+from specllama.errors import ArgumentError
+
+
+class GenerateOptions(TypedDict, total=False):
+    """What `generate` and `stream` take besides the prompt; all by keyword, all optional.
+
+    The steps of sampling come in llama.cpp's order: bias and penalties, top_k, top_p, min_p,
+    temperature.
+    """
+
+    max_tokens: int | None
+    """Most tokens to generate (256); None: until the context is full."""
+    stop: str | Iterable[str] | None
+    """Text, or several, before which the generation ends (none)."""
+    echo: bool
+    """Put the prompt before the text (False)."""
+    temperature: float
+    """0 is greedy: the most likely token, always (0). More: less likely tokens come, too."""
+    top_k: int
+    """Only the k most likely tokens (0: off)."""
+    top_p: float
+    """Only the most likely tokens that together have this probability (1: off)."""
+    min_p: float
+    """Only tokens at least this fraction as likely as the most likely one (0: off)."""
+    repeat_penalty: float
+    """Divides positive and multiplies negative logits of recent tokens (1: off)."""
+    frequency_penalty: float
+    """Taken off the logits of recent tokens, for each occurrence (0: off)."""
+    presence_penalty: float
+    """Taken off the logits of recent tokens, once (0: off)."""
+    penalty_last_n: int
+    """How many tokens, the prompt's included, are recent (64); -1: all."""
+    logit_bias: Mapping[int, float] | None
+    """Added to the logits of token ids; minus infinity forbids one (none)."""
+    seed: int | None
+    """0 to 2^64 - 1: same seed, same tokens, whoever drafts. None: a fresh one, reported in
+    `Generation.stats.seed`."""
+
+
+class CoreOptions(NamedTuple):
+    """The options as the core takes them."""
+
+    max_tokens: int
+    stop: list[str]
+    sampling: _core.SamplingOptions
+    echo: bool
+
+
+def core_options(
+    *,
+    max_tokens: int | None = 256,
+    stop: str | Iterable[str] | None = (),
+    echo: bool = False,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    repeat_penalty: float = 1.0,
+    frequency_penalty: float = 0.0,
+    presence_penalty: float = 0.0,
+    penalty_last_n: int = 64,
+    logit_bias: Mapping[int, float] | None = None,
+    seed: int | None = None,
+) -> CoreOptions:
+    """Check the types of `GenerateOptions` and fill in defaults. Raises ArgumentError."""
+    sampling = _core.SamplingOptions(
+        temperature=_check.number("temperature", temperature),
+        top_k=_check.integer("top_k", top_k),
+        top_p=_check.number("top_p", top_p),
+        min_p=_check.number("min_p", min_p),
+        repeat_penalty=_check.number("repeat_penalty", repeat_penalty),
+        frequency_penalty=_check.number("frequency_penalty", frequency_penalty),
+        presence_penalty=_check.number("presence_penalty", presence_penalty),
+        penalty_last_n=_check.integer("penalty_last_n", penalty_last_n),
+        logit_bias=_biases(logit_bias),
+        seed=None if seed is None else _check.integer("seed", seed, low=0, high=2**64 - 1),
+    )
+    return CoreOptions(
+        max_tokens=-1 if max_tokens is None else _check.integer("max_tokens", max_tokens, low=0),
+        stop=_check.stop_strings(stop),
+        sampling=sampling,
+        echo=bool(echo),
+    )
+
+
+def _biases(value: Any) -> list[tuple[int, float]]:
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        raise ArgumentError(
+            f"logit_bias must map token ids to numbers, not be a {type(value).__name__}."
+        )
+    biases = []
+    for token, bias in value.items():
+        name = f"logit_bias[{token!r}]"
+        number = _check.number(name, bias)
+        if math.isnan(number) or number > 1e30:
+            raise ArgumentError(f"{name} must be finite or minus infinity, not {bias!r}.")
+        biases.append((_check.integer("a token id of logit_bias", token), number))
+    return biases

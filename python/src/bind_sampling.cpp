@@ -1,0 +1,68 @@
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <pybind11/numpy.h>
+
+#include "bind.h"
+#include "sample/noise.h"
+#include "sample/sampler.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+void bind_sampling(py::module_& m) {
+    py::class_<SamplingOptions>(m, "SamplingOptions")
+        .def(py::init([](double temperature, int top_k, double top_p, double min_p,
+                         double repeat_penalty, double frequency_penalty, double presence_penalty,
+                         int penalty_last_n, std::vector<std::pair<Token, float>> logit_bias,
+                         std::optional<std::uint64_t> seed) {
+                 return SamplingOptions{temperature,
+                                        top_k,
+                                        top_p,
+                                        min_p,
+                                        repeat_penalty,
+                                        frequency_penalty,
+                                        presence_penalty,
+                                        penalty_last_n,
+                                        std::move(logit_bias),
+                                        seed};
+             }),
+             py::kw_only(), py::arg("temperature"), py::arg("top_k"), py::arg("top_p"),
+             py::arg("min_p"), py::arg("repeat_penalty"), py::arg("frequency_penalty"),
+             py::arg("presence_penalty"), py::arg("penalty_last_n"), py::arg("logit_bias"),
+             py::arg("seed"));
+
+    py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
+        .def(py::init<const SamplingOptions&, std::size_t>(), py::arg("options"),
+             py::arg("n_vocab"))
+        .def(
+            "choose",
+            [](Sampler& sampler, py::array_t<float, py::array::c_style> logits,
+               const std::vector<Token>& context) {
+                // Into a copy: choosing changes the logits.
+                std::vector<float> row(logits.data(), logits.data() + logits.size());
+                return sampler.choose(row, context);
+            },
+            py::arg("logits"), py::arg("context"))
+        .def(
+            "choose_many",
+            [](Sampler& sampler, py::array_t<float, py::array::c_style> logits, int first,
+               int count) {
+                std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
+                std::vector<float> row;
+                std::vector<Token> chosen;
+                chosen.reserve(count);
+                for (int i = 0; i < count; ++i) {
+                    row.assign(logits.data(), logits.data() + logits.size());
+                    chosen.push_back(sampler.choose(row, TokenSpan(context).first(first + i)));
+                }
+                return py::array_t<Token>(static_cast<py::ssize_t>(chosen.size()), chosen.data());
+            },
+            py::arg("logits"), py::arg("first"), py::arg("count"))
+        .def_property_readonly("seed", &Sampler::seed);
+    m.def("gumbel", &gumbel, py::arg("bits"));
+}
+
+}  // namespace specllama

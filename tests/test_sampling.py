@@ -1,0 +1,336 @@
+"""The choice rule: against a numpy reference, against softmax, and independent of who drafts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from prompts import PROMPTS
+from specllama import ArgumentError, Drafter, SpecSession, _core
+
+Open = Callable[..., SpecSession]
+Row = NDArray[np.float32]
+
+OFF: dict[str, Any] = {
+    "temperature": 0.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "repeat_penalty": 1.0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "penalty_last_n": 64,
+    "logit_bias": [],
+    "seed": 0,
+}
+
+
+def sampler(n_vocab: int, **options: Any) -> _core.Sampler:
+    return _core.Sampler(_core.SamplingOptions(**(OFF | options)), n_vocab)
+
+
+# The reference: noise in Python's integers, everything else in numpy's float64.
+
+MASK = 2**64 - 1
+GAMMA = 0x9E3779B97F4A7C15
+
+
+def mix(x: int) -> int:
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def noise(seed: int, position: int, n_vocab: int) -> NDArray[np.float64]:
+    state = mix((seed + GAMMA) & MASK)
+    state = mix((state + GAMMA) & MASK)  # stream 0
+    state = mix((state + position + GAMMA) & MASK)
+    bits = [mix((state + (token + 1) * GAMMA) & MASK) for token in range(n_vocab)]
+    uniform = (np.array([x >> 12 for x in bits], np.float64) + 0.5) * 2.0**-52
+    gumbels: NDArray[np.float64] = -np.log(-np.log(uniform))
+    return gumbels
+
+
+def kept_probabilities(logits: Row, context: list[int], o: dict[str, Any]) -> NDArray[np.float64]:
+    """Probability of each token after all steps; 0 where it was cut."""
+    row = logits.copy()
+    for token, bias in o["logit_bias"]:
+        row[token] += np.float32(bias)
+    n_last = o["penalty_last_n"] if o["penalty_last_n"] >= 0 else len(context)
+    last = context[max(0, len(context) - n_last) :]
+    for token in set(last):
+        x = float(row[token])
+        x = x / o["repeat_penalty"] if x > 0 else x * o["repeat_penalty"]
+        row[token] = x - last.count(token) * o["frequency_penalty"] - o["presence_penalty"]
+    order = sorted(range(len(row)), key=lambda token: (-row[token], token))
+    if o["top_k"]:
+        order = order[: o["top_k"]]
+    weights = np.exp(row[order].astype(np.float64) - row[order[0]])
+    if o["top_p"] < 1:
+        enough = np.cumsum(weights) >= o["top_p"] * weights.sum()
+        order = order[: int(np.argmax(enough)) + 1]
+    if o["min_p"]:
+        order = [t for t in order if row[t] >= row[order[0]] + math.log(o["min_p"])]
+    out = np.zeros(len(row))
+    if o["temperature"] == 0:
+        out[order[0]] = 1
+        return out
+    scaled = row[order].astype(np.float64) / o["temperature"]
+    out[order] = np.exp(scaled - scaled.max())
+    return out / out.sum()
+
+
+def reference_choice(logits: Row, context: list[int], o: dict[str, Any]) -> int:
+    p = kept_probabilities(logits, context, o)
+    with np.errstate(divide="ignore"):
+        return int(np.argmax(np.log(p) + noise(o["seed"], len(context), len(p))))
+
+
+def some_options(rng: np.random.Generator, n_vocab: int) -> dict[str, Any]:
+    def maybe(value: Any, off: Any) -> Any:
+        return value if rng.random() < 0.5 else off
+
+    return OFF | {
+        "temperature": maybe(float(rng.choice([0.3, 0.7, 1.0, 1.5])), 0.0),
+        "top_k": maybe(int(rng.integers(1, n_vocab + 5)), 0),
+        "top_p": maybe(float(rng.uniform(0.05, 1)), 1.0),
+        "min_p": maybe(float(rng.uniform(0, 1)), 0.0),
+        "repeat_penalty": maybe(float(rng.uniform(0.5, 2)), 1.0),
+        "frequency_penalty": maybe(float(rng.uniform(-1, 1)), 0.0),
+        "presence_penalty": maybe(float(rng.uniform(-1, 1)), 0.0),
+        "penalty_last_n": int(rng.choice([-1, 0, 3, 64])),
+        "logit_bias": maybe([(0, 2.0), (1, -math.inf)], []),
+        "seed": int(rng.integers(0, 2**63)) * 2 + 1,
+    }
+
+
+def test_choices_equal_those_of_the_reference() -> None:
+    rng = np.random.default_rng(1)
+    for case in range(600):
+        n_vocab = int(rng.choice([2, 5, 33, 300]))
+        logits = rng.normal(0, 3, n_vocab).astype(np.float32)
+        context = rng.integers(0, n_vocab, rng.integers(1, 90)).tolist()
+        options = some_options(rng, n_vocab)
+        expected = reference_choice(logits, context, options)
+        assert sampler(n_vocab, **options).choose(logits, context) == expected, (case, options)
+
+
+def test_greedy_takes_the_first_of_equals() -> None:
+    for n in (1, 31, 32, 33, 1000):
+        logits = np.zeros(n, np.float32)
+        assert sampler(n).choose(logits, [0]) == 0
+        logits[n - 1] = 1
+        assert sampler(n).choose(logits, [0]) == n - 1
+
+
+def test_rows_that_are_no_numbers_or_have_nothing_left() -> None:
+    for temperature in (0.0, 1.0):
+        for at in (0, 35, 99):
+            logits = np.zeros(100, np.float32)
+            logits[at] = np.nan
+            assert sampler(100, temperature=temperature).choose(logits, [0]) == -1
+        nothing = np.full(100, -np.inf, np.float32)
+        assert sampler(100, temperature=temperature).choose(nothing, [0]) == -1
+
+
+def chi_square(observed: NDArray[Any], expected: NDArray[Any]) -> tuple[float, float]:
+    """The statistic, cells pooled to an expected count of 5, and its limit at 4.5 standard
+    deviations (Wilson and Hilferty 1931)."""
+    order = np.argsort(expected)
+    seen, wanted = observed[order].astype(float), expected[order].astype(float)
+    small = int(np.searchsorted(np.cumsum(wanted), 5.0)) + 1
+    seen = np.append(seen[:small].sum(), seen[small:])
+    wanted = np.append(wanted[:small].sum(), wanted[small:])
+    keep = wanted >= 5
+    degrees = int(keep.sum()) - 1
+    statistic = float((((seen - wanted) ** 2) / np.maximum(wanted, 1e-9))[keep].sum())
+    limit = degrees * (1 - 2 / (9 * degrees) + 4.5 * math.sqrt(2 / (9 * degrees))) ** 3
+    return statistic, limit
+
+
+N_DRAWS = 200_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 1.0},
+        {"temperature": 0.5},
+        {"temperature": 1.5, "top_k": 12},
+        {"temperature": 1.0, "top_p": 0.9},
+        {"temperature": 0.8, "min_p": 0.05},
+    ],
+)
+@pytest.mark.parametrize("over", ["positions", "seeds"])
+def test_draws_follow_softmax(options: dict[str, Any], over: str) -> None:
+    logits = np.random.default_rng(2).normal(0, 2, 40).astype(np.float32)
+    expected = kept_probabilities(logits, [], OFF | options)
+    if over == "positions":
+        draws = sampler(40, seed=11, **options).choose_many(logits, 1, N_DRAWS)
+    else:  # consecutive small seeds at one position
+        n = N_DRAWS // 10
+        draws = np.array([sampler(40, seed=s, **options).choose(logits, [0]) for s in range(n)])
+    counts = np.bincount(draws, minlength=40)
+    assert counts[expected == 0].sum() == 0
+    kept = expected > 0
+    statistic, limit = chi_square(counts[kept], expected[kept] * len(draws))
+    assert statistic < limit
+
+
+def test_the_chi_square_test_would_notice() -> None:
+    """Draws from a slightly different distribution fail it."""
+    logits = np.random.default_rng(2).normal(0, 2, 40).astype(np.float32)
+    draws = sampler(40, temperature=1.0).choose_many(logits, 1, N_DRAWS)
+    wrong = kept_probabilities(logits, [], OFF | {"temperature": 1.03})
+    statistic, limit = chi_square(np.bincount(draws, minlength=40), wrong * N_DRAWS)
+    assert statistic > limit
+
+
+def test_draws_follow_softmax_over_a_large_vocabulary() -> None:
+    n_vocab, n_draws, n_bins = 131_072, 3_000, 64
+    logits = np.random.default_rng(3).normal(0, 3, n_vocab).astype(np.float32)
+    p = np.exp(logits.astype(np.float64) - logits.max())
+    p /= p.sum()
+    draws = sampler(n_vocab, temperature=1.0, seed=3).choose_many(logits, 1, n_draws)
+    bins = np.arange(n_vocab) % n_bins
+    observed = np.bincount(bins[draws], minlength=n_bins)
+    expected = np.bincount(bins, weights=p, minlength=n_bins) * n_draws
+    statistic, limit = chi_square(observed, expected)
+    assert statistic < limit
+
+
+@pytest.mark.parametrize("lag", [1, 2, 64])
+def test_draws_at_different_positions_and_seeds_are_independent(lag: int) -> None:
+    n_vocab = 8
+    logits = np.zeros(n_vocab, np.float32)
+    one = sampler(n_vocab, temperature=1.0, seed=5).choose_many(logits, 1, N_DRAWS)
+    other = sampler(n_vocab, temperature=1.0, seed=5 + lag).choose_many(logits, 1, N_DRAWS)
+    for a, b in ((one[:-lag], one[lag:]), (one, other)):
+        table = np.bincount(a * n_vocab + b, minlength=n_vocab**2)
+        expected = np.full(n_vocab**2, len(a) / n_vocab**2)
+        statistic, limit = chi_square(table, expected)
+        assert statistic < limit
+
+
+def test_noise_is_finite_for_all_bits() -> None:
+    for bits in (0, 1, 2**11 - 1, 2**11, 2**63, 2**64 - 2**11, 2**64 - 1):
+        assert math.isfinite(_core.gumbel(bits))
+    assert _core.gumbel(2**64 - 1) > 30
+    assert _core.gumbel(0) < -3
+
+
+# Independence of who drafts, in the exact configuration.
+
+TRUNCATIONS: list[dict[str, Any]] = [
+    {},
+    {"top_k": 40},
+    {"top_p": 0.9},
+    {"min_p": 0.05},
+    {"repeat_penalty": 1.1, "frequency_penalty": 0.2, "presence_penalty": 0.1},
+]
+SETTINGS = [
+    {"temperature": t, **cut}
+    for t, cut in itertools.product([0.0, 0.3, 0.7, 1.0, 1.5], TRUNCATIONS)
+]
+
+
+class Guesser(Drafter):
+    """Repeats what came four tokens ago."""
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> Iterable[int]:
+        return itertools.islice(itertools.cycle(tokens[-4:].tolist()), max_tokens)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
+def test_drafts_change_no_sampled_token(open_session: Open, seed: int) -> None:
+    plain = open_session(draft=None)
+    drafting = [
+        open_session(spec_length=4),
+        open_session(spec_length=16),
+        open_session(draft=Guesser(), spec_length=3),
+    ]
+    accepted = 0
+    for setting, (name, prompt) in zip(SETTINGS, itertools.cycle(PROMPTS.items()), strict=False):
+        expected = plain.generate(prompt, max_tokens=80, seed=seed, **setting)
+        assert expected.stats.seed == seed
+        for session in drafting:
+            generation = session.generate(prompt, max_tokens=80, seed=seed, **setting)
+            assert generation.tokens == expected.tokens, (name, setting)
+            accepted += generation.stats.accepted
+    assert accepted > 300
+
+
+def test_a_resumed_text_goes_on_alike(open_session: Open) -> None:
+    session = open_session()
+    tokens = session.tokenize(PROMPTS["module"])
+    options: dict[str, Any] = {"temperature": 0.8, "seed": 3}
+    whole = session.generate(tokens, max_tokens=60, **options).tokens
+    half = session.generate(tokens, max_tokens=30, **options).tokens
+    rest = session.generate(tokens + half, max_tokens=30, **options).tokens
+    assert half + rest == whole
+
+
+def test_seeds(open_session: Open) -> None:
+    session = open_session()
+
+    def generate(seed: int | None) -> tuple[list[int], int]:
+        generation = session.generate("import", max_tokens=30, temperature=1.0, seed=seed)
+        return generation.tokens, generation.stats.seed
+
+    assert generate(1) == generate(1)
+    assert generate(1)[0] != generate(2)[0]
+    tokens, seed = generate(None)
+    assert generate(None)[1] != seed
+    assert generate(seed)[0] == tokens
+
+
+def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
+    session = open_session()
+    free = session.generate(PROMPTS["module"], max_tokens=40)
+    forbidden = dict.fromkeys(free.tokens[:10], -math.inf)
+    for temperature in (0.0, 1.0):
+        tokens = session.generate(
+            PROMPTS["module"], max_tokens=40, temperature=temperature, logit_bias=forbidden
+        ).tokens
+        assert not set(tokens) & set(forbidden)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("temperature", -0.1, "temperature must be 0 or more, not -0.1"),
+        ("temperature", math.nan, "temperature must be"),
+        ("temperature", math.inf, "temperature must be"),
+        ("temperature", "hot", "temperature must be a number"),
+        ("temperature", True, "temperature must be a number"),
+        ("top_k", -1, "top_k must be 0 \\(off\\) or more, not -1"),
+        ("top_k", 1.5, "top_k must be a whole number"),
+        ("top_p", 0.0, "top_p must be more than 0 and at most 1"),
+        ("top_p", 1.1, "top_p must be"),
+        ("top_p", math.nan, "top_p must be"),
+        ("min_p", -0.1, "min_p must be from 0"),
+        ("min_p", 1.1, "min_p must be"),
+        ("repeat_penalty", 0.0, "repeat_penalty must be more than 0"),
+        ("repeat_penalty", math.inf, "repeat_penalty must be"),
+        ("frequency_penalty", math.nan, "frequency_penalty must be a finite number"),
+        ("presence_penalty", -math.inf, "presence_penalty must be a finite number"),
+        ("penalty_last_n", -2, "penalty_last_n must be"),
+        ("logit_bias", {4096: 1.0}, "logit_bias names token 4096; the model has 4096 tokens"),
+        ("logit_bias", {-1: 1.0}, "logit_bias names token -1"),
+        ("logit_bias", {1: math.nan}, "logit_bias\\[1\\] must be finite"),
+        ("logit_bias", {1: math.inf}, "logit_bias\\[1\\] must be finite"),
+        ("logit_bias", {"a": 1.0}, "token id of logit_bias must be a whole number"),
+        ("logit_bias", [1], "logit_bias must map"),
+        ("seed", -1, "seed must be from 0 to"),
+        ("seed", 2**64, "seed must be from 0 to"),
+        ("seed", 1.5, "seed must be a whole number"),
+    ],
+)
+def test_bad_sampling_options(open_session: Open, option: str, value: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        open_session().generate("x", **{option: value})
