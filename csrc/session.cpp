@@ -15,11 +15,12 @@ Session::~Session() = default;
 
 std::vector<Token> Session::tokenize(std::string_view text, bool add_special,
                                      bool parse_special) const {
-    return state_->model().vocab().tokenize(text, add_special, parse_special);
+    return state_->model()->vocab().tokenize(text, add_special, parse_special);
 }
 
 std::string Session::detokenize(TokenSpan tokens, bool special) const {
-    const Vocab& vocab = state_->model().vocab();
+    const std::shared_ptr<const Model> model = state_->model();
+    const Vocab& vocab = model->vocab();
     for (const Token token : tokens)
         if (!vocab.contains(token))
             throw InvalidArgument("Token " + std::to_string(token) +
@@ -38,14 +39,14 @@ void Session::close() { state_->close(); }
 
 bool Session::closed() const { return state_->closed(); }
 
-bool Session::speculates() const { return state_->engine().speculates(); }
+bool Session::speculates() const { return state_->speculates(); }
 
-int Session::n_ctx() const { return state_->context().n_ctx(); }
+int Session::n_ctx() const { return state_->n_ctx(); }
 
-int Session::n_vocab() const { return state_->model().vocab().size(); }
+int Session::n_vocab() const { return state_->model()->vocab().size(); }
 
-int Session::n_threads() const { return state_->context().n_threads(); }
+int Session::n_threads() const { return state_->n_threads(); }
 
-std::string Session::model_description() const { return state_->model().description(); }
+std::string Session::model_description() const { return state_->model()->description(); }
 
 }  // namespace specllama

@@ -10,24 +10,6 @@
 
 namespace specllama {
 
-// A call that is inside the session. Not a mutex: to wait would hang where two threads, or a
-// drafter and its session, are at cross purposes.
-class Inside {
- public:
-    explicit Inside(SessionState& state) : flag_(state.inside_) {
-        if (flag_.test_and_set(std::memory_order_acquire))
-            throw Busy(
-                "The session is in use by another thread, or by its own drafter; use one "
-                "session per thread, or wait.");
-    }
-    ~Inside() { flag_.clear(std::memory_order_release); }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-
- private:
-    std::atomic_flag& flag_;
-};
-
 namespace {
 
 constexpr SequenceId kOnlySequence = 0;
@@ -76,29 +58,30 @@ SessionState::SessionState(const SessionOptions& options, std::shared_ptr<Drafte
     model_ = Model::load(options.model, options.load_progress);
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
+    n_ctx_ = context_->n_ctx();
+    n_threads_ = context_->n_threads();
+    speculates_ = engine_->speculates();
 }
 
-const Model& SessionState::model() const {
+std::shared_ptr<const Model> SessionState::model() const {
+    const std::lock_guard lock(model_mutex_);
     if (!model_) throw_closed();
-    return *model_;
+    return model_;
 }
 
-Context& SessionState::context() const {
-    if (!context_) throw_closed();
-    return *context_;
-}
-
-Engine& SessionState::engine() const {
-    if (!engine_) throw_closed();
-    return *engine_;
+const SessionState& SessionState::open() const {
+    if (closed_) throw_closed();
+    return *this;
 }
 
 void SessionState::close() {
-    const Inside inside(*this);
-    if (closed()) return;
+    const Gate::Work work(gate_);
+    if (closed_) return;
+    closed_ = true;
     retire();
     engine_.reset();
     context_.reset();
+    const std::lock_guard lock(model_mutex_);
     model_.reset();
 }
 
@@ -112,13 +95,15 @@ void SessionState::retire() {
 }
 
 std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
-    const Inside inside(*this);
-    check_prompt(prompt, model().vocab(), context().n_ctx());
+    check_prompt(prompt, model()->vocab(), n_ctx());
     check_options(options);
-    if (active_ && owner_ != std::this_thread::get_id())
-        throw Busy(
-            "The session has an unfinished generation in another thread; use one session "
-            "per thread, or finish or cancel that generation.");
+    const Gate::Work work(gate_, [&] {
+        if (closed_) throw_closed();
+        if (active_ && owner_ != std::this_thread::get_id())
+            throw Busy(
+                "The session has an unfinished generation in another thread; use one session "
+                "per thread, or finish or cancel that generation.");
+    });
     retire();
 
     double seconds = 0;
@@ -145,12 +130,12 @@ std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOp
 }
 
 bool SessionState::step(Sequence& sequence, std::vector<Chunk>& chunks) {
-    const Inside inside(*this);
     chunks.clear();
     if (sequence.all_taken()) return false;
+    const Gate::Work work(gate_);
     const Timer timer(sequence.stats.seconds.total);
     if (!sequence.done()) {
-        if (closed()) throw_closed();
+        if (closed_) throw_closed();
         if (active_.get() != &sequence)
             throw Closed("This stream was ended when the session began another generation.");
         Sequence* const sequences[] = {&sequence};
@@ -163,7 +148,8 @@ bool SessionState::step(Sequence& sequence, std::vector<Chunk>& chunks) {
 }
 
 void SessionState::cancel(Sequence& sequence) {
-    const Inside inside(*this);
+    if (sequence.all_taken()) return;  // and another generation may be at work
+    const Gate::Work work(gate_);
     if (sequence.done()) return;
     sequence.finish(FinishReason::none);
     if (active_.get() == &sequence) retire();

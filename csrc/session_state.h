@@ -2,11 +2,12 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/gate.h"
 #include "engine/sequence.h"
 #include "llama/context.h"
 #include "llama/model.h"
@@ -20,12 +21,14 @@ class SessionState {
  public:
     SessionState(const SessionOptions& options, std::shared_ptr<Drafter> drafter);
 
-    // The three, or Closed.
-    const Model& model() const;
-    Context& context() const;
-    Engine& engine() const;
+    // Throws Closed. Safe from any thread; the model lives as long as it is held.
+    std::shared_ptr<const Model> model() const;
+    bool closed() const { return closed_; }
+    // The same as long as it is open.
+    int n_ctx() const { return open().n_ctx_; }
+    int n_threads() const { return open().n_threads_; }
+    bool speculates() const { return open().speculates_; }
 
-    bool closed() const { return !engine_; }
     void close();
 
     // Ends the unfinished generation, if any, and begins one.
@@ -33,21 +36,31 @@ class SessionState {
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
 
+    // Calls `read` while nothing changes the sequence.
+    template <typename Read>
+    auto look(Read read) {
+        const Gate::Look look(gate_);
+        return read();
+    }
+
  private:
+    const SessionState& open() const;
     void retire();
 
-    // Held while a call is inside; a second one throws Busy.
-    std::atomic_flag inside_ = ATOMIC_FLAG_INIT;
+    Gate gate_;
+    std::atomic<bool> closed_ = false;
+    mutable std::mutex model_mutex_;
     std::shared_ptr<const Model> model_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
+    int n_ctx_;
+    int n_threads_;
+    bool speculates_;
     // The unfinished generation, and the thread that began it.
     std::shared_ptr<Sequence> active_;
     std::thread::id owner_;
     // What the KV memory holds when no generation is active.
     std::vector<Token> cached_;
-
-    friend class Inside;
 };
 
 }  // namespace specllama

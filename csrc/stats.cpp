@@ -19,7 +19,7 @@ double Stats::tokens_per_second() const {
 }
 
 double Stats::prompt_tokens_per_second() const {
-    return ratio(prompt_tokens - reused_tokens, seconds.prefill);
+    return rounds > 0 ? ratio(prompt_tokens - reused_tokens, seconds.prefill) : 0;
 }
 
 }  // namespace specllama

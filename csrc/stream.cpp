@@ -17,8 +17,9 @@ Stream::~Stream() {
     if (!session_) return;  // moved from
     try {
         cancel();
-    } catch (const Busy&) {
-        // Destroyed while another thread steps it; the next generation will end it.
+    } catch (...) {
+        // Busy: another thread is inside; the next generation will end this one. And what a drafter
+        // throws at its end concerns nobody any more.
     }
 }
 
@@ -28,14 +29,31 @@ void Stream::cancel() { session_->cancel(*sequence_); }
 
 bool Stream::done() const { return sequence_->all_taken(); }
 
-FinishReason Stream::finish_reason() const { return sequence_->finish_reason(); }
+bool Stream::in_prompt() const {
+    return session_->look([&] { return sequence_->in_prompt(); });
+}
 
-int Stream::n_prefilled() const { return sequence_->n_cached(); }
+FinishReason Stream::finish_reason() const {
+    return session_->look([&] { return sequence_->finish_reason(); });
+}
 
-TokenSpan Stream::tokens() const { return sequence_->generated(); }
+int Stream::n_prefilled() const {
+    return session_->look([&] { return sequence_->n_cached(); });
+}
 
-std::string Stream::text() const { return sequence_->text(); }
+std::vector<Token> Stream::tokens() const {
+    return session_->look([&] {
+        const TokenSpan tokens = sequence_->generated();
+        return std::vector<Token>(tokens.begin(), tokens.end());
+    });
+}
 
-const Stats& Stream::stats() const { return sequence_->stats; }
+std::string Stream::text() const {
+    return session_->look([&] { return sequence_->text(); });
+}
+
+Stats Stream::stats() const {
+    return session_->look([&] { return sequence_->stats; });
+}
 
 }  // namespace specllama

@@ -92,10 +92,25 @@ def boom(*_: Any) -> Any:
     raise RuntimeError("boom")
 
 
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("this exception cannot be shown")
+
+
+def surrogate(*_: Any) -> Any:
+    raise ValueError("\ud800")
+
+
+def unspeakable(*_: Any) -> Any:
+    raise UnspeakableError
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
         (boom, "RuntimeError: boom"),
+        (surrogate, "ValueError: \\ud800"),
+        (unspeakable, "UnspeakableError"),
         (lambda tokens, n: [4096], "token 4096; the model has 4096 tokens"),
         (lambda tokens, n: [1, -1], "token -1"),
         (lambda tokens, n: [2**70], "OverflowError"),
@@ -166,7 +181,7 @@ def test_ctrl_c_inside_a_drafter_is_ctrl_c(open_session: Open) -> None:
     assert session.generate(PROMPT, max_tokens=20).tokens == expected
 
 
-@pytest.mark.parametrize("draft", ["model", 5, Drafter, object()])
+@pytest.mark.parametrize("draft", ["model", 5, Drafter, object(), np.zeros(3)])
 def test_what_is_no_drafter(open_session: Open, draft: object) -> None:
     with pytest.raises(ArgumentError, match="draft must be"):
         open_session(draft=draft)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from prompts import PROMPTS
 from scripted_model import BOS, FIRST
-from specllama import ArgumentError, BusyError, ClosedError, DecodeError, SpecSession
+from specllama import ArgumentError, BusyError, ClosedError, DecodeError, Drafter, SpecSession
 
 Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
@@ -164,6 +167,7 @@ def test_two_threads_at_once(open_session: Open) -> None:
     assert refused
     assert all(tokens == expected for tokens in done)
     assert all("thread" in str(error) for error in refused)
+    assert len(done) + len(refused) == 4
     assert session.generate(tokens, max_tokens=300).tokens == expected
 
 
@@ -177,6 +181,71 @@ def test_a_stream_of_another_thread_is_not_taken_over(open_session: Open) -> Non
         session.generate("x")
     assert len([chunk.token for chunk in streams[0]]) == 256  # but any thread may pull it
     assert session.generate("x", max_tokens=5).tokens
+
+
+def test_a_dropped_stream_of_another_thread_is_over(open_session: Open) -> None:
+    session = open_session()
+    thread = threading.Thread(target=lambda: next(session.stream(PROMPT)))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert len(session.generate("x", max_tokens=5).tokens) == 5
+
+
+def test_who_is_refused_disturbs_nobody(open_session: Open) -> None:
+    session = open_session()
+    tokens = session.tokenize(PROMPT)
+    expected = session.generate(tokens, max_tokens=400).tokens
+    stream = session.stream(tokens, max_tokens=400)
+    next(stream)
+    refused = threading.Event()
+    over = threading.Event()
+
+    def intrude() -> None:
+        while not over.is_set():
+            with suppress(BusyError):
+                session.generate(tokens, max_tokens=1)
+                continue
+            refused.set()
+
+    thread = threading.Thread(target=intrude)
+    thread.start()
+    refused.wait()
+    for _ in stream:
+        pass
+    over.set()
+    thread.join()
+    assert stream.result().tokens == expected
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_running_generation_may_be_watched(open_session: Open, failing: bool) -> None:
+    class Failing(Drafter):
+        def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+            raise RuntimeError(f"no idea after {len(tokens)} tokens")
+
+    session = open_session(draft=Failing() if failing else "ngram")
+    expected = session.generate(PROMPT, max_tokens=300).tokens
+    over = threading.Event()
+    seen: list[int] = []
+
+    def watch() -> None:
+        while not over.is_set():
+            last = session.last
+            assert last is not None
+            assert last.tokens == expected[: len(last.tokens)]
+            assert last.stats.generated_tokens <= len(expected)
+            seen.append(len(last.tokens))
+
+    threads = [threading.Thread(target=watch) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        assert session.generate(PROMPT, max_tokens=300).tokens == expected
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert len(set(seen)) > 5
 
 
 def test_sessions_in_threads_of_their_own(open_session: Open) -> None:
@@ -200,6 +269,8 @@ def test_logits_that_are_not_numbers(scripted: Callable[..., Path], open_session
     session = open_session(scripted(["a", "b"], output_scale=float("nan")), kv_type="f16")
     with pytest.raises(DecodeError, match="NaN"):
         session.generate([BOS])
+    assert session.last is not None
+    assert session.last.stats.generated_tokens == len(session.last.tokens) == 0
 
 
 def test_progress(open_session: Open) -> None:

@@ -163,6 +163,8 @@ def test_help_version_devices() -> None:
         (["hello"], 'What is "hello" for?'),
         (["-p", ""], "The prompt is empty"),
         (["-p", "x", "-f", "y"], "not both"),
+        (["-p", "x", "-m", ""], "The model path is empty"),
+        (["-f", ""], "There is no prompt file"),
         (["-f", "/no/such/file"], "There is no prompt file /no/such/file"),
         (["-f", "/"], "is a directory"),
         (["-m", "/no/such.gguf", "-p", "x"], "There is no file /no/such.gguf"),
@@ -210,6 +212,28 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert out.read_bytes().decode()
     assert b"rounds" in stderr  # statistics are shown all the same
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_output_that_cannot_be_written(extra: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.run(
+            [executable(), *EXACT, "-p", PROMPT, "-n", "20", *extra],
+            stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    assert process.returncode == 1
+    assert b"cannot be written" in process.stderr
+
+
+def test_ctrl_c_while_waiting_for_a_prompt() -> None:
+    process = subprocess.Popen(
+        [executable(), "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    process.communicate()
 
 
 def test_on_a_terminal() -> None:

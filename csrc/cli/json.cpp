@@ -1,7 +1,5 @@
 #include "cli/json.h"
 
-#include <array>
-#include <charconv>
 #include <cstdio>
 
 namespace specllama::cli {

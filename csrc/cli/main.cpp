@@ -1,5 +1,7 @@
 // spec-cli: plain generation with n-gram speculation, on the C++ session alone.
 
+#include <signal.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -17,10 +19,14 @@ using namespace specllama;
 volatile std::sig_atomic_t signalled = 0;
 
 // The first Ctrl-C ends the generation; the second one, whose handler is the default again, the
-// process.
-void on_interrupt(int) {
-    signalled = 1;
-    std::signal(SIGINT, SIG_DFL);
+// process. Reading is broken off, not restarted: a prompt may never come.
+void on_interrupt(int) { signalled = 1; }
+
+void listen_for_interrupt() {
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, nullptr);
 }
 
 bool interrupted() { return signalled != 0; }
@@ -50,7 +56,7 @@ int main(int argc, char** argv) {
         } else if (options.list_devices) {
             print_devices();
         } else {
-            std::signal(SIGINT, on_interrupt);
+            listen_for_interrupt();
             return cli::run(options, interrupted);
         }
         return cli::kOk;

@@ -216,7 +216,7 @@ Options parse(int argc, const char* const* argv) {
             throw UsageError(name + " " + error.what() + ".");
         }
     }
-    if (options.prompt && !options.file.empty())
+    if (options.prompt && options.file)
         throw UsageError("Give the prompt with -p or with -f, not both.");
     return options;
 }

@@ -16,9 +16,9 @@ class UsageError : public std::runtime_error {
 enum class Color { automatic, always, never };
 
 struct Options {
-    std::string model;                  // empty: the bundled target
+    std::optional<std::string> model;   // none: the bundled target
     std::optional<std::string> prompt;  // -p
-    std::string file;                   // -f; "-" for standard input
+    std::optional<std::string> file;    // -f; "-" for standard input
     SessionOptions session;
     GenerateOptions generate;
     bool speculate = true;

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <iostream>
 
 #include "cli/json.h"
+#include "specllama/error.h"
 
 namespace specllama::cli {
 
@@ -14,6 +17,14 @@ namespace {
 constexpr const char* kDrafted = "\x1b[32m";
 constexpr const char* kDim = "\x1b[2m";
 constexpr const char* kPlain = "\x1b[0m";
+
+// A terminal, and one whose user wants colours (see no-color.org).
+bool terminal_has_colors() {
+    const char* no_color = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
+           (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+}
 
 const char* name(FinishReason reason, bool interrupted) {
     if (interrupted) return "interrupted";
@@ -67,9 +78,8 @@ void print_table(const Stats& stats) {
     if (stats.drafted > 0) {
         std::fputs("accepted by position", stderr);
         for (std::size_t i = 0; i < stats.drafted_by_position.size(); ++i) {
-            const int accepted =
-                i < stats.accepted_by_position.size() ? stats.accepted_by_position[i] : 0;
-            std::fprintf(stderr, "  %d/%d", accepted, stats.drafted_by_position[i]);
+            std::fprintf(stderr, "  %d/%d", stats.accepted_by_position[i],
+                         stats.drafted_by_position[i]);
         }
         std::fputs("\n", stderr);
     }
@@ -86,7 +96,7 @@ Printer::Printer(const Options& options)
       stats_(options.stats),
       color_(!options.json && options.speculate &&
              (options.color == Color::always ||
-              (options.color == Color::automatic && isatty(STDOUT_FILENO) != 0))) {
+              (options.color == Color::automatic && terminal_has_colors()))) {
     if (color_)
         std::fprintf(stderr, "%sgreen%s: drafted from n-grams and accepted by the model\n\n",
                      kDrafted, kPlain);
@@ -113,7 +123,10 @@ void Printer::chunk(const Chunk& chunk) {
         std::cout << chunk.text;
 }
 
-void Printer::flush() { std::cout.flush(); }
+void Printer::flush() {
+    std::cout.flush();
+    if (!std::cout) throw Error("The text cannot be written to standard output.");
+}
 
 void Printer::end(FinishReason reason, bool interrupted, const Stats& stats) {
     if (json_) {
@@ -121,7 +134,8 @@ void Printer::end(FinishReason reason, bool interrupted, const Stats& stats) {
         line.add("type", "result")
             .add("finish_reason", name(reason, interrupted))
             .add("stats", to_json(stats));
-        std::cout << line.str() << std::endl;
+        std::cout << line.str() << '\n';
+        flush();
         return;
     }
     // A terminal wants its prompt on a line of its own; a file wants the text and nothing else.

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 #include <system_error>
 
 #ifdef __APPLE__
@@ -68,10 +67,10 @@ std::string without_last_newline(std::string text) {
 
 std::string read_any(const Options& options) {
     if (options.prompt) return *options.prompt;
-    if (options.file == "-" || (options.file.empty() && is_piped()))
+    if (options.file ? *options.file == "-" : is_piped())
         return without_last_newline(read_all(std::cin));
-    if (!options.file.empty()) return without_last_newline(read_file(options.file));
-    if (options.model.empty()) return kBuiltinPrompt;
+    if (options.file) return without_last_newline(read_file(*options.file));
+    if (!options.model) return kBuiltinPrompt;
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
 }
 

@@ -15,8 +15,15 @@ namespace specllama::cli {
 
 int run(Options options, bool (*interrupted)()) {
     set_verbose(options.verbose);
-    const std::string prompt = read_prompt(options);
-    options.session.model.path = options.model.empty() ? bundled_model() : options.model;
+    std::string prompt;
+    try {
+        prompt = read_prompt(options);
+    } catch (const UsageError&) {
+        if (interrupted()) return kInterrupted;  // what was read is what had come until then
+        throw;
+    }
+    if (interrupted()) return kInterrupted;
+    options.session.model.path = options.model ? *options.model : bundled_model();
 
     std::optional<ProgressBar> bar;
     bar.emplace("loading", 0.3);
@@ -42,7 +49,7 @@ int run(Options options, bool (*interrupted)()) {
     std::vector<Chunk> chunks;
     bool stopped = false;
     while (stream.step(chunks)) {
-        if (stream.stats().rounds == 0)
+        if (stream.in_prompt())
             bar->show(static_cast<double>(stream.n_prefilled()) /
                       static_cast<double>(tokens.size()));
         else

@@ -13,13 +13,13 @@ namespace {
 void check(const NGramOptions& options) {
     if (options.max_order < NGramPredictor::kMinOrder ||
         options.max_order > NGramPredictor::kMaxOrder)
-        throw InvalidArgument("ngram_order must be from 2 to 8, not " +
+        throw InvalidArgument("max_order (ngram_order) must be from 2 to 8, not " +
                               std::to_string(options.max_order) + ".");
     if (options.window < 0)
-        throw InvalidArgument("ngram_window must be 0 (never forget) or more, not " +
+        throw InvalidArgument("window (ngram_window) must be 0 (never forget) or more, not " +
                               std::to_string(options.window) + ".");
     if (options.max_bytes < NGramPredictor::kMinBytes)
-        throw InvalidArgument("ngram_max_bytes must be at least 65536, not " +
+        throw InvalidArgument("max_bytes (ngram_max_bytes) must be at least 65536, not " +
                               std::to_string(options.max_bytes) + ".");
 }
 

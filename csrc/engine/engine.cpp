@@ -72,28 +72,32 @@ void Engine::end(Sequence& sequence) {
 
 void Engine::step(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
-    const auto is_long = [&](const Sequence* sequence) {
-        return static_cast<int>(sequence->pending().size()) > share;
-    };
-    for (Sequence* sequence : sequences)
-        if (is_long(sequence)) return prefill(*sequence);
-    round(sequences);
+    ready_.clear();
+    for (Sequence* sequence : sequences) {
+        if (static_cast<int>(sequence->pending().size()) > share)
+            prefill(*sequence);
+        else
+            ready_.push_back(sequence);
+    }
+    if (!ready_.empty()) round(ready_);
 }
 
 void Engine::prefill(Sequence& sequence) {
     const Timer timer(sequence.stats.seconds.prefill);
     batch_.clear();
-    const TokenSpan chunk = sequence.pending().first(target_.n_batch());
-    const int n_cached = sequence.n_cached();
-    for (int i = 0; i < target_.n_batch(); ++i)
-        batch_.add(chunk[i], n_cached + i, sequence.id(), false);
+    // The last token is left for the round that reads its logits.
+    const TokenSpan pending = sequence.pending();
+    const TokenSpan chunk =
+        pending.first(std::min<std::size_t>(pending.size() - 1, target_.n_batch()));
+    Position position = sequence.n_cached();
+    for (const Token token : chunk) batch_.add(token, position++, sequence.id(), false);
     try {
         target_.decode(batch_);
     } catch (...) {
-        rewind(sequence, n_cached);
+        rewind(sequence, sequence.n_cached());
         throw;
     }
-    sequence.set_cached(n_cached + target_.n_batch());
+    sequence.set_cached(position);
 }
 
 void Engine::round(std::span<Sequence* const> sequences) {
@@ -123,7 +127,6 @@ void Engine::draft(std::span<Sequence* const> sequences) {
             speculates() ? draft_budget({.spec_length = spec_length_,
                                          .n_batch = share,
                                          .n_pending = static_cast<int>(sequence.pending().size()),
-                                         .n_context_left = target_.n_ctx() - sequence.n_tokens(),
                                          .n_tokens_left = sequence.n_tokens_left()})
                          : 0;
         wanted |= proposal.max_tokens > 0;
@@ -184,10 +187,7 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
             const Timer timer(stats.seconds.choose);
             token = sequence.choose(target_.logits(row + n_accepted));
         }
-        if (token == kNoToken)
-            throw DecodeError(
-                "The model gave logits that are not numbers (NaN); the file is "
-                "damaged, or its numbers overflow on this device.");
+        if (token == kNoToken) break;
         const bool agrees = n_accepted < draft.size() && draft.tokens[n_accepted] == token;
         n_accepted += agrees;
         const Timer timer(stats.seconds.text);
@@ -201,8 +201,14 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
 
     {
         const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);
-        rewind(sequence, std::min(n_before + n_accepted, sequence.n_tokens()));
+        // One token, at least, is left to decode: the target has not said what follows it.
+        const int n_judged = sequence.n_tokens() - (token == kNoToken ? 1 : 0);
+        rewind(sequence, std::min(n_before + n_accepted, n_judged));
     }
+    if (token == kNoToken)
+        throw DecodeError(
+            "The model gave logits that are not numbers (NaN), or nothing to choose from; the file "
+            "is damaged, its numbers overflow on this device, or logit_bias forbids every token.");
     if (!draft.empty() && !sequence.done())
         contained(sequence, [&] { drafter_->observe(sequence.id(), draft, n_accepted, token); });
 }

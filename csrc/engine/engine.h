@@ -45,6 +45,7 @@ class Engine {
     int spec_length_;
     // Kept between rounds so that none allocates.
     Batch batch_;
+    std::vector<Sequence*> ready_;     // for a round
     std::vector<Proposal> proposals_;  // [i] for sequence i of the round
     std::vector<int> rows_;            // [i]: row of the logits after its last committed token
 };

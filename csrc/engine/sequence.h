@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -59,7 +60,7 @@ class Sequence {
 
     // Replaces `chunks` by what became certain since the last call.
     void take_chunks(std::vector<Chunk>& chunks);
-    // Whether take_chunks has nothing more to give.
+    // Whether take_chunks has nothing more to give. May be asked from any thread.
     bool all_taken() const { return all_taken_; }
 
     Stats stats;
@@ -74,7 +75,7 @@ class Sequence {
     Sampler sampler_;
     TextStream text_;
     bool done_ = false;
-    bool all_taken_ = false;
+    std::atomic<bool> all_taken_ = false;
     FinishReason finish_reason_ = FinishReason::none;
 };
 

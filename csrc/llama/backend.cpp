@@ -1,8 +1,10 @@
 #include "llama/backend.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <string_view>
 
 #include "ggml-backend.h"
 #include "llama.h"
@@ -38,14 +40,24 @@ ErrorLog::ErrorLog() : outer_(error_log) { error_log = this; }
 
 ErrorLog::~ErrorLog() { error_log = outer_; }
 
+// llama.cpp says where in its code it failed, and says some things again at every level:
+// "llama_model_load: error loading model: error loading model hyperparameters: key ...". The user
+// wants to know what.
 std::string ErrorLog::first() const {
     std::string line = text_.substr(0, text_.find('\n'));
-    // "llama_model_load: error loading model: ..." says where in the code; the user wants what.
     const auto colon = line.find(": ");
-    const auto blank = line.find(' ');
-    if (colon != std::string::npos && colon < blank) line.erase(0, colon + 2);
+    if (colon != std::string::npos && colon < line.find(' ')) line.erase(0, colon + 2);
+    for (const std::string_view again :
+         {"error loading model: ", "error loading model hyperparameters: ",
+          "error loading model vocabulary: ", "error loading model architecture: "})
+        if (line.starts_with(again)) line.erase(0, again.size());
+    const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+    line.erase(std::ranges::unique(line, both_blank).begin(), line.end());
+    while (line.ends_with(' ') || line.ends_with('.')) line.pop_back();
     return line;
 }
+
+void warn(const std::string& notice) { std::fprintf(stderr, "specllama: %s\n", notice.c_str()); }
 
 void ensure_backend() {
     static std::once_flag once;

@@ -8,6 +8,9 @@ namespace specllama {
 // only when set_verbose(true) was called. Cheap to call again.
 void ensure_backend();
 
+// Puts a notice of our own beside llama.cpp's warnings.
+void warn(const std::string& notice);
+
 // Gathers what llama.cpp logs as errors on this thread while it lives, instead of printing it:
 // llama.cpp reports many failures only there.
 class ErrorLog {

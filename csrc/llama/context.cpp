@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -50,12 +49,14 @@ llama_flash_attn_type flash_attention(FlashAttention wish) {
 
 // Whether main memory can hold the KV memory. Asking first is kinder than to be killed for taking
 // it: an operating system that promises more than it has says no only when it is used.
-bool fits(const Model& model, int n_ctx, ggml_type type) {
+bool fits(const Model& model, int n_ctx, int n_batch, ggml_type type) {
     const std::uint64_t free = memory_available();
     if (free == 0 || model.on_device()) return true;
     const double number =
         static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
-    return n_ctx * model.kv_bytes_per_token(number) < static_cast<double>(free);
+    // The attention mask of a batch comes on top, and something is left to the system.
+    const double mask = 4.0 * n_ctx * n_batch;
+    return n_ctx * model.kv_bytes_per_token(number) + mask < 0.9 * static_cast<double>(free);
 }
 
 // Writes the n_ctx it settled on into `options`.
@@ -76,6 +77,9 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
     params.flash_attn_type = flash_attention(options.flash_attn);
     params.type_k = params.type_v = kv_type(options.kv_type);
     params.no_perf = true;
+    // A sliding window keeps what it reaches, not the whole text: Memory knows when it is too late
+    // to cut.
+    params.swa_full = false;
 
     // The default gives way when memory is short; what was asked for does not.
     int n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(model.n_ctx_train(), kDefaultContext);
@@ -83,7 +87,7 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
         params.n_ctx = n_ctx;
         const ErrorLog errors;
         llama_context_ptr context;
-        if (fits(model, n_ctx, params.type_k))
+        if (fits(model, n_ctx, options.n_batch, params.type_k))
             context.reset(llama_init_from_model(model.get(), params));
         if (context) {
             options.n_ctx = n_ctx;
@@ -99,7 +103,7 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
                               std::to_string(n_ctx) + " tokens, with " +
                               std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx.");
         n_ctx /= 2;
-        std::fprintf(stderr, "specllama: not enough memory; n_ctx is lowered to %d\n", n_ctx);
+        warn("Not enough memory: n_ctx is lowered to " + std::to_string(n_ctx) + ".");
     }
 }
 

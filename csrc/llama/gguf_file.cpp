@@ -9,9 +9,9 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
 #include "ggml.h"
 #include "gguf.h"
@@ -73,10 +73,11 @@ class File {
         if (!fs::exists(status))
             throw ModelError("There is no file " + path_ + "; give the path of a GGUF file.");
         if (fs::is_directory(status)) fail("it is a directory; give the path of a GGUF file");
+        if (!fs::is_regular_file(status)) fail("it is not a regular file");
         std::ifstream stream(path_, std::ios::binary);
         if (!stream) fail("it cannot be read; check its permissions");
         size_ = fs::file_size(path_, error);
-        if (error) fail("it is not a regular file");
+        if (error) fail("its size cannot be told");
         if (size_ == 0) fail("it is empty");
         char magic[4] = {};
         stream.read(magic, sizeof(magic));
@@ -103,7 +104,19 @@ class File {
                      std::string(gguf_get_tensor_name(gguf_.get(), i)) + " would end at byte " +
                      std::to_string(data + offset + bytes) + ", the file has " +
                      std::to_string(size_) + "; download it again");
+            check_type(gguf_get_tensor_name(gguf_.get(), i), gguf_get_tensor_type(gguf_.get(), i));
         }
+    }
+
+    // llama.cpp multiplies whatever type it finds, and has no code for some.
+    void check_type(const std::string& name, ggml_type type) const {
+        const bool is_vector = name.ends_with("_norm.weight") || name.ends_with(".bias") ||
+                               name.starts_with("rope_freqs") || name.starts_with("rope_factors");
+        const bool is_integer = type == GGML_TYPE_I8 || type == GGML_TYPE_I16 ||
+                                type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
+        if ((is_vector && type != GGML_TYPE_F32) || is_integer || type == GGML_TYPE_F64)
+            fail("its tensor " + name + " is of type " + ggml_type_name(type) +
+                 ", which cannot be computed with");
     }
 
     void check_architecture() const {
@@ -116,26 +129,68 @@ class File {
         const std::string prefix = *architecture + ".";
         if (const auto causal = boolean(prefix + "attention.causal"); causal && !*causal)
             fail("it is an embedding model (its attention is not causal)");
-        for (const char* name : {"block_count", "embedding_length", "context_length"}) {
-            const auto value = number(prefix + name);
-            if (!value) fail("it does not say its " + prefix + name);
-            if (*value < 1 || *value > INT32_MAX)
-                fail("its " + prefix + name + " is " + std::to_string(*value));
-        }
+        for (const char* name : {"block_count", "embedding_length", "context_length"})
+            if (!number(prefix + name)) fail("it does not say its " + prefix + name);
+        constexpr std::int64_t kAny = INT32_MAX;
+        check_range(prefix + "block_count", 1, 512);  // llama.cpp's own limits
+        check_range(prefix + "embedding_length", 1, kAny);
+        check_range(prefix + "context_length", 1, kAny);
+        check_range(prefix + "feed_forward_length", 0, kAny);
         // Zero heads is what recurrent models say. Arrays give a number per layer.
-        const auto heads = number(prefix + "attention.head_count");
-        const auto heads_kv = number(prefix + "attention.head_count_kv");
-        if (heads && (*heads < 0 || *heads > 65536))
-            fail("its " + prefix + "attention.head_count is " + std::to_string(*heads));
-        if (heads && *heads > 0 && heads_kv && *heads_kv > 0 && *heads % *heads_kv != 0)
-            fail("its " + std::to_string(*heads) + " attention heads are not a multiple of its " +
-                 std::to_string(*heads_kv) + " key-value heads");
+        check_range(prefix + "attention.head_count", 0, 65536);
+        check_range(prefix + "attention.head_count_kv", 0, 65536);
+        check_range(prefix + "nextn_predict_layers", 0, *number(prefix + "block_count") - 1);
+        const std::int64_t heads = number(prefix + "attention.head_count").value_or(0);
+        const std::int64_t heads_kv = number(prefix + "attention.head_count_kv").value_or(heads);
+        if (heads > 0 && heads_kv > 0 && heads % heads_kv != 0)
+            fail("its " + std::to_string(heads) + " attention heads are not a multiple of its " +
+                 std::to_string(heads_kv) + " key-value heads");
+        check_head_size(prefix, heads);
+        check_experts(prefix);
+        for (const char* name :
+             {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"})
+            if (const auto epsilon = real(prefix + name); epsilon && !(*epsilon >= 0))
+                fail("its " + prefix + name + " is negative or no number");
+        const auto scaling = text(prefix + "rope.scaling.type").value_or("none");
+        if (scaling != "none" && scaling != "linear" && scaling != "yarn" && scaling != "longrope")
+            fail("its " + prefix + "rope.scaling.type is \"" + scaling + "\"");
+    }
+
+    void check_range(const std::string& key, std::int64_t low, std::int64_t high) const {
+        if (const auto value = number(key); value && (*value < low || *value > high))
+            fail("its " + key + " is " + std::to_string(*value));
+    }
+
+    // Rotary positions turn pairs of numbers.
+    void check_head_size(const std::string& prefix, std::int64_t heads) const {
+        if (heads == 0) return;
+        const std::int64_t width = *number(prefix + "embedding_length");
+        const auto key_length = number(prefix + "attention.key_length");
+        if (!key_length && width % heads != 0)
+            fail("its width of " + std::to_string(width) + " is no multiple of its " +
+                 std::to_string(heads) + " attention heads");
+        const std::int64_t head = key_length.value_or(width / heads);
+        const std::int64_t turned = number(prefix + "rope.dimension_count").value_or(head);
+        if (head < 1 || turned < 0 || turned > head || turned % 2 != 0)
+            fail("its attention heads have " + std::to_string(head) + " numbers, of which " +
+                 std::to_string(turned) + " carry the position");
+    }
+
+    void check_experts(const std::string& prefix) const {
+        const std::int64_t n = number(prefix + "expert_count").value_or(0);
+        const std::int64_t used = number(prefix + "expert_used_count").value_or(0);
+        const std::int64_t groups = number(prefix + "expert_group_count").value_or(0);
+        if (n < 0 || n > 512 || used < 0 || used > n || (n > 0 && used == 0) ||
+            (groups > 1 && (n == 0 || n % groups != 0)))
+            fail("it has " + std::to_string(n) + " experts in " + std::to_string(groups) +
+                 " groups and uses " + std::to_string(used) + " of them");
     }
 
     void check_tokenizer() const {
         const auto model = text("tokenizer.ggml.model");
         if (!model || *model == "none" || *model == "no_vocab")
             fail("it has no tokenizer, so it cannot read a prompt");
+        if (*model == "bert") fail("its tokenizer, bert, is one of embedding models");
         const std::size_t n = array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value_or(0);
         if (n == 0) fail("it has no tokens in tokenizer.ggml.tokens");
         check_unique_tokens(n);
@@ -157,11 +212,12 @@ class File {
     // llama.cpp asserts that no two tokens have one text.
     void check_unique_tokens(std::size_t n) const {
         const std::int64_t id = find("tokenizer.ggml.tokens");
-        std::unordered_set<std::string_view> seen;
+        std::unordered_set<std::string> seen;
         seen.reserve(n);
         for (std::size_t i = 0; i < n; ++i) {
-            const std::string_view token = gguf_get_arr_str(gguf_.get(), id, i);
-            if (!token.empty() && !seen.insert(token).second)
+            std::string token = gguf_get_arr_str(gguf_.get(), id, i);
+            if (token.empty()) token = "[EMPTY_" + std::to_string(i) + "]";  // as llama.cpp does
+            if (!seen.insert(std::move(token)).second)
                 fail("its token " + std::to_string(i) + " has the same text as an earlier one");
         }
     }
@@ -202,6 +258,13 @@ class File {
             default:
                 return {};
         }
+    }
+
+    // The value of a 32-bit float key.
+    std::optional<float> real(const std::string& key) const {
+        const std::int64_t id = find(key);
+        if (id < 0 || gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_FLOAT32) return {};
+        return gguf_get_val_f32(gguf_.get(), id);
     }
 
     std::optional<bool> boolean(const std::string& key) const {

@@ -40,10 +40,9 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     };
     try {
         fit(tokens, fill);
-    } catch (const std::exception& error) {
+    } catch (const std::exception&) {
         // Some tokenizers throw at bytes that they have no token for.
-        throw InvalidArgument(std::string("The model's tokenizer cannot read this text: ") +
-                              error.what() + ".");
+        throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");
     }
     return tokens;
 }

@@ -125,7 +125,7 @@ def _line(result: Result) -> str:
         f"{100 * result.repeated:>15.1f} %"
     )
     if result.first_difference is not None:
-        line += f"  tokens differ from {result.first_difference} on (a near-tie)"
+        line += f"  tokens differ from {result.first_difference} on"
     return line
 
 

@@ -16,7 +16,7 @@ from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.options import GenerateOptions
 from specllama.options import core_options as options_to_core
-from specllama.stream import Generation, Stream
+from specllama.stream import Generation, Record, Stream
 
 BUNDLED_MODEL = Path(_core.__file__).parent / "models" / "target-q8_0.gguf"
 """The model that a session without a model uses: it continues Python in the style of the standard
@@ -78,12 +78,12 @@ class SpecSession:
             window=_check.integer("ngram_window", ngram_window),
             max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
         )
-        if flash_attn != "auto" and not isinstance(flash_attn, bool):
+        if not isinstance(flash_attn, (bool, str)) or flash_attn not in ("auto", True, False):
             raise ArgumentError(f'flash_attn must be True, False or "auto", not {flash_attn!r}.')
         if verbose:
             _core.set_verbose(True)
         self._progress = Progress(progress)
-        self._stream: Stream | None = None
+        self._last: Record | None = None
         with self._progress.stage("load") as on_load:
             self._core = _core.Session(
                 path=_model_path(model),
@@ -150,13 +150,14 @@ class SpecSession:
         )
         if core_options.echo and not text:
             text = self.detokenize(tokens)
-        self._stream = Stream(core, text if core_options.echo else "", self._progress.prefill())
-        return self._stream
+        self._last = Record(core, text if core_options.echo else "")
+        return Stream(self._last, len(tokens), self._progress.prefill())
 
     @property
     def last(self) -> Generation | None:
-        """The most recent generation as far as it came, also when it was interrupted."""
-        return None if self._stream is None else self._stream.result()
+        """The most recent generation as far as it came, also when it was interrupted. May be read
+        from any thread."""
+        return None if self._last is None else self._last.result()
 
     def tokenize(
         self, text: str, *, add_special: bool = True, parse_special: bool = True
@@ -240,13 +241,13 @@ def _model_path(model: str | os.PathLike[str] | None) -> str:
         ) from None
     if "\0" in _check.text("model", path):
         raise ArgumentError("model must be a path; it holds a NUL character.")
-    return path
+    return os.path.expanduser(path)
 
 
 def _drafter(
     draft: str | Drafter | None, ngram: _core.NGramOptions
 ) -> _core.NGramOptions | Drafter | None:
-    if draft in ("auto", "ngram"):
+    if isinstance(draft, str) and draft in ("auto", "ngram"):
         return ngram
     if draft is None or isinstance(draft, Drafter):
         return draft

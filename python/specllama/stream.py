@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Literal
 
 from specllama import _core
 from specllama._core import Chunk, Stats
+from specllama.errors import BusyError
 
 FinishReason = Literal["stop", "length"]
 
@@ -36,19 +39,59 @@ class Generation:
         return self.text
 
 
+@dataclass(frozen=True)
+class Record:
+    """A generation in the core, and what goes before its text."""
+
+    core: _core.Stream
+    echo: str
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """As in `Generation`; None while it runs."""
+        return self.core.finish_reason if self.core.done else None
+
+    def result(self) -> Generation:
+        """Return what there is; from any thread, at any time."""
+        return Generation(
+            text=self.echo + self.core.text,
+            tokens=self.core.tokens,
+            finish_reason=self.finish_reason,
+            stats=self.core.stats,
+        )
+
+
 class Stream(Iterator[Chunk]):
     """An iterator over the chunks of a generation. Made by `SpecSession.stream`.
 
-    It may be left at any time: `close()` it, drop it, or begin another generation, which ends it.
+    It may be left at any time: `close()` it, use it in a `with` statement, drop it, or begin
+    another generation, which ends it.
     """
 
     def __init__(
-        self, core: _core.Stream, echo: str, on_prefill: Callable[[float], None] | None
+        self, record: Record, n_prompt: int, on_prefill: Callable[[float], None] | None
     ) -> None:
-        self._core = core
-        self._echo = echo
+        self._record = record
+        self._core = record.core
+        self._n_prompt = n_prompt
         self._on_prefill = on_prefill
         self._chunks: deque[Chunk] = deque()
+
+    def __del__(self) -> None:
+        # The session keeps the record, for `last`; a generation without a reader ends here.
+        with suppress(BusyError):
+            self._core.cancel()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def __iter__(self) -> Stream:
         return self
@@ -71,9 +114,8 @@ class Stream(Iterator[Chunk]):
         return self._chunks.popleft()
 
     def _report_prefill(self, report: Callable[[float], None]) -> None:
-        stats = self._core.stats
-        if stats.rounds == 0:
-            report(self._core.n_prefilled / stats.prompt_tokens)
+        if self._core.in_prompt:
+            report(self._core.n_prefilled / self._n_prompt)
         else:
             self._on_prefill = None
             report(1.0)
@@ -88,7 +130,7 @@ class Stream(Iterator[Chunk]):
     @property
     def finish_reason(self) -> FinishReason | None:
         """As in `Generation`; None while it runs."""
-        return self._core.finish_reason if self._core.done else None
+        return self._record.finish_reason
 
     @property
     def stats(self) -> Stats:
@@ -98,9 +140,4 @@ class Stream(Iterator[Chunk]):
     def result(self) -> Generation:
         """Return what has been generated so far, also by an unfinished or failed generation,
         and also what was not read, or was held back because a stop string may begin in it."""
-        return Generation(
-            text=self._echo + self._core.text,
-            tokens=self._core.tokens,
-            finish_reason=self.finish_reason,
-            stats=self.stats,
-        )
+        return self._record.result()

@@ -61,11 +61,12 @@ void bind_session(py::module_& m) {
              py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("n_gpu_layers"),
              py::arg("n_ctx"), py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"),
              py::arg("kv_type"), py::arg("spec_length"), py::arg("progress"))
-        .def("tokenize", &Session::tokenize, py::arg("text"), py::kw_only(), py::arg("add_special"),
-             py::arg("parse_special"))
+        .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
+             py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
         .def(
             "detokenize",
             [](const Session& session, const std::vector<Token>& tokens, bool special) {
+                const py::gil_scoped_release release;
                 return session.detokenize(tokens, special);
             },
             py::arg("tokens"), py::kw_only(), py::arg("special"))
@@ -78,7 +79,7 @@ void bind_session(py::module_& m) {
             },
             py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
             py::arg("sampling"))
-        .def("close", &Session::close)
+        .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("speculates", &Session::speculates)
         .def_property_readonly("n_ctx", &Session::n_ctx)

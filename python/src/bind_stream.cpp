@@ -6,6 +6,19 @@
 
 namespace specllama {
 
+namespace {
+
+// Reads without the GIL: reading may wait for a step in another thread, and that for the GIL.
+template <typename Value>
+auto released(Value (Stream::*read)() const) {
+    return [read](const Stream& stream) {
+        const py::gil_scoped_release release;
+        return (stream.*read)();
+    };
+}
+
+}  // namespace
+
 void bind_stream(py::module_& m) {
     py::class_<Stream>(m, "Stream")
         .def("step",
@@ -15,18 +28,17 @@ void bind_stream(py::module_& m) {
                  if (!stream.step(chunks)) return {};
                  return chunks;
              })
-        .def("cancel", &Stream::cancel)
-        .def_property_readonly("done", &Stream::done)
-        .def_property_readonly(
-            "finish_reason", [](const Stream& stream) { return to_python(stream.finish_reason()); })
-        .def_property_readonly("n_prefilled", &Stream::n_prefilled)
-        .def_property_readonly("tokens",
+        .def("cancel", &Stream::cancel, py::call_guard<py::gil_scoped_release>())
+        .def_property_readonly("done", released(&Stream::done))
+        .def_property_readonly("finish_reason",
                                [](const Stream& stream) {
-                                   const TokenSpan tokens = stream.tokens();
-                                   return std::vector<Token>(tokens.begin(), tokens.end());
+                                   return to_python(released(&Stream::finish_reason)(stream));
                                })
-        .def_property_readonly("text", &Stream::text)
-        .def_property_readonly("stats", [](const Stream& stream) { return stream.stats(); });
+        .def_property_readonly("in_prompt", released(&Stream::in_prompt))
+        .def_property_readonly("n_prefilled", released(&Stream::n_prefilled))
+        .def_property_readonly("tokens", released(&Stream::tokens))
+        .def_property_readonly("text", released(&Stream::text))
+        .def_property_readonly("stats", released(&Stream::stats));
 }
 
 }  // namespace specllama

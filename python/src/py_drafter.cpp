@@ -34,6 +34,17 @@ void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     }
 }
 
+// "ValueError: what it says", as far as it can be said.
+std::string describe(const py::error_already_set& error) {
+    const auto name = error.type().attr("__name__").cast<std::string>();
+    try {
+        const py::object text = py::str(error.value()).attr("encode")("utf-8", "backslashreplace");
+        return name + ": " + text.cast<std::string>();
+    } catch (const py::error_already_set&) {
+        return name;  // its __str__ raises, too
+    }
+}
+
 template <typename Call>
 void call_python(Call call) {
     const py::gil_scoped_acquire acquire;
@@ -41,8 +52,7 @@ void call_python(Call call) {
         call();
     } catch (const py::error_already_set& error) {
         if (!error.matches(PyExc_Exception)) throw;
-        const py::str text = py::str("{}: {}").format(error.type().attr("__name__"), error.value());
-        throw DrafterError("The drafter raised " + text.cast<std::string>());
+        throw DrafterError("The drafter raised " + describe(error));
     }
 }
 

@@ -17,8 +17,9 @@ class SessionState;
 // A model with its KV memory and, optionally, a drafter, ready to generate.
 //
 // The KV memory stays between generations: of the next prompt only what follows the longest common
-// prefix is decoded. Calls from two threads at once throw Busy, and so does starting a generation
-// while another thread's is unfinished; a session may move between threads otherwise.
+// prefix is decoded. Working calls (start, step, close) from two threads at once throw Busy, and so
+// does starting a generation while another thread's is unfinished; a session may move between
+// threads otherwise, and whatever only looks at it is safe from any thread.
 class Session {
  public:
     // Loads the model and allocates its memory. A null drafter means plain decoding.

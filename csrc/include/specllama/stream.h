@@ -35,15 +35,18 @@ class Stream {
     // happens when it is over already.
     void cancel();
 
+    // These may be called from any thread, also while another one steps.
+
     bool done() const;
     FinishReason finish_reason() const;
-    // Prompt tokens decoded so far, those reused included.
+    // Whether the prompt is still being decoded, and how many of its tokens have been, those reused
+    // included.
+    bool in_prompt() const;
     int n_prefilled() const;
-    // What has been generated so far, also what `step` still holds back. The tokens are valid
-    // until the next step.
-    TokenSpan tokens() const;
+    // What has been generated so far, also what `step` still holds back.
+    std::vector<Token> tokens() const;
     std::string text() const;
-    const Stats& stats() const;
+    Stats stats() const;
 
  private:
     friend class Session;

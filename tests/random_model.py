@@ -1,0 +1,178 @@
+"""Writes small random GGUF models of several architectures, to be decoded by the real llama.cpp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH, FFN, N_VOCAB, N_CTX = 128, 128, 96, 1024
+HEAD = 64
+WINDOW = 32
+"""Sliding window of the Gemma model, in tokens."""
+
+FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_dt.weight", "ssm_a")
+"""Matrices that stay float32, as in real files; the others are Q8_0."""
+
+Tensors = dict[str, NDArray[np.floating[Any]]]
+
+
+class RandomModel:
+    """Draws the tensors of an architecture and writes them; the same seed gives the same file."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.tensors: Tensors = {
+            "token_embd.weight": 4 * self.matrix(N_VOCAB, WIDTH),
+            "output.weight": 3 * self.matrix(N_VOCAB, WIDTH),
+            "output_norm.weight": np.ones(WIDTH),
+        }
+
+    def matrix(self, *shape: int) -> NDArray[np.float64]:
+        return self.rng.standard_normal(shape) * 1.5 / np.sqrt(shape[-1])
+
+    def attention(self, layer: int) -> None:
+        n = f"blk.{layer}."
+        self.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
+        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            self.tensors[f"{n}{name}.weight"] = self.matrix(WIDTH, WIDTH)
+
+    def feed_forward(self, layer: int) -> None:
+        n = f"blk.{layer}."
+        self.tensors[n + "ffn_norm.weight"] = np.ones(WIDTH)
+        self.tensors[n + "ffn_gate.weight"] = self.matrix(FFN, WIDTH)
+        self.tensors[n + "ffn_up.weight"] = self.matrix(FFN, WIDTH)
+        self.tensors[n + "ffn_down.weight"] = self.matrix(WIDTH, FFN)
+
+    def write(self, path: Path, architecture: str, layers: int, fields: dict[str, Any]) -> Path:
+        writer = gguf.GGUFWriter(path, architecture)
+        writer.add_block_count(layers)
+        writer.add_context_length(N_CTX)
+        writer.add_embedding_length(WIDTH)
+        writer.add_layer_norm_rms_eps(1e-5)
+        writer.add_tokenizer_model("llama")
+        words = [f"\N{LOWER ONE EIGHTH BLOCK}w{i}" for i in range(N_VOCAB - 4)]
+        writer.add_token_list(["<unk>", "<s>", "</s>", *words, "<0x0A>"])
+        writer.add_token_scores([0.0] * N_VOCAB)
+        writer.add_token_types([2, 3, 3, *([1] * (N_VOCAB - 4)), 6])
+        writer.add_bos_token_id(1)
+        writer.add_eos_token_id(2)
+        heads = {"attention.head_count": 2, "attention.head_count_kv": 2}
+        for name, value in ({"feed_forward_length": FFN} | heads | fields).items():
+            key = f"{architecture}.{name}"
+            if isinstance(value, list):
+                writer.add_array(key, value)
+            else:
+                writer.add_uint32(key, value)
+        for name, tensor in self.tensors.items():
+            data = np.ascontiguousarray(tensor, np.float32)
+            if name.endswith(FLOATS) or data.ndim == 1:
+                writer.add_tensor(name, data)
+            else:
+                blocks = gguf.quants.quantize(data, gguf.GGMLQuantizationType.Q8_0)
+                writer.add_tensor(name, blocks, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        return path
+
+
+def write_dense(path: Path) -> Path:
+    """A Llama."""
+    model = RandomModel(1)
+    for layer in range(2):
+        model.attention(layer)
+        model.feed_forward(layer)
+    return model.write(path, "llama", 2, {"rope.dimension_count": HEAD})
+
+
+def write_experts(path: Path) -> Path:
+    """A mixture of four experts, two at a time."""
+    model = RandomModel(2)
+    for layer in range(2):
+        model.attention(layer)
+        n = f"blk.{layer}."
+        model.tensors[n + "ffn_norm.weight"] = np.ones(WIDTH)
+        model.tensors[n + "ffn_gate_inp.weight"] = model.matrix(4, WIDTH)
+        model.tensors[n + "ffn_gate_exps.weight"] = model.matrix(4, FFN, WIDTH)
+        model.tensors[n + "ffn_up_exps.weight"] = model.matrix(4, FFN, WIDTH)
+        model.tensors[n + "ffn_down_exps.weight"] = model.matrix(4, WIDTH, FFN)
+    experts = {"expert_count": 4, "expert_used_count": 2}
+    return model.write(path, "llama", 2, {"rope.dimension_count": HEAD} | experts)
+
+
+def write_sliding_window(path: Path) -> Path:
+    """A Gemma 3: five layers of six see only the last WINDOW tokens."""
+    model = RandomModel(3)
+    for layer in range(6):
+        model.attention(layer)
+        model.feed_forward(layer)
+        n = f"blk.{layer}."
+        for name in ("attn_q_norm", "attn_k_norm"):
+            model.tensors[f"{n}{name}.weight"] = np.ones(HEAD)
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            model.tensors[f"{n}{name}.weight"] = np.ones(WIDTH)
+    fields = {
+        "attention.sliding_window": WINDOW,
+        "attention.key_length": HEAD,
+        "attention.value_length": HEAD,
+    }
+    return model.write(path, "gemma3", 6, fields)
+
+
+def write_recurrent(path: Path) -> Path:
+    """A Mamba."""
+    model = RandomModel(4)
+    inner, state, rank, kernel = 2 * WIDTH, 16, 32, 4
+    for layer in range(2):
+        n = f"blk.{layer}."
+        model.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
+        model.tensors[n + "ssm_in.weight"] = model.matrix(2 * inner, WIDTH)
+        model.tensors[n + "ssm_conv1d.weight"] = model.matrix(inner, kernel)
+        model.tensors[n + "ssm_conv1d.bias"] = model.matrix(inner)
+        model.tensors[n + "ssm_x.weight"] = model.matrix(rank + 2 * state, inner)
+        model.tensors[n + "ssm_dt.weight"] = model.matrix(inner, rank)
+        model.tensors[n + "ssm_dt.bias"] = model.matrix(inner)
+        model.tensors[n + "ssm_a"] = -np.abs(model.matrix(inner, state))
+        model.tensors[n + "ssm_d"] = model.matrix(inner)
+        model.tensors[n + "ssm_out.weight"] = model.matrix(WIDTH, inner)
+    fields = {
+        "ssm.conv_kernel": kernel,
+        "ssm.inner_size": inner,
+        "ssm.state_size": state,
+        "ssm.time_step_rank": rank,
+        "feed_forward_length": 0,
+        "attention.head_count": 0,
+    }
+    return model.write(path, "mamba", 2, fields)
+
+
+def write_hybrid(path: Path) -> Path:
+    """An LFM2: a short convolution, then attention."""
+    model = RandomModel(5)
+    del model.tensors["output.weight"], model.tensors["output_norm.weight"]
+    model.tensors["token_embd_norm.weight"] = np.ones(WIDTH)
+    model.tensors["blk.0.attn_norm.weight"] = np.ones(WIDTH)
+    model.tensors["blk.0.shortconv.conv.weight"] = model.matrix(WIDTH, 3)
+    model.tensors["blk.0.shortconv.in_proj.weight"] = model.matrix(3 * WIDTH, WIDTH)
+    model.tensors["blk.0.shortconv.out_proj.weight"] = model.matrix(WIDTH, WIDTH)
+    model.attention(1)
+    for name in ("attn_q_norm", "attn_k_norm"):
+        model.tensors[f"blk.1.{name}.weight"] = np.ones(HEAD)
+    for layer in range(2):
+        model.feed_forward(layer)
+    fields = {"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}
+    return model.write(path, "lfm2", 2, fields)
+
+
+WRITERS = {
+    "dense": write_dense,
+    "experts": write_experts,
+    "sliding window": write_sliding_window,
+    "recurrent": write_recurrent,
+    "hybrid": write_hybrid,
+}
