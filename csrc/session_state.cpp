@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "draft/model_drafter.h"
 #include "engine/clock.h"
 #include "engine/utf8.h"
 #include "specllama/error.h"
@@ -54,8 +55,11 @@ SessionState::SessionState(const SessionOptions& options, std::shared_ptr<Drafte
     if (options.spec_length < 1 || options.spec_length > kMaxSpecLength)
         throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
                               ", not " + std::to_string(options.spec_length) + ".");
-    const int n_logits = drafter ? options.spec_length + 1 : 1;
     model_ = Model::load(options.model, options.load_progress);
+    if (options.draft_model)
+        drafter = std::make_shared<ModelDrafter>(*model_, *options.draft_model, options.context,
+                                                 options.load_progress);
+    const int n_logits = drafter ? options.spec_length + 1 : 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
     n_ctx_ = context_->n_ctx();

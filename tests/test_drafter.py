@@ -181,7 +181,7 @@ def test_ctrl_c_inside_a_drafter_is_ctrl_c(open_session: Open) -> None:
     assert session.generate(PROMPT, max_tokens=20).tokens == expected
 
 
-@pytest.mark.parametrize("draft", ["model", 5, Drafter, object(), np.zeros(3)])
+@pytest.mark.parametrize("draft", [5, Drafter, object(), np.zeros(3)])
 def test_what_is_no_drafter(open_session: Open, draft: object) -> None:
     with pytest.raises(ArgumentError, match="draft must be"):
         open_session(draft=draft)

@@ -76,6 +76,7 @@ def test_includes_point_one_way() -> None:
         "sample": {"sample"},
         "plan": {"plan"},
         "draft": {"draft"},
+        "draft/model_drafter": {"draft", "llama", "sample"},
         "llama": {"llama"},
         "engine": {"engine", "draft", "plan", "sample", "llama"},
         # The command line knows the public headers, and one pure helper.
@@ -84,7 +85,10 @@ def test_includes_point_one_way() -> None:
     }
     n_seen = 0
     for room, allowed in may_include.items():
-        for path in sorted((csrc / room).glob("*.[ch]*")):
+        pattern = "*.[ch]*" if (csrc / room).is_dir() else f"{room}.*"
+        for path in sorted((csrc / room if (csrc / room).is_dir() else csrc).glob(pattern)):
+            if room == "draft" and path.stem == "model_drafter":
+                continue
             for line in path.read_text().splitlines():
                 if not line.startswith('#include "'):
                     continue
@@ -110,7 +114,7 @@ def test_bench_prints_ratios(capsys: pytest.CaptureFixture[str]) -> None:
     results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [result["workload"] for result in results] == ["copy", "free"]
     for result in results:
-        assert result["ratio"] == pytest.approx(result["ngram"] / result["plain"])
+        assert result["ratio"] == pytest.approx(result["speculative"] / result["plain"])
         assert result["first_difference"] is None
 
 

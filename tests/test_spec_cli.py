@@ -113,6 +113,16 @@ def test_color(when: str) -> None:
     assert plain == run(*EXACT, "-p", PROMPT, "-n", "60").stdout
 
 
+def test_a_draft_model(bundled_model: Path) -> None:
+    expected = run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    draft = str(bundled_model.with_name("draft-q8_0.gguf"))
+    for extra in ([], ["--spec-length", "2"], ["--no-spec"]):
+        process = run(*EXACT, "-p", PROMPT, "-n", "60", "-md", draft, *extra)
+        assert process.stdout == expected, process.stderr
+    *_, result = run(*EXACT, "-p", PROMPT, "-md", draft, "--json").stdout.splitlines()
+    assert json.loads(result)["stats"]["draft_decoded_tokens"] > 0
+
+
 def test_help_version_devices() -> None:
     text = run("--help").stdout.decode()
     for option in (
@@ -163,6 +173,7 @@ def test_help_version_devices() -> None:
         (["hello"], 'What is "hello" for?'),
         (["-p", ""], "The prompt is empty"),
         (["-p", "x", "-f", "y"], "not both"),
+        (["-p", "x", "-md", "/no/such.gguf"], "There is no file /no/such.gguf"),
         (["-p", "x", "-m", ""], "The model path is empty"),
         (["-f", ""], "There is no prompt file"),
         (["-f", "/no/such/file"], "There is no prompt file /no/such/file"),

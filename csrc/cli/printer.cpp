@@ -47,6 +47,7 @@ JsonObject to_json(const Stats& stats) {
         .add("rounds", stats.rounds)
         .add("drafted", stats.drafted)
         .add("accepted", stats.accepted)
+        .add("draft_decoded_tokens", stats.draft_decoded_tokens)
         .add("acceptance_rate", stats.acceptance_rate())
         .add("tokens_per_round", stats.tokens_per_round())
         .add("tokens_per_second", stats.tokens_per_second())
@@ -98,8 +99,7 @@ Printer::Printer(const Options& options)
              (options.color == Color::always ||
               (options.color == Color::automatic && terminal_has_colors()))) {
     if (color_)
-        std::fprintf(stderr, "%sgreen%s: drafted from n-grams and accepted by the model\n\n",
-                     kDrafted, kPlain);
+        std::fprintf(stderr, "%sgreen%s: drafted, and accepted by the model\n\n", kDrafted, kPlain);
 }
 
 void Printer::prompt(const std::string& text) {

@@ -23,6 +23,11 @@ int run(Options options, bool (*interrupted)()) {
         throw;
     }
     if (interrupted()) return kInterrupted;
+    if (!options.speculate) options.session.draft_model.reset();
+    if (options.session.draft_model) {
+        options.session.draft_model->model.n_gpu_layers = options.session.model.n_gpu_layers;
+        options.session.draft_model->context = options.session.context;
+    }
     options.session.model.path = options.model ? *options.model : bundled_model();
 
     std::optional<ProgressBar> bar;
@@ -33,7 +38,9 @@ int run(Options options, bool (*interrupted)()) {
     };
     std::optional<Session> session;
     try {
-        session.emplace(options.session, options.speculate ? make_ngram_drafter() : nullptr);
+        session.emplace(options.session, options.speculate && !options.session.draft_model
+                                             ? make_ngram_drafter()
+                                             : nullptr);
     } catch (const Interrupted&) {
         return kInterrupted;
     }

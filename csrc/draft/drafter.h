@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "draft/draft.h"
@@ -7,18 +8,24 @@
 
 namespace specllama {
 
+class Sampler;
+
 // A sequence that wants a draft, and the place for it.
 struct Proposal {
     SequenceId sequence = 0;
     // All its committed tokens, prompt included; the last one is the one to continue.
     TokenSpan tokens;
     int max_tokens = 0;
+    // The request's choice rule; a drafter that chooses by it, too, agrees with the target as often
+    // as can be.
+    Sampler* sampler = nullptr;
     // Empty on entry. At most max_tokens tokens, each a valid id; empty is a legal answer.
     Draft draft;
 };
 
 // The seam every drafter sits behind. A drafter serves several sequences, each between its begin
-// and its end; it need not be asked every round, so it follows a sequence by its tokens.
+// and its end; it need not be asked every round, so it follows a sequence by its tokens, which only
+// grow within a request.
 //
 // What a drafter throws as a specllama::Error is recorded in the statistics and the round goes
 // plain; anything else ends the generation. Calls come from one thread at a time.
@@ -38,6 +45,9 @@ class Drafter {
     // Not called for rounds without a draft.
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
+
+    // Tokens that a draft model decoded so far, for the statistics.
+    virtual std::int64_t n_decoded() const { return 0; }
 
     // The request is over.
     virtual void end(SequenceId /*sequence*/) {}

@@ -118,8 +118,9 @@ void Engine::draft(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
     bool wanted = false;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const Sequence& sequence = *sequences[i];
+        Sequence& sequence = *sequences[i];
         Proposal& proposal = proposals_[i];
+        proposal.sampler = &sequence.sampler();
         proposal.sequence = sequence.id();
         proposal.tokens = sequence.tokens();
         proposal.draft.clear();
@@ -135,6 +136,7 @@ void Engine::draft(std::span<Sequence* const> sequences) {
 
     double seconds = 0;
     std::string error;
+    const std::int64_t n_decoded = drafter_->n_decoded();
     {
         const Timer timer(seconds);
         try {
@@ -146,6 +148,7 @@ void Engine::draft(std::span<Sequence* const> sequences) {
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
         sequence.stats.seconds.draft += seconds;
+        sequence.stats.draft_decoded_tokens += static_cast<int>(drafter_->n_decoded() - n_decoded);
         const std::string wrong =
             error.empty() ? fault(proposals_[i], target_.model().vocab()) : error;
         if (wrong.empty()) continue;

@@ -47,6 +47,7 @@ class Sequence {
     // The token that the target's logits after the last token call for; kNoToken when they are not
     // numbers. Changes the logits.
     Token choose(std::span<float> logits) { return sampler_.choose(logits, tokens_); }
+    Sampler& sampler() { return sampler_; }
 
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what
     // a stop string touches has been taken off again and the reason is set.

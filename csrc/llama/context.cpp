@@ -82,7 +82,7 @@ llama_context_ptr make_context(const Model& model, ContextOptions& options, int 
     params.swa_full = false;
 
     // The default gives way when memory is short; what was asked for does not.
-    int n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(model.n_ctx_train(), kDefaultContext);
+    int n_ctx = options.n_ctx > 0 ? options.n_ctx : Context::default_n_ctx(model);
     while (true) {
         params.n_ctx = n_ctx;
         const ErrorLog errors;
@@ -132,6 +132,10 @@ Context::Context(std::shared_ptr<const Model> model, const ContextOptions& optio
       options_(options),
       context_(make_context(*model_, options_, n_logits)),
       memory_(context_.get()) {}
+
+int Context::default_n_ctx(const Model& model) {
+    return std::min(model.n_ctx_train(), kDefaultContext);
+}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }
 

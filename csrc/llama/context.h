@@ -43,6 +43,9 @@ class Context {
     // Throws InvalidArgument and OutOfMemory.
     Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits);
 
+    // What n_ctx = 0 stands for, memory permitting.
+    static int default_n_ctx(const Model& model);
+
     const Model& model() const { return *model_; }
     Memory& memory() { return memory_; }
     // Positions that a sequence may take, as asked for.

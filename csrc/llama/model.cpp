@@ -32,9 +32,10 @@ struct Progress {
 
 }  // namespace
 
-Model::Model(llama_model_ptr model, bool on_device)
+Model::Model(llama_model_ptr model, std::string path, bool on_device)
     : model_(std::move(model)),
       vocab_(llama_model_get_vocab(model_.get())),
+      path_(std::move(path)),
       on_device_(on_device) {}
 
 std::shared_ptr<const Model> Model::load(const ModelOptions& options,
@@ -73,7 +74,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options,
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
     const bool on_device = options.n_gpu_layers != 0 && llama_supports_gpu_offload();
-    return std::shared_ptr<const Model>(new Model(std::move(model), on_device));
+    return std::shared_ptr<const Model>(new Model(std::move(model), options.path, on_device));
 }
 
 int Model::n_ctx_train() const { return llama_model_n_ctx_train(model_.get()); }

@@ -17,6 +17,8 @@ class Model {
                                              const ProgressFunction& progress);
 
     const Vocab& vocab() const { return vocab_; }
+    // As it was given.
+    const std::string& path() const { return path_; }
     int n_ctx_train() const;
     std::string description() const;
     // Whether some of it lies in the memory of a device other than the processor's.
@@ -28,10 +30,11 @@ class Model {
     llama_model* get() const { return model_.get(); }
 
  private:
-    Model(llama_model_ptr model, bool on_device);
+    Model(llama_model_ptr model, std::string path, bool on_device);
 
     llama_model_ptr model_;
     Vocab vocab_;
+    std::string path_;
     bool on_device_;
 };
 

@@ -57,6 +57,34 @@ std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
     return text;
 }
 
+std::string Vocab::difference(const Vocab& other) const {
+    const auto differ = [](const std::string& what, const auto& mine, const auto& theirs) {
+        return what + " " + theirs + ", not " + mine;
+    };
+    if (llama_vocab_type(vocab_) != llama_vocab_type(other.vocab_))
+        return "its tokenizer is of another type";
+    if (size_ != other.size_)
+        return differ("it has", std::to_string(size_), std::to_string(other.size_) + " tokens");
+    for (Token token = 0; token < size_; ++token) {
+        const std::string mine = llama_vocab_get_text(vocab_, token);
+        const std::string theirs = llama_vocab_get_text(other.vocab_, token);
+        const std::string number = std::to_string(token);
+        if (mine != theirs)
+            return differ("its token " + number + " is", "\"" + mine + "\"", "\"" + theirs + "\"");
+        if (is_end(token) != other.is_end(token))
+            return "only one of them ends a generation with token " + number;
+    }
+    if (llama_vocab_bos(vocab_) != llama_vocab_bos(other.vocab_))
+        return differ("its BOS token is", std::to_string(llama_vocab_bos(vocab_)),
+                      std::to_string(llama_vocab_bos(other.vocab_)));
+    if (llama_vocab_eos(vocab_) != llama_vocab_eos(other.vocab_))
+        return differ("its EOS token is", std::to_string(llama_vocab_eos(vocab_)),
+                      std::to_string(llama_vocab_eos(other.vocab_)));
+    if (llama_vocab_get_add_bos(vocab_) != llama_vocab_get_add_bos(other.vocab_))
+        return "only one of them puts BOS before a text";
+    return "";
+}
+
 void Vocab::append_piece(Token token, std::string& out) const {
     constexpr int kShort = 32;
     const std::size_t before = out.size();

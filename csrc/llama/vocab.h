@@ -24,6 +24,10 @@ class Vocab {
     // The text of a sequence, leading-space rules of the tokenizer applied. May be invalid UTF-8.
     std::string detokenize(TokenSpan tokens, bool special) const;
 
+    // In what another vocabulary differs first, as a part of a sentence; "" when they are the same:
+    // type, size, texts, and which tokens begin and end a text.
+    std::string difference(const Vocab& other) const;
+
     // The bytes one token adds to a text; none for special tokens. Appended to `out`, so that a
     // caller's buffer can be used again. May end inside a character.
     void append_piece(Token token, std::string& out) const;

@@ -86,6 +86,7 @@ class Stats:
         drafted: Tokens proposed.
         accepted: Of those, tokens equal to the target's choice, also those that a stop condition
             then cut off.
+        draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
         tokens_per_round: generated_tokens / rounds.
         tokens_per_second: Tokens generated per second after the prefill.
@@ -112,6 +113,8 @@ class Stats:
     def drafted(self) -> int: ...
     @property
     def accepted(self) -> int: ...
+    @property
+    def draft_decoded_tokens(self) -> int: ...
     @property
     def acceptance_rate(self) -> float: ...
     @property
@@ -163,6 +166,20 @@ class NGramOptions:
     """Options of the n-gram predictor."""
 
     def __init__(self, *, max_order: int, window: int, max_bytes: int) -> None: ...
+
+class DraftModelOptions:
+    """A second GGUF that drafts."""
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        n_gpu_layers: int,
+        n_threads: int,
+        flash_attn: bool | None,
+        kv_type: str,
+        p_min: float,
+    ) -> None: ...
 
 class SamplingOptions:
     """Options of sampling; see `specllama.GenerateOptions`."""
@@ -225,7 +242,7 @@ class Session:
         self,
         *,
         path: str,
-        drafter: NGramOptions | Drafter | None,
+        drafter: NGramOptions | DraftModelOptions | Drafter | None,
         n_gpu_layers: int,
         n_ctx: int,
         n_batch: int,

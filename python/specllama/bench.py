@@ -1,4 +1,4 @@
-"""`specllama bench`: what n-gram speculation is worth on this machine, as a ratio to plain
+"""`specllama bench`: what speculation is worth on this machine, as a ratio to plain
 decoding measured in one process, the contestants taking turns."""
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Result:
     Attributes:
         workload: Its name.
         plain: Tokens per second of plain decoding after the prefill, median of the runs.
-        ngram: The same with n-gram speculation.
-        ratio: Median over the pairs of runs of ngram / plain.
+        speculative: The same with speculation.
+        ratio: Median over the pairs of runs of speculative / plain.
         low, high: Smallest and largest ratio of a pair.
         acceptance_rate: Share of draft tokens accepted.
         tokens_per_round: Tokens per target decode.
@@ -34,7 +34,7 @@ class Result:
 
     workload: str
     plain: float
-    ngram: float
+    speculative: float
     ratio: float
     low: float
     high: float
@@ -59,21 +59,21 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
 
 
 def measure(
-    workload: str, plain: SpecSession, ngram: SpecSession, n_tokens: int, repeat: int
+    workload: str, plain: SpecSession, speculative: SpecSession, n_tokens: int, repeat: int
 ) -> Result:
     """Run a workload `repeat` times with each session in turn, after one unmeasured turn."""
     prompt = WORKLOADS[workload]
     runs: list[tuple[float, float]] = []
     for turn in range(repeat + 1):
         a = plain.generate(prompt, max_tokens=n_tokens)
-        b = ngram.generate(prompt, max_tokens=n_tokens)
+        b = speculative.generate(prompt, max_tokens=n_tokens)
         if turn > 0:
             runs.append((a.stats.tokens_per_second, b.stats.tokens_per_second))
     ratios = [with_drafts / without for without, with_drafts in runs]
     return Result(
         workload=workload,
         plain=statistics.median(without for without, _ in runs),
-        ngram=statistics.median(with_drafts for _, with_drafts in runs),
+        speculative=statistics.median(with_drafts for _, with_drafts in runs),
         ratio=statistics.median(ratios),
         low=min(ratios),
         high=max(ratios),
@@ -95,31 +95,32 @@ def run(arguments: argparse.Namespace) -> int:
         "n_ctx": arguments.ctx_size,
         "progress": True,
     }
+    drafter = arguments.draft_model or "ngram"
     with (
         SpecSession(arguments.model, None, **options) as plain,
         SpecSession(
-            arguments.model, "ngram", spec_length=arguments.spec_length, **options
-        ) as ngram,
+            arguments.model, drafter, spec_length=arguments.spec_length, **options
+        ) as speculative,
     ):
         if not arguments.json:
             print(
                 f"{plain.model_description}, {plain.n_threads} threads, KV {arguments.kv_type}, "
-                f"up to {arguments.spec_length} drafted tokens, {n_tokens} generated tokens, "
+                f"up to {arguments.spec_length} tokens by {drafter}, {n_tokens} generated tokens, "
                 f"median of {repeat} alternating runs\n"
             )
             print(
-                "workload   plain t/s  ngram t/s   ratio  (low..high)    accepted  tokens/round  "
+                "workload   plain t/s   spec t/s   ratio  (low..high)    accepted  tokens/round  "
                 "repeated 4-grams"
             )
         for workload in WORKLOADS:
-            result = measure(workload, plain, ngram, n_tokens, repeat)
+            result = measure(workload, plain, speculative, n_tokens, repeat)
             print(json.dumps(asdict(result)) if arguments.json else _line(result), flush=True)
     return 0
 
 
 def _line(result: Result) -> str:
     line = (
-        f"{result.workload:<9}{result.plain:>11.1f}{result.ngram:>11.1f}"
+        f"{result.workload:<9}{result.plain:>11.1f}{result.speculative:>11.1f}"
         f"{result.ratio:>7.2f}x  ({result.low:.2f}..{result.high:.2f})"
         f"{100 * result.acceptance_rate:>11.1f} %{result.tokens_per_round:>13.2f}"
         f"{100 * result.repeated:>15.1f} %"
@@ -138,9 +139,10 @@ def _positive(name: str, value: int, *, low: int) -> int:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `bench` to the command line."""
     parser = commands.add_parser(
-        "bench", help="measure n-gram speculation against plain decoding", description=__doc__
+        "bench", help="measure speculation against plain decoding", description=__doc__
     )
     parser.add_argument("-m", "--model", help="GGUF file (default: the bundled model)")
+    parser.add_argument("-md", "--draft-model", help="GGUF file that drafts (default: n-grams)")
     parser.add_argument("-n", "--n-predict", type=int, default=128, help="tokens per run (128)")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--spec-length", type=int, default=4, help="most drafted tokens (4)")

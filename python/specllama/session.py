@@ -18,9 +18,14 @@ from specllama.options import GenerateOptions
 from specllama.options import core_options as options_to_core
 from specllama.stream import Generation, Record, Stream
 
-BUNDLED_MODEL = Path(_core.__file__).parent / "models" / "target-q8_0.gguf"
+_MODELS = Path(_core.__file__).parent / "models"
+
+BUNDLED_MODEL = _MODELS / "target-q8_0.gguf"
 """The model that a session without a model uses: it continues Python in the style of the standard
 library; good for a try and for tests."""
+
+BUNDLED_DRAFT = _MODELS / "draft-q8_0.gguf"
+"""A smaller model of the same vocabulary, to draft for it."""
 
 
 class SpecSession:
@@ -32,8 +37,9 @@ class SpecSession:
 
     Args:
         model: Path of a GGUF file (the first part, if it is split); None is the bundled model.
-        draft: Who proposes tokens: "ngram" (what followed the same tokens before), a `Drafter`, or
-            None for plain decoding. "auto" is "ngram".
+        draft: Who proposes tokens: "ngram" (what followed the same tokens before), the path of a
+            smaller GGUF with the same vocabulary, a `Drafter`, or None for plain decoding. "auto"
+            is "ngram".
         n_ctx: Most tokens of prompt and generation together. None: as the model was trained, at
             most 8192, and less, with a notice, when memory is short.
         n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
@@ -45,6 +51,10 @@ class SpecSession:
         ngram_order: Longest n-gram, 2 to 8.
         ngram_window: Only n-grams of the last so many tokens count; 0: all.
         ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536; old contexts go first.
+        draft_n_gpu_layers, draft_n_threads, draft_kv_type: As above, for the draft model. None: as
+            for the model.
+        draft_p_min: A draft ends before a token that the draft model gives less than this
+            probability; 0: off.
         progress: True draws a bar for loading and for long prompts; a function is called with the
             stage ("load" or "prefill") and the fraction done, and may raise to stop it.
         verbose: Show llama.cpp's log on stderr (for the whole process).
@@ -58,7 +68,7 @@ class SpecSession:
     def __init__(
         self,
         model: str | os.PathLike[str] | None = None,
-        draft: Literal["auto", "ngram"] | Drafter | None = "auto",
+        draft: Literal["auto", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
         *,
         n_ctx: int | None = None,
         n_batch: int = 512,
@@ -70,30 +80,63 @@ class SpecSession:
         ngram_order: int = 4,
         ngram_window: int = 0,
         ngram_max_bytes: int = 64 << 20,
+        draft_n_gpu_layers: int | None = None,
+        draft_n_threads: int | None = None,
+        draft_kv_type: str | None = None,
+        draft_p_min: float = 0.0,
         progress: bool | Callable[[str, float], object] = False,
         verbose: bool = False,
     ) -> None:
-        ngram = _core.NGramOptions(
-            max_order=_check.integer("ngram_order", ngram_order),
-            window=_check.integer("ngram_window", ngram_window),
-            max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
-        )
         if not isinstance(flash_attn, (bool, str)) or flash_attn not in ("auto", True, False):
             raise ArgumentError(f'flash_attn must be True, False or "auto", not {flash_attn!r}.')
         if verbose:
             _core.set_verbose(True)
         self._progress = Progress(progress)
         self._last: Record | None = None
+        drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
+        flash = None if flash_attn == "auto" else bool(flash_attn)
+        gpu_layers = _check.integer("n_gpu_layers", n_gpu_layers)
+        threads = 0 if n_threads is None else _check.integer("n_threads", n_threads)
+        kv_type = _check.text("kv_type", kv_type)
+        ngram = _core.NGramOptions(
+            max_order=_check.integer("ngram_order", ngram_order),
+            window=_check.integer("ngram_window", ngram_window),
+            max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
+        )
+        if isinstance(draft, str) and draft in ("auto", "ngram"):
+            drafter = ngram
+        elif draft is None or isinstance(draft, Drafter):
+            drafter = draft
+        elif isinstance(draft, (str, os.PathLike)):
+            drafter = _core.DraftModelOptions(
+                path=_path("draft", draft),
+                n_gpu_layers=gpu_layers
+                if draft_n_gpu_layers is None
+                else _check.integer("draft_n_gpu_layers", draft_n_gpu_layers),
+                n_threads=threads
+                if draft_n_threads is None
+                else _check.integer("draft_n_threads", draft_n_threads),
+                flash_attn=flash,
+                kv_type=kv_type
+                if draft_kv_type is None
+                else _check.text("draft_kv_type", draft_kv_type),
+                p_min=_check.number("draft_p_min", draft_p_min),
+            )
+        else:
+            raise ArgumentError(
+                f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
+                f"not {draft!r}."
+            )
         with self._progress.stage("load") as on_load:
             self._core = _core.Session(
-                path=_model_path(model),
-                drafter=_drafter(draft, ngram),
-                n_gpu_layers=_check.integer("n_gpu_layers", n_gpu_layers),
+                path=str(BUNDLED_MODEL) if model is None else _path("model", model),
+                drafter=drafter,
+                n_gpu_layers=gpu_layers,
                 n_ctx=0 if n_ctx is None else _check.integer("n_ctx", n_ctx),
                 n_batch=_check.integer("n_batch", n_batch),
-                n_threads=0 if n_threads is None else _check.integer("n_threads", n_threads),
-                flash_attn=None if flash_attn == "auto" else flash_attn,
-                kv_type=_check.text("kv_type", kv_type),
+                n_threads=threads,
+                flash_attn=flash,
+                kv_type=kv_type,
                 spec_length=_check.integer("spec_length", spec_length),
                 progress=on_load,
             )
@@ -230,25 +273,13 @@ class SpecSession:
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 
 
-def _model_path(model: str | os.PathLike[str] | None) -> str:
-    if model is None:
-        return str(BUNDLED_MODEL)
+def _path(name: str, value: str | os.PathLike[str]) -> str:
     try:
-        path = os.fspath(model)
+        path = os.fspath(value)
     except TypeError:
         raise ArgumentError(
-            f"model must be the path of a GGUF file, not {type(model).__name__}."
+            f"{name} must be the path of a GGUF file, not {type(value).__name__}."
         ) from None
-    if "\0" in _check.text("model", path):
-        raise ArgumentError("model must be a path; it holds a NUL character.")
+    if "\0" in _check.text(name, path):
+        raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
     return os.path.expanduser(path)
-
-
-def _drafter(
-    draft: str | Drafter | None, ngram: _core.NGramOptions
-) -> _core.NGramOptions | Drafter | None:
-    if isinstance(draft, str) and draft in ("auto", "ngram"):
-        return ngram
-    if draft is None or isinstance(draft, Drafter):
-        return draft
-    raise ArgumentError(f'draft must be "auto", "ngram", a Drafter or None, not {draft!r}.')

@@ -36,13 +36,28 @@ void bind_session(py::module_& m) {
              }),
              py::kw_only(), py::arg("max_order"), py::arg("window"), py::arg("max_bytes"));
 
+    py::class_<DraftModelOptions>(m, "DraftModelOptions")
+        .def(py::init([](const std::string& path, int n_gpu_layers, int n_threads,
+                         std::optional<bool> flash_attn, const std::string& kv_type, double p_min) {
+                 return DraftModelOptions{.model = {.path = path, .n_gpu_layers = n_gpu_layers},
+                                          .context = {.n_threads = n_threads,
+                                                      .flash_attn = flash_attention(flash_attn),
+                                                      .kv_type = kv_type},
+                                          .p_min = p_min};
+             }),
+             py::kw_only(), py::arg("path"), py::arg("n_gpu_layers"), py::arg("n_threads"),
+             py::arg("flash_attn"), py::arg("kv_type"), py::arg("p_min"));
+
     py::class_<Session>(m, "Session")
         .def(py::init([](const std::string& path, const py::object& drafter, int n_gpu_layers,
                          int n_ctx, int n_batch, int n_threads, std::optional<bool> flash_attn,
                          const std::string& kv_type, int spec_length, const py::object& progress) {
                  std::shared_ptr<Drafter> made;
+                 std::optional<DraftModelOptions> draft_model;
                  if (py::isinstance<NGramOptions>(drafter))
                      made = make_ngram_drafter(drafter.cast<NGramOptions>());
+                 else if (py::isinstance<DraftModelOptions>(drafter))
+                     draft_model = drafter.cast<DraftModelOptions>();
                  else if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);
                  SessionOptions options{
@@ -53,6 +68,7 @@ void bind_session(py::module_& m) {
                                  .flash_attn = flash_attention(flash_attn),
                                  .kv_type = kv_type},
                      .spec_length = spec_length,
+                     .draft_model = draft_model,
                      .load_progress = load_progress(progress),
                  };
                  const py::gil_scoped_release release;

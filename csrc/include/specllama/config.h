@@ -43,6 +43,15 @@ struct NGramOptions {
     std::size_t max_bytes = std::size_t{64} << 20;
 };
 
+// A second GGUF that drafts for the target; it must have the target's vocabulary.
+struct DraftModelOptions {
+    ModelOptions model;
+    // n_ctx and n_batch are the target's.
+    ContextOptions context;
+    // A draft ends before a token that the draft model gives less than this probability; 0: off.
+    double p_min = 0;
+};
+
 // Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
 // is passed on.
 using ProgressFunction = std::function<bool(float)>;
@@ -52,6 +61,8 @@ struct SessionOptions {
     ContextOptions context;
     // Most tokens drafted per round, 1 to kMaxSpecLength.
     int spec_length = 4;
+    // Drafts in place of a drafter that the session is given.
+    std::optional<DraftModelOptions> draft_model;
     ProgressFunction load_progress;
 };
 

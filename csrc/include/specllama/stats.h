@@ -35,6 +35,8 @@ struct Stats {
     int drafted = 0;
     // Draft tokens equal to the target's choice, also those that a stop condition then cut off.
     int accepted = 0;
+    // Tokens that the draft model decoded; 0 without one.
+    int draft_decoded_tokens = 0;
     // [i]: how often the draft token at position i (from 0) was proposed, and accepted.
     std::vector<int> drafted_by_position;
     std::vector<int> accepted_by_position;

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "draft/drafter.h"
+#include "llama/context.h"
+#include "llama/model.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// Drafts with a smaller model of the same vocabulary, token by token, by the same choice rule and
+// the same noise as the target: where the two distributions agree, so do the choices.
+//
+// Its KV memory follows the sequence: filled at the first draft, cut back to the accepted prefix,
+// and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
+// section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
+class ModelDrafter final : public Drafter {
+ public:
+    // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
+    ModelDrafter(const Model& target, const DraftModelOptions& options,
+                 const ContextOptions& target_context, const ProgressFunction& progress);
+
+    void begin(SequenceId sequence, TokenSpan prompt) override;
+    void propose(std::span<Proposal> proposals) override;
+    void end(SequenceId sequence) override;
+
+    std::int64_t n_decoded() const override { return n_decoded_; }
+
+ private:
+    struct Follower {
+        std::vector<Token> tokens;  // of the sequence, and of the draft behind them
+        int n_cached = 0;           // of these in the KV memory
+    };
+
+    void draft(Proposal& proposal, Follower& follower);
+    std::span<float> decode_pending(SequenceId sequence, Follower& follower);
+
+    Context context_;
+    double p_min_;
+    Batch batch_;
+    std::map<SequenceId, Follower> followers_;
+    std::int64_t n_decoded_ = 0;
+};
+
+}  // namespace specllama

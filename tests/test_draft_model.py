@@ -1,0 +1,139 @@
+"""A second GGUF that drafts: the same tokens, honest accounting, and refusals."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from prompts import PROMPTS
+from random_model import write_dense, write_recurrent
+from scripted_model import BOS, write_scripted_model
+from specllama import ArgumentError, ModelError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+
+
+@pytest.mark.parametrize("spec_length", [1, 4, 16])
+def test_a_draft_model_changes_no_greedy_token(
+    spec_length: int, plain_tokens: dict[str, list[int]], open_session: Open
+) -> None:
+    session = open_session(draft=BUNDLED_DRAFT, spec_length=spec_length)
+    accepted = 0
+    for name, prompt in PROMPTS.items():
+        generation = session.generate(prompt, max_tokens=200)
+        assert generation.tokens == plain_tokens[name], name
+        assert generation.stats.drafter_errors == 0
+        accepted += generation.stats.accepted
+    assert accepted > 1000
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {"temperature": temperature, **cut}
+    for temperature, cut in itertools.product(
+        [0.3, 0.7, 1.0, 1.5],
+        [{}, {"top_k": 40}, {"top_p": 0.9}, {"min_p": 0.05}, {"repeat_penalty": 1.2}],
+    )
+]
+
+
+def test_a_draft_model_changes_no_sampled_token(open_session: Open) -> None:
+    plain = open_session(draft=None)
+    session = open_session(draft=BUNDLED_DRAFT)
+    accepted = 0
+    prompts = itertools.cycle(PROMPTS.items())
+    for seed, (setting, (name, prompt)) in enumerate(zip(SETTINGS, prompts, strict=False)):
+        expected = plain.generate(prompt, max_tokens=80, seed=seed, **setting).tokens
+        generation = session.generate(prompt, max_tokens=80, seed=seed, **setting)
+        assert generation.tokens == expected, (name, setting)
+        accepted += generation.stats.accepted
+    assert accepted > 200
+
+
+def test_no_token_is_decoded_twice_unless_rejected(open_session: Open) -> None:
+    session = open_session(draft=BUNDLED_DRAFT, spec_length=4)
+    for name, prompt in PROMPTS.items():
+        stats = session.generate(prompt, max_tokens=100).stats
+        rejected = stats.drafted - stats.accepted
+        most = stats.prompt_tokens + stats.generated_tokens + rejected
+        assert 0 < stats.draft_decoded_tokens <= most, name
+        # The last token of a draft is not decoded before it is accepted.
+        assert stats.draft_decoded_tokens <= stats.prompt_tokens + stats.drafted + stats.rounds
+
+
+def test_the_draft_models_memory_serves_the_next_prompt(open_session: Open) -> None:
+    session = open_session(draft=BUNDLED_DRAFT)
+    tokens = session.tokenize(PROMPTS["module"])
+    first = session.generate(tokens, max_tokens=40)
+    again = session.generate(tokens, max_tokens=40)
+    assert again.tokens == first.tokens
+    assert again.stats.draft_decoded_tokens <= first.stats.draft_decoded_tokens - len(tokens) + 2
+    assert again.stats.accepted == first.stats.accepted
+
+
+def test_an_unlikely_token_ends_a_draft(open_session: Open) -> None:
+    def generate(p_min: float) -> Any:
+        session = open_session(draft=BUNDLED_DRAFT, spec_length=8, draft_p_min=p_min)
+        return session.generate(PROMPTS["module"], max_tokens=100)
+
+    always, likely, never = generate(0.0), generate(0.5), generate(1.0)
+    assert always.tokens == likely.tokens == never.tokens
+    assert never.stats.drafted < likely.stats.drafted < always.stats.drafted
+    assert likely.stats.acceptance_rate > always.stats.acceptance_rate
+
+
+def test_draft_target_tokenizer_mismatch(tmp_path: Path, open_session: Open) -> None:
+    write_scripted_model(target := tmp_path / "target.gguf", ["a", "b", "c"])
+    cases: list[tuple[list[str | bytes], str]] = [
+        (["a", "x", "c"], 'its token 4 is "x", not "b"'),
+        (["a", "b", "c", "d"], "it has 8 tokens, not 7"),
+    ]
+    for i, (pieces, message) in enumerate(cases):
+        write_scripted_model(draft := tmp_path / f"draft{i}.gguf", pieces)
+        with pytest.raises(ModelError, match=message) as caught:
+            open_session(target, draft, kv_type="f16")
+        assert str(target) in str(caught.value)
+        assert str(draft) in str(caught.value)
+    with pytest.raises(ModelError, match="its tokenizer is of another type"):
+        open_session(target, BUNDLED_DRAFT, kv_type="f16")
+
+
+def test_a_scripted_pair(tmp_path: Path, open_session: Open) -> None:
+    write_scripted_model(target := tmp_path / "target.gguf", ["a", "b", "c"], then=None)
+    session = open_session(target, target, kv_type="f16", spec_length=3)
+    generation = session.generate([BOS], max_tokens=20)
+    assert generation.text == ("abc" * 7)[:20]
+    assert generation.stats.acceptance_rate == 1.0
+
+
+def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) -> None:
+    target = write_dense(tmp_path / "dense.gguf")
+    draft = write_recurrent(tmp_path / "recurrent.gguf")
+    with pytest.raises(ModelError, match=r"its memory .* cannot be cut back"):
+        open_session(target, draft)
+    # The other way round it is the target that cannot speculate.
+    session = open_session(draft, target)
+    assert not session.speculates
+    assert session.generate([1, 5, 6], max_tokens=5).stats.drafted == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draft": "/no/such.gguf"}, "There is no file /no/such.gguf"),
+        ({"draft": ""}, "The model path is empty"),
+        ({"draft_p_min": 1.5}, "draft_p_min must be from 0"),
+        ({"draft_p_min": "x"}, "draft_p_min must be a number"),
+        ({"draft_p_min": np.nan}, "draft_p_min must be from 0"),
+        ({"draft_kv_type": "q1"}, "kv_type must be one of"),
+        ({"draft_n_threads": -1}, "n_threads must be"),
+        ({"draft_n_gpu_layers": -2}, "n_gpu_layers must be"),
+    ],
+)
+def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ArgumentError, ModelError), match=message):
+        open_session(**({"draft": BUNDLED_DRAFT} | options))
