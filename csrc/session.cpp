@@ -39,8 +39,6 @@ void Session::close() { state_->close(); }
 
 bool Session::closed() const { return state_->closed(); }
 
-bool Session::speculates() const { return state_->speculates(); }
-
 int Session::n_ctx() const { return state_->n_ctx(); }
 
 int Session::n_vocab() const { return state_->model()->vocab().size(); }

@@ -64,7 +64,6 @@ SessionState::SessionState(const SessionOptions& options, std::shared_ptr<Drafte
     engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
     n_ctx_ = context_->n_ctx();
     n_threads_ = context_->n_threads();
-    speculates_ = engine_->speculates();
 }
 
 std::shared_ptr<const Model> SessionState::model() const {

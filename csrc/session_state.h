@@ -27,7 +27,6 @@ class SessionState {
     // The same as long as it is open.
     int n_ctx() const { return open().n_ctx_; }
     int n_threads() const { return open().n_threads_; }
-    bool speculates() const { return open().speculates_; }
 
     void close();
 
@@ -55,7 +54,6 @@ class SessionState {
     std::unique_ptr<Engine> engine_;
     int n_ctx_;
     int n_threads_;
-    bool speculates_;
     // The unfinished generation, and the thread that began it.
     std::shared_ptr<Sequence> active_;
     std::thread::id owner_;

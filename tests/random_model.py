@@ -14,7 +14,7 @@ HEAD = 64
 WINDOW = 32
 """Sliding window of the Gemma model, in tokens."""
 
-FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_dt.weight", "ssm_a")
+FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_a")
 """Matrices that stay float32, as in real files; the others are Q8_0."""
 
 Tensors = dict[str, NDArray[np.floating[Any]]]

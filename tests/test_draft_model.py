@@ -115,10 +115,8 @@ def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) 
     draft = write_recurrent(tmp_path / "recurrent.gguf")
     with pytest.raises(ModelError, match=r"its memory .* cannot be cut back"):
         open_session(target, draft)
-    # The other way round it is the target that cannot speculate.
-    session = open_session(draft, target)
-    assert not session.speculates
-    assert session.generate([1, 5, 6], max_tokens=5).stats.drafted == 0
+    # The other way round it does: the target goes back to saved states.
+    assert open_session(draft, target).generate([1, 5, 6], max_tokens=9).stats.drafted > 0
 
 
 @pytest.mark.parametrize(

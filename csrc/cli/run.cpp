@@ -45,10 +45,6 @@ int run(Options options, bool (*interrupted)()) {
         return kInterrupted;
     }
     bar.emplace("reading the prompt", 1.0);
-    if (options.speculate && !session->speculates())
-        std::fputs("spec-cli: this model's memory cannot be cut back, so it decodes plainly.\n",
-                   stderr);
-
     const std::vector<Token> tokens = session->tokenize(prompt);
     Stream stream = session->start(tokens, options.generate);
     Printer printer(options);

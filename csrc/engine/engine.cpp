@@ -114,6 +114,14 @@ void Engine::round(std::span<Sequence* const> sequences) {
     }
 }
 
+// A memory that cannot be cut goes back to the state before a round, and the tokens accepted since
+// come again with the next one, before its draft. Once they are many, as after a prompt, they go
+// first, without a draft.
+bool Engine::may_draft(const Sequence& sequence) const {
+    return speculates() && (target_.memory().can_cut() ||
+                            static_cast<int>(sequence.pending().size()) <= spec_length_ + 1);
+}
+
 void Engine::draft(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
     bool wanted = false;
@@ -164,6 +172,7 @@ void Engine::decode(std::span<Sequence* const> sequences) {
         batch_.clear();
         for (std::size_t i = 0; i < sequences.size(); ++i) {
             const Sequence& sequence = *sequences[i];
+            if (!proposals_[i].draft.empty()) target_.memory().checkpoint(sequence.id());
             const TokenSpan pending = sequence.pending();
             Position position = sequence.n_cached();
             for (const Token token : pending.first(pending.size() - 1))

@@ -17,7 +17,7 @@ namespace specllama {
 // A drafter that fails never ends a generation: its error is recorded and the round goes plain.
 class Engine {
  public:
-    // A null drafter, or a memory that cannot be cut, means plain decoding.
+    // A null drafter means plain decoding.
     Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length);
 
     // A sequence enters, with its prompt, and leaves. Whether it is done or not.
@@ -30,12 +30,13 @@ class Engine {
     void step(std::span<Sequence* const> sequences);
 
     // Whether rounds may draft at all.
-    bool speculates() const { return drafter_ != nullptr && target_.memory().can_cut(); }
+    bool speculates() const { return drafter_ != nullptr; }
 
  private:
     void prefill(Sequence& sequence);
     void round(std::span<Sequence* const> sequences);
     void draft(std::span<Sequence* const> sequences);
+    bool may_draft(const Sequence& sequence) const;
     void decode(std::span<Sequence* const> sequences);
     void verify(Sequence& sequence, const Draft& draft, int row);
     void rewind(Sequence& sequence, int keep);

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TypeVar
 
 from typing_extensions import Unpack
 
@@ -17,6 +17,8 @@ from specllama.errors import ArgumentError
 from specllama.options import GenerateOptions
 from specllama.options import core_options as options_to_core
 from specllama.stream import Generation, Record, Stream
+
+T = TypeVar("T")
 
 _MODELS = Path(_core.__file__).parent / "models"
 
@@ -93,33 +95,27 @@ class SpecSession:
             _core.set_verbose(True)
         self._progress = Progress(progress)
         self._last: Record | None = None
-        drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
         flash = None if flash_attn == "auto" else bool(flash_attn)
-        gpu_layers = _check.integer("n_gpu_layers", n_gpu_layers)
-        threads = 0 if n_threads is None else _check.integer("n_threads", n_threads)
-        kv_type = _check.text("kv_type", kv_type)
-        ngram = _core.NGramOptions(
-            max_order=_check.integer("ngram_order", ngram_order),
-            window=_check.integer("ngram_window", ngram_window),
-            max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
-        )
-        if isinstance(draft, str) and draft in ("auto", "ngram"):
-            drafter = ngram
-        elif draft is None or isinstance(draft, Drafter):
+        drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
+        if draft is None or isinstance(draft, Drafter):
             drafter = draft
+        elif isinstance(draft, str) and draft in ("auto", "ngram"):
+            drafter = _core.NGramOptions(
+                max_order=_check.integer("ngram_order", ngram_order),
+                window=_check.integer("ngram_window", ngram_window),
+                max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
+            )
         elif isinstance(draft, (str, os.PathLike)):
             drafter = _core.DraftModelOptions(
                 path=_path("draft", draft),
-                n_gpu_layers=gpu_layers
-                if draft_n_gpu_layers is None
-                else _check.integer("draft_n_gpu_layers", draft_n_gpu_layers),
-                n_threads=threads
-                if draft_n_threads is None
-                else _check.integer("draft_n_threads", draft_n_threads),
+                n_gpu_layers=_check.integer(
+                    "draft_n_gpu_layers", _either(draft_n_gpu_layers, n_gpu_layers)
+                ),
+                n_threads=_check.integer(
+                    "draft_n_threads", _either(draft_n_threads, _either(n_threads, 0))
+                ),
                 flash_attn=flash,
-                kv_type=kv_type
-                if draft_kv_type is None
-                else _check.text("draft_kv_type", draft_kv_type),
+                kv_type=_check.text("draft_kv_type", _either(draft_kv_type, kv_type)),
                 p_min=_check.number("draft_p_min", draft_p_min),
             )
         else:
@@ -131,12 +127,12 @@ class SpecSession:
             self._core = _core.Session(
                 path=str(BUNDLED_MODEL) if model is None else _path("model", model),
                 drafter=drafter,
-                n_gpu_layers=gpu_layers,
-                n_ctx=0 if n_ctx is None else _check.integer("n_ctx", n_ctx),
+                n_gpu_layers=_check.integer("n_gpu_layers", n_gpu_layers),
+                n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
                 n_batch=_check.integer("n_batch", n_batch),
-                n_threads=threads,
+                n_threads=_check.integer("n_threads", _either(n_threads, 0)),
                 flash_attn=flash,
-                kv_type=kv_type,
+                kv_type=_check.text("kv_type", kv_type),
                 spec_length=_check.integer("spec_length", spec_length),
                 progress=on_load,
             )
@@ -228,11 +224,6 @@ class SpecSession:
         return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
 
     @property
-    def speculates(self) -> bool:
-        """Whether generations draft: there is a drafter, and the model's memory can be cut."""
-        return self._core.speculates
-
-    @property
     def n_ctx(self) -> int:
         """Most tokens of prompt and generation together."""
         return self._core.n_ctx
@@ -271,6 +262,10 @@ class SpecSession:
         if self._core.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
+
+
+def _either(value: T | None, default: T) -> T:
+    return default if value is None else value
 
 
 def _path(name: str, value: str | os.PathLike[str]) -> str:

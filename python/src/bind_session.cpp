@@ -97,7 +97,6 @@ void bind_session(py::module_& m) {
             py::arg("sampling"))
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
-        .def_property_readonly("speculates", &Session::speculates)
         .def_property_readonly("n_ctx", &Session::n_ctx)
         .def_property_readonly("n_vocab", &Session::n_vocab)
         .def_property_readonly("n_threads", &Session::n_threads)

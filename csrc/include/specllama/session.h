@@ -45,8 +45,6 @@ class Session {
     void close();
 
     bool closed() const;
-    // Whether generations draft: there is a drafter, and the model's memory can be cut.
-    bool speculates() const;
     int n_ctx() const;
     int n_vocab() const;
     int n_threads() const;
