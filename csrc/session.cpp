@@ -43,6 +43,14 @@ int Session::n_ctx() const { return state_->n_ctx(); }
 
 int Session::n_vocab() const { return state_->model()->vocab().size(); }
 
+Token Session::bos() const { return state_->model()->vocab().bos(); }
+
+Token Session::eos() const { return state_->model()->vocab().eos(); }
+
+std::optional<std::string> Session::chat_template() const {
+    return state_->model()->chat_template();
+}
+
 int Session::n_threads() const { return state_->n_threads(); }
 
 std::string Session::model_description() const { return state_->model()->description(); }

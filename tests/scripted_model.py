@@ -24,6 +24,7 @@ def write_scripted_model(
     then: int | None = EOS,
     n_ctx: int = 256,
     output_scale: float = 1.0,
+    chat_template: str | None = None,
 ) -> None:
     """Write a model that says `pieces` one after the other, beginning after BOS.
 
@@ -32,6 +33,7 @@ def write_scripted_model(
         pieces: Text of token FIRST, FIRST + 1, and so on; bytes for a token of one raw byte.
         then: Token after the last piece; None: begin again with the first.
         n_ctx: Trained context.
+        chat_template: Jinja source; None: the model has none.
         output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
     """
     tokens = ["<unk>", "<s>", "</s>"]
@@ -77,6 +79,8 @@ def write_scripted_model(
     writer.add_unk_token_id(UNKNOWN)
     writer.add_add_bos_token(True)
     writer.add_add_space_prefix(False)
+    if chat_template is not None:
+        writer.add_chat_template(chat_template)
 
     def zeros(*shape: int) -> np.ndarray:
         return np.zeros(shape, np.float32)

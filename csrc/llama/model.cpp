@@ -94,6 +94,11 @@ std::string Model::description() const {
     return text;
 }
 
+std::optional<std::string> Model::chat_template() const {
+    const char* text = llama_model_chat_template(model_.get(), nullptr);
+    return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+}
+
 double Model::kv_bytes_per_token(double bytes_per_number) const {
     const llama_model* model = model_.get();
     if (llama_model_n_head(model) == 0 || llama_model_is_recurrent(model)) return 0;

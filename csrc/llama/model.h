@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "llama-cpp.h"
@@ -21,6 +22,8 @@ class Model {
     const std::string& path() const { return path_; }
     int n_ctx_train() const;
     std::string description() const;
+    // Its Jinja chat template, if it has one.
+    std::optional<std::string> chat_template() const;
     // Whether some of it lies in the memory of a device other than the processor's.
     bool on_device() const { return on_device_; }
     // Bytes that the KV memory of one token takes at least, for numbers of the given size.

@@ -25,6 +25,10 @@ void fit(Buffer& buffer, Fill fill) {
 
 Vocab::Vocab(const llama_vocab* vocab) : vocab_(vocab), size_(llama_vocab_n_tokens(vocab)) {}
 
+Token Vocab::bos() const { return llama_vocab_bos(vocab_); }
+
+Token Vocab::eos() const { return llama_vocab_eos(vocab_); }
+
 bool Vocab::is_end(Token token) const { return llama_vocab_is_eog(vocab_, token); }
 
 std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,

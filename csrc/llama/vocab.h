@@ -16,6 +16,9 @@ class Vocab {
     explicit Vocab(const llama_vocab* vocab);
 
     int size() const { return size_; }
+    // What begins and ends a text; kNoToken if there is none.
+    Token bos() const;
+    Token eos() const;
     bool is_end(Token token) const;
     bool contains(Token token) const { return token >= 0 && token < size_; }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from specllama import __version__, bench
+from specllama import __version__, bench, chat_command
 from specllama.errors import SpecllamaError
 
 
@@ -18,6 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"specllama {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     bench.add_command(commands)
+    chat_command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
         return int(arguments.run(arguments))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from typing_extensions import Unpack
 
 from specllama import _check, _core
 from specllama._progress import Progress
+from specllama.chat import ChatTemplate, Message
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.options import GenerateOptions
@@ -95,6 +96,7 @@ class SpecSession:
             _core.set_verbose(True)
         self._progress = Progress(progress)
         self._last: Record | None = None
+        self._chat_template: ChatTemplate | None = None
         flash = None if flash_attn == "auto" else bool(flash_attn)
         drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
         if draft is None or isinstance(draft, Drafter):
@@ -191,6 +193,55 @@ class SpecSession:
             text = self.detokenize(tokens)
         self._last = Record(core, text if core_options.echo else "")
         return Stream(self._last, len(tokens), self._progress.prefill())
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Answer the last message of a conversation, by the model's own chat template.
+
+        Args:
+            messages: As {"role": "user", "content": "..."}; the whole conversation, every time:
+                what is known of it already is not decoded again.
+            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+            **options: As for `generate`.
+
+        Raises:
+            ModelError: The model has no chat template.
+            ArgumentError: The template refuses the messages; or as for `generate`.
+        """
+        return self.generate(self.render_chat(messages, template_args), **options)
+
+    def stream_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Stream:
+        """The same as `chat`, chunk by chunk: see `stream`."""
+        return self.stream(self.render_chat(messages, template_args), **options)
+
+    def render_chat(
+        self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
+    ) -> list[int]:
+        """Return the token ids of the prompt that `chat` has continued."""
+        # The template has written the special tokens itself.
+        return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)
+
+    @property
+    def chat_template(self) -> ChatTemplate:
+        """The model's chat template. Raises ModelError if it has none."""
+        if self._chat_template is None:
+            bos, eos = (
+                self.detokenize([token], special=True) if token >= 0 else ""
+                for token in (self._core.bos, self._core.eos)
+            )
+            self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
+        return self._chat_template
 
     @property
     def last(self) -> Generation | None:

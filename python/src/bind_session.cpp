@@ -99,6 +99,9 @@ void bind_session(py::module_& m) {
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("n_ctx", &Session::n_ctx)
         .def_property_readonly("n_vocab", &Session::n_vocab)
+        .def_property_readonly("bos", &Session::bos)
+        .def_property_readonly("eos", &Session::eos)
+        .def_property_readonly("chat_template", &Session::chat_template)
         .def_property_readonly("n_threads", &Session::n_threads)
         .def_property_readonly("model_description", &Session::model_description);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,11 @@ class Session {
     bool closed() const;
     int n_ctx() const;
     int n_vocab() const;
+    // What begins and ends a text; kNoToken if the model has no such token.
+    Token bos() const;
+    Token eos() const;
+    // The model's Jinja chat template, if it has one.
+    std::optional<std::string> chat_template() const;
     int n_threads() const;
     // What the model file says it is, e.g. "llama 7B Q8_0".
     std::string model_description() const;

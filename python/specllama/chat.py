@@ -1,0 +1,68 @@
+"""Chat: messages to a prompt, by the model's own template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specllama import _check
+from specllama.errors import ArgumentError, ModelError
+
+Message = Mapping[str, Any]
+"""One message: {"role": "user", "content": "..."}, and whatever else the template reads."""
+
+
+class ChatTemplate:
+    """A model's Jinja chat template, rendered by llama-cpp-python's formatter.
+
+    Args:
+        source: The template; None if the model has none.
+        bos: Text of the model's BOS token, "" if it has none.
+        eos: The same of EOS.
+
+    Raises:
+        ModelError: There is no template, or it cannot be read.
+    """
+
+    def __init__(self, source: str | None, *, bos: str, eos: str) -> None:
+        if not source:
+            raise ModelError(
+                "The model has no chat template; use generate, or a model that was made for chat."
+            )
+        from jinja2 import TemplateError
+        from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+        try:
+            self._formatter = Jinja2ChatFormatter(source, eos_token=eos, bos_token=bos)
+        except TemplateError as error:
+            raise ModelError(f"The model's chat template cannot be read: {error}.") from None
+
+    def render(
+        self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
+    ) -> str:
+        """Return the prompt, special tokens included as text.
+
+        Args:
+            messages: The conversation; the last message is what the model is to answer.
+            arguments: Passed to the template, e.g. {"enable_thinking": False}.
+
+        Raises:
+            ArgumentError: The messages are none, or the template refuses them.
+        """
+        if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
+            raise ArgumentError("messages must be a list of messages.")
+        if not messages:
+            raise ArgumentError("messages is empty; give at least one message.")
+        for i, message in enumerate(messages):
+            if not isinstance(message, Mapping) or "role" not in message:
+                raise ArgumentError(
+                    f'messages[{i}] must be like {{"role": "user", "content": "..."}}.'
+                )
+            if isinstance(message.get("content"), str):
+                _check.text(f"messages[{i}] content", message["content"])
+        conversation: Any = list(messages)
+        try:
+            prompt: str = self._formatter(messages=conversation, **(arguments or {})).prompt
+        except Exception as error:  # a template may raise anything
+            raise ArgumentError(f"The chat template refuses these messages: {error}.") from None
+        return prompt

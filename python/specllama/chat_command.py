@@ -1,0 +1,98 @@
+"""`specllama chat`: a conversation in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from specllama.chat import Message
+from specllama.options import GenerateOptions
+from specllama.session import SpecSession
+from specllama.stream import Stream
+
+_HELP = "Ctrl-C ends an answer, Ctrl-D the conversation; /reset forgets it."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Converse until the input ends; the exit code."""
+    options: dict[str, Any] = {"n_threads": arguments.threads, "n_ctx": arguments.ctx_size}
+    with SpecSession(
+        arguments.model,
+        arguments.draft_model or "auto",
+        n_gpu_layers=arguments.n_gpu_layers,
+        spec_length=arguments.spec_length,
+        progress=True,
+        **options,
+    ) as session:
+        sampling: GenerateOptions = {
+            "max_tokens": None if arguments.n_predict < 0 else arguments.n_predict,
+            "temperature": arguments.temp,
+            "top_k": arguments.top_k,
+            "top_p": arguments.top_p,
+            "min_p": arguments.min_p,
+            "seed": arguments.seed,
+        }
+        _converse(session, arguments.system, sampling)
+    return 0
+
+
+def _converse(session: SpecSession, system: str | None, sampling: GenerateOptions) -> None:
+    start: list[Message] = [{"role": "system", "content": system}] if system else []
+    _ = session.chat_template  # says at once if there is none
+    messages = list(start)
+    interactive = sys.stdin.isatty()
+    if interactive:
+        print(f"{session.model_description}. {_HELP}", file=sys.stderr)
+    while True:
+        if interactive:
+            print("> ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        text = line.strip()
+        if text == "/reset":
+            messages = list(start)
+        elif text:
+            messages.append({"role": "user", "content": text})
+            answer = _answer(session.stream_chat(messages, **sampling))
+            messages.append({"role": "assistant", "content": answer})
+
+
+def _answer(stream: Stream) -> str:
+    """Print an answer as it comes, and its statistics; return its text."""
+    with stream:
+        try:
+            for chunk in stream:
+                print(chunk.text, end="", flush=True)
+        except KeyboardInterrupt:
+            pass
+    result = stream.result()
+    stats = result.stats
+    print(flush=True)
+    print(
+        f"[{stats.generated_tokens} tokens, {stats.tokens_per_second:.1f} tokens/s, "
+        f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
+        f"{stats.prompt_tokens} prompt tokens reused]",
+        file=sys.stderr,
+    )
+    return result.text
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `chat` to the command line."""
+    parser = commands.add_parser("chat", help="converse with a model", description=__doc__)
+    parser.add_argument("-m", "--model", required=True, help="GGUF file with a chat template")
+    parser.add_argument("-md", "--draft-model", help="GGUF file that drafts (default: n-grams)")
+    parser.add_argument("--system", help="system message")
+    parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    parser.add_argument("--spec-length", type=int, default=4, help="most drafted tokens (4)")
+    parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
+    parser.add_argument("--top-k", type=int, default=0, help="only the K most likely tokens (off)")
+    parser.add_argument("--top-p", type=float, default=1.0, help="only the likeliest tokens (off)")
+    parser.add_argument("--min-p", type=float, default=0.0, help="relative to the likeliest (off)")
+    parser.add_argument("-s", "--seed", type=int, help="same seed, same answers (a fresh one)")
+    parser.set_defaults(run=run)
