@@ -52,7 +52,7 @@ std::string ErrorLog::first() const {
           "error loading model vocabulary: ", "error loading model architecture: "})
         if (line.starts_with(again)) line.erase(0, again.size());
     const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
-    line.erase(std::ranges::unique(line, both_blank).begin(), line.end());
+    line.erase(std::unique(line.begin(), line.end(), both_blank), line.end());
     while (line.ends_with(' ') || line.ends_with('.')) line.pop_back();
     return line;
 }

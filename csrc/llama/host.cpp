@@ -1,6 +1,7 @@
 #include "llama/host.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <thread>
 
 #ifdef __APPLE__
