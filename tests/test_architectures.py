@@ -7,6 +7,8 @@ logits are too far apart for that to show in the tokens.
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +94,26 @@ def test_partly_accepted_drafts_change_no_token(
             drafted += generation.stats.drafted
             accepted += generation.stats.accepted
     assert 100 < accepted < drafted
+
+
+class Wrong(Drafter):
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        return [3] * max_tokens
+
+
+def test_what_must_be_decoded_again_stays_short(model: Path, kind: str, open_session: Open) -> None:
+    """A memory that cannot be cut catches up now and then, in a round without a draft."""
+    session = open_session(model, Wrong(), spec_length=4)
+    rounds = session.generate([1, 5, 6], max_tokens=80, logit_bias={2: -math.inf}).stats.by_round
+    longest = max(
+        len(list(group))
+        for drafting, group in itertools.groupby(rounds[1:-1], lambda r: r[0] > 0)
+        if drafting
+    )
+    if kind in CUTTABLE:
+        assert longest == len(rounds) - 2
+    else:
+        assert longest <= 5
 
 
 def test_the_next_prompt_is_as_in_a_fresh_session(

@@ -133,11 +133,12 @@ void Engine::draft(std::span<Sequence* const> sequences) {
         proposal.tokens = sequence.tokens();
         proposal.draft.clear();
         proposal.max_tokens =
-            speculates() ? draft_budget({.spec_length = spec_length_,
-                                         .n_batch = share,
-                                         .n_pending = static_cast<int>(sequence.pending().size()),
-                                         .n_tokens_left = sequence.n_tokens_left()})
-                         : 0;
+            may_draft(sequence)
+                ? draft_budget({.spec_length = spec_length_,
+                                .n_batch = share,
+                                .n_pending = static_cast<int>(sequence.pending().size()),
+                                .n_tokens_left = sequence.n_tokens_left()})
+                : 0;
         wanted |= proposal.max_tokens > 0;
     }
     if (!wanted) return;

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from specllama.errors import ArgumentError
@@ -21,25 +20,27 @@ class Progress:
             raise ArgumentError(f"progress must be True, False or a function, not {wish!r}.")
         self._wish = wish
 
-    def reporter(self, stage: str, delay: float) -> Callable[[float], None] | None:
-        """Return a function of the fraction done; a bar appears after `delay` seconds."""
-        wish = self._wish
-        if callable(wish):
-            return lambda fraction: (wish(stage, fraction), None)[1]
-        return _Bar(stage, delay).show if wish else None
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[Callable[[float], None] | None]:
-        """Report a stage that lasts as long as the block."""
-        yield self.reporter(name, delay=0.3)
+    def load(self) -> Callable[[float], None] | None:
+        """Return what is to be told of loading, if anybody wants to hear of it."""
+        return self._reporter("load", delay=0.3)
 
     def prefill(self) -> Callable[[float], None] | None:
-        """Return what is to be told of a prefill, if anybody wants to hear of it."""
-        return self.reporter("prefill", delay=1.0)
+        """The same for a prefill."""
+        return self._reporter("prefill", delay=1.0)
+
+    def _reporter(self, stage: str, delay: float) -> Callable[[float], None] | None:
+        wish = self._wish
+        if isinstance(wish, bool):
+            return _Bar(stage, delay).show if wish else None
+
+        def report(fraction: float) -> None:
+            wish(stage, fraction)
+
+        return report
 
 
 class _Bar:
-    """A tqdm bar over fractions that closes itself at 1."""
+    """A tqdm bar over fractions: it appears after `delay` seconds and closes itself at 1."""
 
     def __init__(self, stage: str, delay: float) -> None:
         from tqdm import tqdm
@@ -50,7 +51,7 @@ class _Bar:
             leave=False,
             delay=delay,
             disable=None,  # where stderr is no terminal
-            bar_format=("{desc} {percentage:3.0f} %|{bar}| {elapsed}"),
+            bar_format="{desc} {percentage:3.0f} %|{bar}| {elapsed}",
         )
 
     def show(self, fraction: float) -> None:

@@ -15,8 +15,7 @@ from specllama._progress import Progress
 from specllama.chat import ChatTemplate, Message
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
-from specllama.options import GenerateOptions
-from specllama.options import core_options as options_to_core
+from specllama.options import GenerateOptions, core_options
 from specllama.stream import Generation, Record, Stream
 
 T = TypeVar("T")
@@ -125,19 +124,18 @@ class SpecSession:
                 f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
                 f"not {draft!r}."
             )
-        with self._progress.stage("load") as on_load:
-            self._core = _core.Session(
-                path=str(BUNDLED_MODEL) if model is None else _path("model", model),
-                drafter=drafter,
-                n_gpu_layers=_check.integer("n_gpu_layers", n_gpu_layers),
-                n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
-                n_batch=_check.integer("n_batch", n_batch),
-                n_threads=_check.integer("n_threads", _either(n_threads, 0)),
-                flash_attn=flash,
-                kv_type=_check.text("kv_type", kv_type),
-                spec_length=_check.integer("spec_length", spec_length),
-                progress=on_load,
-            )
+        self._core = _core.Session(
+            path=str(BUNDLED_MODEL) if model is None else _path("model", model),
+            drafter=drafter,
+            n_gpu_layers=_check.integer("n_gpu_layers", n_gpu_layers),
+            n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
+            n_batch=_check.integer("n_batch", n_batch),
+            n_threads=_check.integer("n_threads", _either(n_threads, 0)),
+            flash_attn=flash,
+            kv_type=_check.text("kv_type", kv_type),
+            spec_length=_check.integer("spec_length", spec_length),
+            progress=self._progress.load(),
+        )
 
     def generate(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
@@ -176,7 +174,7 @@ class SpecSession:
         Arguments and errors are those of `generate`; `echo` concerns the text of
         `Stream.result()`. The stream may be left at any time.
         """
-        core_options = options_to_core(**options)
+        checked = core_options(**options)
         if isinstance(prompt, str):
             if not prompt:
                 raise ArgumentError("The prompt is empty; give at least one character.")
@@ -185,13 +183,13 @@ class SpecSession:
             tokens, text = _check.tokens("prompt", prompt), ""
         core = self._core.start(
             tokens,
-            max_tokens=core_options.max_tokens,
-            stop=core_options.stop,
-            sampling=core_options.sampling,
+            max_tokens=checked.max_tokens,
+            stop=checked.stop,
+            sampling=checked.sampling,
         )
-        if core_options.echo and not text:
+        if checked.echo and not text:
             text = self.detokenize(tokens)
-        self._last = Record(core, text if core_options.echo else "")
+        self._last = Record(core, text if checked.echo else "")
         return Stream(self._last, len(tokens), self._progress.prefill())
 
     def chat(
