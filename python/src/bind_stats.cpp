@@ -79,8 +79,13 @@ void bind_stats(py::module_& m) {
         .def_readonly("drafter_errors", &Stats::drafter_errors)
         .def_readonly("last_drafter_error", &Stats::last_drafter_error)
         .def("to_dict", [](const Stats& stats) { return to_dict(stats); })
-        .def("__repr__",
-             [](const Stats& stats) { return py::str("Stats({})").format(to_dict(stats)); });
+        .def("__repr__", [](const Stats& stats) {
+            return py::str(
+                       "Stats(prompt_tokens={}, generated_tokens={}, rounds={}, drafted={}, "
+                       "accepted={}, tokens_per_round={:.2f}, tokens_per_second={:.1f})")
+                .format(stats.prompt_tokens, stats.generated_tokens, stats.rounds, stats.drafted,
+                        stats.accepted, stats.tokens_per_round(), stats.tokens_per_second());
+        });
 }
 
 }  // namespace specllama
