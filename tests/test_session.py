@@ -143,32 +143,31 @@ def test_context_manager_closes() -> None:
 
 
 def test_two_threads_at_once(open_session: Open) -> None:
-    session = open_session()
-    tokens = session.tokenize(PROMPT)
-    expected = session.generate(tokens, max_tokens=300).tokens
-    results: list[list[int] | BusyError] = []
-    start = threading.Barrier(4)
+    """While one thread is in a round, every call that works is refused in another."""
+    inside, may_go_on = threading.Event(), threading.Event()
 
-    def generate() -> None:
-        start.wait()
-        try:
-            results.append(session.generate(tokens, max_tokens=300).tokens)
-        except BusyError as error:
-            results.append(error)
+    class Waiting(Drafter):
+        def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+            inside.set()
+            may_go_on.wait()
+            return []
 
-    threads = [threading.Thread(target=generate) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    done = [result for result in results if isinstance(result, list)]
-    refused = [result for result in results if isinstance(result, BusyError)]
-    assert done
-    assert refused
-    assert all(tokens == expected for tokens in done)
-    assert all("thread" in str(error) for error in refused)
-    assert len(done) + len(refused) == 4
-    assert session.generate(tokens, max_tokens=300).tokens == expected
+    expected = open_session(draft=None).generate(PROMPT, max_tokens=30).tokens
+    session = open_session(draft=Waiting())
+    results: list[list[int]] = []
+    thread = threading.Thread(
+        target=lambda: results.append(session.generate(PROMPT, max_tokens=30).tokens)
+    )
+    thread.start()
+    inside.wait()
+    for call in (lambda: session.generate("x"), lambda: session.stream("x"), session.close):
+        with pytest.raises(BusyError, match="in use by another thread"):
+            call()
+    assert session.tokenize("x")  # what only looks is let in
+    may_go_on.set()
+    thread.join()
+    assert results == [expected]
+    assert session.generate(PROMPT, max_tokens=30).tokens == expected
 
 
 def test_a_stream_of_another_thread_is_not_taken_over(open_session: Open) -> None:

@@ -227,11 +227,11 @@ def ctrl_c() -> Iterator[None]:
 def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
     session = open_session()
     expected = session.generate(PROMPT, max_tokens=1500).tokens
-    for delay in (0.005, 0.02, 0.1):
+    for delay in (0.05, 0.1, 0.2):
         timer = threading.Timer(delay, _thread.interrupt_main)
-        timer.start()
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012
-            for _ in range(100):
+            timer.start()
+            for _ in range(1000):
                 session.generate(PROMPT, max_tokens=1500)
         timer.join()
         # What there was is not lost.
