@@ -52,6 +52,10 @@ std::string Stream::text() const {
     return session_->look([&] { return sequence_->text(); });
 }
 
+std::vector<TokenLogprobs> Stream::logprobs() const {
+    return session_->look([&] { return sequence_->logprobs(); });
+}
+
 Stats Stream::stats() const {
     return session_->look([&] { return sequence_->stats; });
 }

@@ -26,6 +26,8 @@ OFF: dict[str, Any] = {
     "presence_penalty": 0.0,
     "penalty_last_n": 64,
     "logit_bias": [],
+    "logprobs": -1,
+    "processed_logprobs": False,
     "seed": 0,
 }
 

@@ -112,6 +112,12 @@ void Printer::chunk(const Chunk& chunk) {
         line.add("type", "chunk").add("text", chunk.text);
         chunk.token == kNoToken ? line.add_null("token") : line.add("token", chunk.token);
         line.add("from_draft", chunk.from_draft);
+        if (chunk.logprobs) {
+            line.add("logprob", static_cast<double>(chunk.logprobs->logprob));
+            line.add_array("top_logprobs", chunk.logprobs->top, [](const auto& one) {
+                return "[" + std::to_string(one.first) + ", " + std::to_string(one.second) + "]";
+            });
+        }
         std::cout << line.str() << '\n';
         return;
     }

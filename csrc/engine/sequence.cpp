@@ -1,6 +1,7 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "llama/vocab.h"
 
@@ -37,8 +38,9 @@ bool Sequence::commit(Token token, bool from_draft) {
         return false;
     }
     tokens_.push_back(token);
-    const bool stopped = text_.push(
-        token, from_draft, [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
+    const bool stopped =
+        text_.push(token, from_draft, std::exchange(logprobs_, {}),
+                   [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
     if (stopped) {
         tokens_.resize(n_prompt_ + text_.n_kept());
         finish(FinishReason::stop);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ class Sequence {
     TokenSpan generated() const { return tokens().subspan(n_prompt_); }
     // The text of the generated tokens, up to the stop string.
     std::string text() const { return text_.text(); }
+    std::vector<TokenLogprobs> logprobs() const { return text_.logprobs(); }
     int n_tokens() const { return static_cast<int>(tokens_.size()); }
 
     // Leading tokens that the KV memory holds.
@@ -46,7 +48,7 @@ class Sequence {
 
     // The token that the target's logits after the last token call for; kNoToken when they are not
     // numbers. Changes the logits.
-    Token choose(std::span<float> logits) { return sampler_.choose(logits, tokens_); }
+    Token choose(std::span<float> logits) { return sampler_.choose(logits, tokens_, &logprobs_); }
     Sampler& sampler() { return sampler_; }
 
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what
@@ -74,6 +76,7 @@ class Sequence {
     std::size_t n_most_;  // tokens at which it ends
     int n_cached_;
     Sampler sampler_;
+    std::optional<TokenLogprobs> logprobs_;  // of the token chosen last
     TextStream text_;
     bool done_ = false;
     std::atomic<bool> all_taken_ = false;

@@ -45,6 +45,13 @@ std::string TextStream::text() const {
     return text;
 }
 
+std::vector<TokenLogprobs> TextStream::logprobs() const {
+    std::vector<TokenLogprobs> all;
+    for (std::size_t i = 0; i < n_kept(); ++i)
+        if (tokens_[i].logprobs) all.push_back(*tokens_[i].logprobs);
+    return all;
+}
+
 void TextStream::take(bool ended, FinishReason reason, std::vector<Chunk>& chunks) {
     const std::size_t n_bytes = ended ? std::min(stop_at_, bytes_.size()) : n_certain();
     const std::size_t n_tokens = ended ? n_kept() : tokens_.size();
@@ -59,6 +66,7 @@ void TextStream::take(bool ended, FinishReason reason, std::vector<Chunk>& chunk
         Chunk& chunk = chunks.emplace_back();
         chunk.token = token.token;
         chunk.from_draft = token.from_draft;
+        chunk.logprobs = token.logprobs;
         take_text(token.end, ended && token.end == n_bytes, chunk.text);
     }
     if (!ended) return;

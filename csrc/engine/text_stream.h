@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "specllama/types.h"
@@ -22,10 +24,11 @@ class TextStream {
     // Takes one more token, whose bytes `append_piece(bytes)` appends to a string. Returns whether
     // a stop string is complete now: nothing may be pushed after that.
     template <typename AppendPiece>
-    bool push(Token token, bool from_draft, AppendPiece append_piece) {
+    bool push(Token token, bool from_draft, std::optional<TokenLogprobs> logprobs,
+              AppendPiece append_piece) {
         const std::size_t before = bytes_.size();
         append_piece(bytes_);
-        tokens_.push_back({token, from_draft, bytes_.size()});
+        tokens_.push_back({token, from_draft, bytes_.size(), std::move(logprobs)});
         return find_stop(before);
     }
 
@@ -36,6 +39,9 @@ class TextStream {
     // Everything pushed so far, up to the stop string; also what `take` still holds back.
     std::string text() const;
 
+    // Those of the pushed tokens that were kept and have any.
+    std::vector<TokenLogprobs> logprobs() const;
+
     // Pushed tokens that lie wholly before the stop string; all of them when there is none.
     std::size_t n_kept() const;
 
@@ -44,6 +50,7 @@ class TextStream {
         Token token;
         bool from_draft;
         std::size_t end;  // of its bytes
+        std::optional<TokenLogprobs> logprobs;
     };
 
     bool find_stop(std::size_t n_searched);

@@ -16,7 +16,8 @@ bool before(const Candidate& a, const Candidate& b) {
 
 Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
     : top_k_(options.top_k), top_p_(options.top_p), min_p_(options.min_p) {
-    if (cuts()) kept_.reserve(top_k_ > 0 ? std::min(top_k_, n_vocab) : n_vocab);
+    if (cuts() || options.processed_logprobs)
+        kept_.reserve(top_k_ > 0 ? std::min(top_k_, n_vocab) : n_vocab);
 }
 
 std::span<const Candidate> Candidates::cut(std::span<const float> logits) {

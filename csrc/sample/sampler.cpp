@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sample/argmax.h"
+#include "sample/logprobs.h"
 #include "sample/noise.h"
 #include "specllama/error.h"
 
@@ -16,6 +17,7 @@ namespace specllama {
 
 namespace {
 
+constexpr int kMaxLogprobs = 100;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void require(bool holds, const char* name, const char* range, double value) {
@@ -40,6 +42,8 @@ SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
             o.presence_penalty);
     require(o.penalty_last_n >= -1, "penalty_last_n", "-1 (all), 0 (off) or more",
             o.penalty_last_n);
+    require(o.logprobs >= -1 && o.logprobs <= kMaxLogprobs, "logprobs", "from 0 to 100, or none",
+            o.logprobs);
     for (const auto& [token, bias] : o.logit_bias) {
         if (token < 0 || static_cast<std::size_t>(token) >= n_vocab)
             throw InvalidArgument("logit_bias names token " + std::to_string(token) +
@@ -86,7 +90,29 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
     }
 }
 
-Token Sampler::choose(std::span<float> logits, TokenSpan context) {
+Token Sampler::choose(std::span<float> logits, TokenSpan context,
+                      std::optional<TokenLogprobs>* logprobs) {
+    if (logprobs == nullptr || options_.logprobs < 0) return choose_token(logits, context);
+    // Choosing changes the logits.
+    std::vector<float> own;
+    if (!options_.processed_logprobs) own.assign(logits.begin(), logits.end());
+    const Token token = choose_token(logits, context);
+    if (token != kNoToken)
+        *logprobs = options_.processed_logprobs ? processed(logits, token)
+                                                : log_softmax(own, token, options_.logprobs);
+    return token;
+}
+
+TokenLogprobs Sampler::processed(std::span<const float> logits, Token token) {
+    if (options_.temperature == 0) {  // nothing else can come
+        TokenLogprobs only{token, 0, {}};
+        if (options_.logprobs > 0) only.top.emplace_back(token, 0.0F);
+        return only;
+    }
+    return log_softmax(candidates_.cut(logits), options_.temperature, token, options_.logprobs);
+}
+
+Token Sampler::choose_token(std::span<float> logits, TokenSpan context) {
     for (const auto& [token, bias] : options_.logit_bias) logits[token] += bias;
     if (penalises_) penalise(logits, context);
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,9 +29,13 @@ class Sampler {
     // The token that follows `context`, all tokens of the sequence so far. `logits` [n_vocab] are
     // changed where penalties and bias apply. kNoToken when they hold a NaN or nothing is left.
     // Allocates nothing, and keeps nothing: the same arguments give the same token.
-    Token choose(std::span<float> logits, TokenSpan context);
+    // Where logprobs are asked for, those of the chosen token are written to `logprobs`.
+    Token choose(std::span<float> logits, TokenSpan context,
+                 std::optional<TokenLogprobs>* logprobs = nullptr);
 
  private:
+    Token choose_token(std::span<float> logits, TokenSpan context);
+    TokenLogprobs processed(std::span<const float> logits, Token token);
     void penalise(std::span<float> logits, TokenSpan context);
 
     SamplingOptions options_;

@@ -19,6 +19,7 @@ from specllama._core import (  # noqa: E402
     Prediction,
     Seconds,
     Stats,
+    TokenLogprobs,
     list_devices,
 )
 from specllama._core import version as __version__  # noqa: E402
@@ -55,6 +56,7 @@ __all__ = [
     "SpecllamaError",
     "Stats",
     "Stream",
+    "TokenLogprobs",
     "__version__",
     "list_devices",
 ]

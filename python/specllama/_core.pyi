@@ -30,6 +30,22 @@ def list_devices() -> list[Device]:
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""
 
+class TokenLogprobs:
+    """Natural logarithms of probabilities at one position.
+
+    Attributes:
+        token: The token that came.
+        logprob: Its own.
+        top: The most likely tokens and theirs, the likeliest first.
+    """
+
+    @property
+    def token(self) -> int: ...
+    @property
+    def logprob(self) -> float: ...
+    @property
+    def top(self) -> list[tuple[int, float]]: ...
+
 class Chunk:
     """A step of a generation. The texts of all chunks joined are the text, their tokens the tokens.
 
@@ -37,6 +53,7 @@ class Chunk:
         text: Whole characters; empty while a character or a possible stop string is incomplete.
         token: Token id; None for text before a stop string that began inside a token.
         from_draft: The drafter proposed the token and the target agreed.
+        logprobs: Of the token, if they were asked for.
         finish_reason: Why the generation ended; on its last chunk only.
     """
 
@@ -46,6 +63,8 @@ class Chunk:
     def token(self) -> int | None: ...
     @property
     def from_draft(self) -> bool: ...
+    @property
+    def logprobs(self) -> TokenLogprobs | None: ...
     @property
     def finish_reason(self) -> Literal["stop", "length"] | None: ...
 
@@ -160,6 +179,8 @@ class Stream:
     @property
     def text(self) -> str: ...
     @property
+    def logprobs(self) -> list[TokenLogprobs]: ...
+    @property
     def stats(self) -> Stats: ...
 
 class NGramOptions:
@@ -196,6 +217,8 @@ class SamplingOptions:
         presence_penalty: float,
         penalty_last_n: int,
         logit_bias: list[tuple[int, float]],
+        logprobs: int,
+        processed_logprobs: bool,
         seed: int | None,
     ) -> None: ...
 

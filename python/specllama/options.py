@@ -43,6 +43,11 @@ class GenerateOptions(TypedDict, total=False):
     """How many tokens, the prompt's included, are recent (64); -1: all."""
     logit_bias: Mapping[int, float] | None
     """Added to the logits of token ids; minus infinity forbids one (none)."""
+    logprobs: int | None
+    """Log-probabilities of each token and of this many most likely ones at its position, 0 to 100
+    (none)."""
+    processed_logprobs: bool
+    """Of what the steps above make of the distribution, not of the model's own (False)."""
     seed: int | None
     """0 to 2^64 - 1: same seed, same tokens, whoever drafts. None: a fresh one, reported in
     `Generation.stats.seed`."""
@@ -71,6 +76,8 @@ def core_options(
     presence_penalty: float = 0.0,
     penalty_last_n: int = 64,
     logit_bias: Mapping[int, float] | None = None,
+    logprobs: int | None = None,
+    processed_logprobs: bool = False,
     seed: int | None = None,
 ) -> CoreOptions:
     """Check the types of `GenerateOptions` and fill in defaults. Raises ArgumentError."""
@@ -84,6 +91,8 @@ def core_options(
         presence_penalty=_check.number("presence_penalty", presence_penalty),
         penalty_last_n=_check.integer("penalty_last_n", penalty_last_n),
         logit_bias=_biases(logit_bias),
+        logprobs=-1 if logprobs is None else _check.integer("logprobs", logprobs, low=0),
+        processed_logprobs=bool(processed_logprobs),
         seed=None if seed is None else _check.integer("seed", seed, low=0, high=2**64 - 1),
     )
     return CoreOptions(

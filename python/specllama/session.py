@@ -147,7 +147,7 @@ class SpecSession:
                 the model's BOS is put before it, as llama.cpp does.
             **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
                 min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
-                logit_bias, seed.
+                logit_bias, logprobs, processed_logprobs, seed.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the

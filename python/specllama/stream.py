@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal
 
 from specllama import _core
-from specllama._core import Chunk, Stats
+from specllama._core import Chunk, Stats, TokenLogprobs
 from specllama.errors import BusyError
 
 FinishReason = Literal["stop", "length"]
@@ -28,12 +28,14 @@ class Generation:
         finish_reason: "stop" (end-of-generation token or stop string), "length" (max_tokens, or
             the context is full), or None when it was interrupted.
         stats: What it took.
+        logprobs: One per token, if they were asked for; else empty.
     """
 
     text: str
     tokens: list[int]
     finish_reason: FinishReason | None
     stats: Stats
+    logprobs: list[TokenLogprobs]
 
     def __str__(self) -> str:
         return self.text
@@ -58,6 +60,7 @@ class Record:
             tokens=self.core.tokens,
             finish_reason=self.finish_reason,
             stats=self.core.stats,
+            logprobs=self.core.logprobs,
         )
 
 

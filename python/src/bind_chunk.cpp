@@ -15,6 +15,15 @@ py::object to_python(FinishReason reason) {
 }
 
 void bind_chunk(py::module_& m) {
+    py::class_<TokenLogprobs>(m, "TokenLogprobs",
+                              "Natural logarithms of probabilities at one position.")
+        .def_readonly("token", &TokenLogprobs::token)
+        .def_readonly("logprob", &TokenLogprobs::logprob)
+        .def_readonly("top", &TokenLogprobs::top)
+        .def("__repr__", [](const TokenLogprobs& self) {
+            return py::str("TokenLogprobs(token={}, logprob={:.4f}, top={})")
+                .format(self.token, self.logprob, self.top);
+        });
     py::class_<Chunk>(m, "Chunk",
                       "A step of a generation: a token and the text that became certain.")
         .def_readonly("text", &Chunk::text)
@@ -24,6 +33,7 @@ void bind_chunk(py::module_& m) {
                                                                   : py::int_(chunk.token);
                                })
         .def_readonly("from_draft", &Chunk::from_draft)
+        .def_readonly("logprobs", &Chunk::logprobs)
         .def_property_readonly("finish_reason",
                                [](const Chunk& chunk) { return to_python(chunk.finish_reason); })
         .def("__repr__", [](const py::object& self) {

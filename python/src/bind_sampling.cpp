@@ -17,7 +17,7 @@ void bind_sampling(py::module_& m) {
         .def(py::init([](double temperature, int top_k, double top_p, double min_p,
                          double repeat_penalty, double frequency_penalty, double presence_penalty,
                          int penalty_last_n, std::vector<std::pair<Token, float>> logit_bias,
-                         std::optional<std::uint64_t> seed) {
+                         int logprobs, bool processed_logprobs, std::optional<std::uint64_t> seed) {
                  return SamplingOptions{temperature,
                                         top_k,
                                         top_p,
@@ -27,12 +27,14 @@ void bind_sampling(py::module_& m) {
                                         presence_penalty,
                                         penalty_last_n,
                                         std::move(logit_bias),
+                                        logprobs,
+                                        processed_logprobs,
                                         seed};
              }),
              py::kw_only(), py::arg("temperature"), py::arg("top_k"), py::arg("top_p"),
              py::arg("min_p"), py::arg("repeat_penalty"), py::arg("frequency_penalty"),
              py::arg("presence_penalty"), py::arg("penalty_last_n"), py::arg("logit_bias"),
-             py::arg("seed"));
+             py::arg("logprobs"), py::arg("processed_logprobs"), py::arg("seed"));
 
     py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
         .def(py::init<const SamplingOptions&, std::size_t>(), py::arg("options"),

@@ -86,6 +86,10 @@ struct SamplingOptions {
     int penalty_last_n = 64;
     // Added to the logits of single tokens; -infinity forbids one.
     std::vector<std::pair<Token, float>> logit_bias;
+    // Log-probabilities of each token and of this many most likely ones at its position; -1: none.
+    // Of the model's own distribution, or of what the steps above make of it.
+    int logprobs = -1;
+    bool processed_logprobs = false;
     // Same seed, same tokens, whoever drafts; none: a fresh one, reported in Stats.
     std::optional<std::uint64_t> seed;
 };

@@ -46,6 +46,8 @@ class Stream {
     // What has been generated so far, also what `step` still holds back.
     std::vector<Token> tokens() const;
     std::string text() const;
+    // One per token, if they were asked for.
+    std::vector<TokenLogprobs> logprobs() const;
     Stats stats() const;
 
  private:

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace specllama {
 
@@ -27,6 +30,14 @@ enum class FinishReason {
     length,  // max_tokens, or the context is full
 };
 
+// Natural logarithms of probabilities at one position.
+struct TokenLogprobs {
+    Token token = kNoToken;
+    float logprob = 0;
+    // The most likely tokens and theirs, the likeliest first.
+    std::vector<std::pair<Token, float>> top;
+};
+
 // A step of a generation as the reader sees it. Chunks come in order; their texts joined are the
 // generated text, their tokens the generated tokens.
 struct Chunk {
@@ -36,6 +47,8 @@ struct Chunk {
     Token token = kNoToken;
     // The drafter proposed the token and the target agreed.
     bool from_draft = false;
+    // Of the token, where SamplingOptions::logprobs asks for them.
+    std::optional<TokenLogprobs> logprobs;
     // Set on the last chunk only.
     FinishReason finish_reason = FinishReason::none;
 };
