@@ -7,6 +7,7 @@
 #include "draft/model_drafter.h"
 #include "engine/clock.h"
 #include "engine/utf8.h"
+#include "llama/exact.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -62,6 +63,11 @@ SessionState::SessionState(const SessionOptions& options, std::shared_ptr<Drafte
     const int n_logits = drafter ? options.spec_length + 1 : 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
+    const std::string reason = inexact_because(*model_, options.context);
+    if (options.exact && !reason.empty())
+        throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
+                              ".");
+    exact_ = reason.empty();
     n_ctx_ = context_->n_ctx();
     n_threads_ = context_->n_threads();
 }
@@ -121,6 +127,7 @@ std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOp
     auto sequence = std::make_shared<Sequence>(kOnlySequence, model_->vocab(), prompt, options,
                                                context_->n_ctx(), n_cached);
     const Timer timer(sequence->stats.seconds.total);
+    sequence->stats.exact = exact_;
     sequence->stats.seconds.prefill = sequence->stats.seconds.total = seconds;
     if (sequence->n_tokens_left() == 0) {
         sequence->finish(FinishReason::length);

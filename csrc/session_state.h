@@ -54,6 +54,7 @@ class SessionState {
     std::unique_ptr<Engine> engine_;
     int n_ctx_;
     int n_threads_;
+    bool exact_;
     // The unfinished generation, and the thread that began it.
     std::shared_ptr<Sequence> active_;
     std::thread::id owner_;

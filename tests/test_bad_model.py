@@ -312,7 +312,6 @@ def test_bad_numbers(open_session: Open, name: str, value: Any) -> None:
         ("ngram_max_bytes", 100, r"\(ngram_max_bytes\) must be at least 65536"),
         ("kv_type", "q9_9", 'kv_type must be one of f32, f16.*, not "q9_9"'),
         ("kv_type", 8, "kv_type must be a str"),
-        ("kv_type", None, "kv_type must be a str"),
         ("flash_attn", "maybe", "flash_attn must be True, False or"),
         ("flash_attn", [], "flash_attn must be"),
         ("progress", 3, "progress must be"),

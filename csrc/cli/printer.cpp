@@ -41,6 +41,7 @@ JsonObject to_json(const Stats& stats) {
         .add("total", stats.seconds.total);
     JsonObject object;
     object.add("seed", stats.seed)
+        .add("exact", stats.exact)
         .add("prompt_tokens", stats.prompt_tokens)
         .add("reused_tokens", stats.reused_tokens)
         .add("generated_tokens", stats.generated_tokens)

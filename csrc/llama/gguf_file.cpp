@@ -60,6 +60,18 @@ class File {
         check_tokenizer();
     }
 
+    Weights weights() const {
+        Weights weights;
+        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf_.get()); ++i) {
+            const ggml_type type = gguf_get_tensor_type(gguf_.get(), i);
+            if (gguf_get_tensor_ne(gguf_.get(), i)[1] == 1) continue;  // a vector
+            if (weights.inexact.empty() && type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_0)
+                weights.inexact = gguf_get_tensor_name(gguf_.get(), i);
+            weights.repackable |= type != GGML_TYPE_Q8_0;
+        }
+        return weights;
+    }
+
  private:
     [[noreturn]] void fail(const std::string& what) const {
         throw ModelError("Cannot use " + path_ + " as a model: " + what + ".");
@@ -301,6 +313,10 @@ class File {
 
 }  // namespace
 
-void check_gguf(const std::string& path) { File(path).check(); }
+Weights check_gguf(const std::string& path) {
+    const File file(path);
+    file.check();
+    return file.weights();
+}
 
 }  // namespace specllama

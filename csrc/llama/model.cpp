@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "llama/backend.h"
-#include "llama/gguf_file.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -32,11 +31,13 @@ struct Progress {
 
 }  // namespace
 
-Model::Model(llama_model_ptr model, std::string path, bool on_device)
+Model::Model(llama_model_ptr model, const ModelOptions& options, Weights weights)
     : model_(std::move(model)),
       vocab_(llama_model_get_vocab(model_.get())),
-      path_(std::move(path)),
-      on_device_(on_device) {}
+      path_(options.path),
+      weights_(std::move(weights)),
+      on_device_(options.n_gpu_layers != 0 && llama_supports_gpu_offload()),
+      repacks_(options.repack && weights_.repackable) {}
 
 std::shared_ptr<const Model> Model::load(const ModelOptions& options,
                                          const ProgressFunction& progress) {
@@ -44,11 +45,12 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options,
         throw InvalidArgument("n_gpu_layers must be -1 (all), 0 (none) or more, not " +
                               std::to_string(options.n_gpu_layers) + ".");
     ensure_backend();
-    check_gguf(options.path);
+    Weights weights = check_gguf(options.path);
 
     Progress carrier{progress, nullptr};
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = options.n_gpu_layers;
+    params.use_extra_bufts = options.repack;
     params.progress_callback = Progress::call;
     params.progress_callback_user_data = &carrier;
     // An empty list: with devices in sight, llama.cpp would send large batches there even when no
@@ -73,8 +75,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options,
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
-    const bool on_device = options.n_gpu_layers != 0 && llama_supports_gpu_offload();
-    return std::shared_ptr<const Model>(new Model(std::move(model), options.path, on_device));
+    return std::shared_ptr<const Model>(new Model(std::move(model), options, std::move(weights)));
 }
 
 int Model::n_ctx_train() const { return llama_model_n_ctx_train(model_.get()); }

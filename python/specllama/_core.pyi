@@ -98,6 +98,7 @@ class Stats:
 
     Attributes:
         seed: Seed of the sampling, given or fresh.
+        exact: The session was in the configuration in which speculation changes no token at all.
         prompt_tokens: Tokens of the prompt.
         reused_tokens: Of those, tokens whose KV memory was still there.
         generated_tokens: Tokens generated.
@@ -120,6 +121,8 @@ class Stats:
 
     @property
     def seed(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
     @property
     def prompt_tokens(self) -> int: ...
     @property
@@ -273,6 +276,7 @@ class Session:
         flash_attn: bool | None,
         kv_type: str,
         spec_length: int,
+        exact: bool,
         progress: Callable[[float], object] | None,
     ) -> None: ...
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...

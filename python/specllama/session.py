@@ -46,9 +46,14 @@ class SpecSession:
             most 8192, and less, with a notice, when memory is short.
         n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
-        n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all.
+        n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
+            if `exact`.
         flash_attn: Flash attention: True, False, or "auto" (where the device has it).
-        kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's.
+        kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
+            "q8_0" if `exact`.
+        exact: Demand that speculative and plain decoding give the same tokens to the last one,
+            near-ties included, or say why they need not: Q8_0 or Q4_0 weights, Q8_0 KV memory with
+            flash attention, x86-64 processor only. `Stats.exact` says whether a run had it.
         spec_length: Most tokens drafted per round, 1 to 64.
         ngram_order: Longest n-gram, 2 to 8.
         ngram_window: Only n-grams of the last so many tokens count; 0: all.
@@ -75,9 +80,10 @@ class SpecSession:
         n_ctx: int | None = None,
         n_batch: int = 512,
         n_threads: int | None = None,
-        n_gpu_layers: int = -1,
+        n_gpu_layers: int | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
-        kv_type: str = "f16",
+        kv_type: str | None = None,
+        exact: bool = False,
         spec_length: int = 4,
         ngram_order: int = 4,
         ngram_window: int = 0,
@@ -96,6 +102,8 @@ class SpecSession:
         self._progress = Progress(progress)
         self._last: Record | None = None
         self._chat_template: ChatTemplate | None = None
+        n_gpu_layers = _either(n_gpu_layers, 0 if exact else -1)
+        kv_type = _either(kv_type, "q8_0" if exact else "f16")
         flash = None if flash_attn == "auto" else bool(flash_attn)
         drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
         if draft is None or isinstance(draft, Drafter):
@@ -134,6 +142,7 @@ class SpecSession:
             flash_attn=flash,
             kv_type=_check.text("kv_type", kv_type),
             spec_length=_check.integer("spec_length", spec_length),
+            exact=bool(exact),
             progress=self._progress.load(),
         )
 

@@ -51,7 +51,8 @@ void bind_session(py::module_& m) {
     py::class_<Session>(m, "Session")
         .def(py::init([](const std::string& path, const py::object& drafter, int n_gpu_layers,
                          int n_ctx, int n_batch, int n_threads, std::optional<bool> flash_attn,
-                         const std::string& kv_type, int spec_length, const py::object& progress) {
+                         const std::string& kv_type, int spec_length, bool exact,
+                         const py::object& progress) {
                  std::shared_ptr<Drafter> made;
                  std::optional<DraftModelOptions> draft_model;
                  if (py::isinstance<NGramOptions>(drafter))
@@ -61,7 +62,7 @@ void bind_session(py::module_& m) {
                  else if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);
                  SessionOptions options{
-                     .model = {.path = path, .n_gpu_layers = n_gpu_layers},
+                     .model = {.path = path, .n_gpu_layers = n_gpu_layers, .repack = !exact},
                      .context = {.n_ctx = n_ctx,
                                  .n_batch = n_batch,
                                  .n_threads = n_threads,
@@ -69,6 +70,7 @@ void bind_session(py::module_& m) {
                                  .kv_type = kv_type},
                      .spec_length = spec_length,
                      .draft_model = draft_model,
+                     .exact = exact,
                      .load_progress = load_progress(progress),
                  };
                  const py::gil_scoped_release release;
@@ -76,7 +78,7 @@ void bind_session(py::module_& m) {
              }),
              py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("n_gpu_layers"),
              py::arg("n_ctx"), py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"),
-             py::arg("kv_type"), py::arg("spec_length"), py::arg("progress"))
+             py::arg("kv_type"), py::arg("spec_length"), py::arg("exact"), py::arg("progress"))
         .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
              py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
         .def(

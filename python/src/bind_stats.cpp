@@ -26,6 +26,7 @@ std::vector<std::pair<int, int>> by_round(const Stats& stats) {
 py::dict to_dict(const Stats& stats) {
     py::dict dict;
     dict["seed"] = stats.seed;
+    dict["exact"] = stats.exact;
     dict["prompt_tokens"] = stats.prompt_tokens;
     dict["reused_tokens"] = stats.reused_tokens;
     dict["generated_tokens"] = stats.generated_tokens;
@@ -61,6 +62,7 @@ void bind_stats(py::module_& m) {
         });
     py::class_<Stats>(m, "Stats", "What a generation did: counts, rates and times.")
         .def_readonly("seed", &Stats::seed)
+        .def_readonly("exact", &Stats::exact)
         .def_readonly("prompt_tokens", &Stats::prompt_tokens)
         .def_readonly("reused_tokens", &Stats::reused_tokens)
         .def_readonly("generated_tokens", &Stats::generated_tokens)

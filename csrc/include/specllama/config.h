@@ -19,6 +19,8 @@ struct ModelOptions {
     std::string path;
     // Layers kept on the GPU; -1: all that fit; 0: no device is used at all.
     int n_gpu_layers = -1;
+    // Whether llama.cpp may store weights in another order to be faster.
+    bool repack = true;
 };
 
 struct ContextOptions {
@@ -63,6 +65,8 @@ struct SessionOptions {
     int spec_length = 4;
     // Drafts in place of a drafter that the session is given.
     std::optional<DraftModelOptions> draft_model;
+    // Refuse, with the reason, where speculative and plain decoding may differ.
+    bool exact = false;
     ProgressFunction load_progress;
 };
 

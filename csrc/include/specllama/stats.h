@@ -27,6 +27,9 @@ struct Stats {
     int prompt_tokens = 0;
     // Seed of the sampling, given or fresh.
     std::uint64_t seed = 0;
+    // Whether the session was in the configuration in which speculation changes no token at all;
+    // elsewhere near-ties may fall differently.
+    bool exact = false;
     // Prompt tokens whose KV memory was still there from an earlier generation.
     int reused_tokens = 0;
     int generated_tokens = 0;
