@@ -17,40 +17,43 @@ class GenerateOptions(TypedDict, total=False):
 
     The steps of sampling come in llama.cpp's order: bias and penalties, top_k, top_p, min_p,
     temperature.
+
+    Attributes:
+        max_tokens: Most tokens to generate (256); None: until the context is full.
+        stop: Text, or several, before which the generation ends (none).
+        echo: Put the prompt before the text (False).
+        temperature: 0 is greedy: the most likely token, always (0). More: less likely ones, too.
+        top_k: Only the k most likely tokens (0: off).
+        top_p: Only the most likely tokens that together have this probability (1: off).
+        min_p: Only tokens at least this fraction as likely as the most likely one (0: off).
+        repeat_penalty: Divides positive and multiplies negative logits of recent tokens (1: off).
+        frequency_penalty: Taken off the logits of recent tokens, for each occurrence (0: off).
+        presence_penalty: Taken off the logits of recent tokens, once (0: off).
+        penalty_last_n: How many tokens, the prompt's included, are recent (64); -1: all.
+        logit_bias: Added to the logits of token ids; minus infinity forbids one (none).
+        logprobs: Log-probabilities of each token and of this many most likely ones at its
+            position, 0 to 100 (none).
+        processed_logprobs: Of what the steps above make of the distribution, not of the model's
+            own (False).
+        seed: 0 to 2^64 - 1: same seed, same tokens, whoever drafts. None: a fresh one, reported in
+            `Generation.stats.seed`.
     """
 
     max_tokens: int | None
-    """Most tokens to generate (256); None: until the context is full."""
     stop: str | Iterable[str] | None
-    """Text, or several, before which the generation ends (none)."""
     echo: bool
-    """Put the prompt before the text (False)."""
     temperature: float
-    """0 is greedy: the most likely token, always (0). More: less likely tokens come, too."""
     top_k: int
-    """Only the k most likely tokens (0: off)."""
     top_p: float
-    """Only the most likely tokens that together have this probability (1: off)."""
     min_p: float
-    """Only tokens at least this fraction as likely as the most likely one (0: off)."""
     repeat_penalty: float
-    """Divides positive and multiplies negative logits of recent tokens (1: off)."""
     frequency_penalty: float
-    """Taken off the logits of recent tokens, for each occurrence (0: off)."""
     presence_penalty: float
-    """Taken off the logits of recent tokens, once (0: off)."""
     penalty_last_n: int
-    """How many tokens, the prompt's included, are recent (64); -1: all."""
     logit_bias: Mapping[int, float] | None
-    """Added to the logits of token ids; minus infinity forbids one (none)."""
     logprobs: int | None
-    """Log-probabilities of each token and of this many most likely ones at its position, 0 to 100
-    (none)."""
     processed_logprobs: bool
-    """Of what the steps above make of the distribution, not of the model's own (False)."""
     seed: int | None
-    """0 to 2^64 - 1: same seed, same tokens, whoever drafts. None: a fresh one, reported in
-    `Generation.stats.seed`."""
 
 
 class CoreOptions(NamedTuple):
