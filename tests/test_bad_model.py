@@ -75,21 +75,26 @@ def test_vocabulary_without_weights(tmp_path: Path) -> None:
     assert "holds a vocabulary but no weights" in refusal(path)
 
 
+def add_value(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
+    if isinstance(value, bool):
+        writer.add_bool(key, value)
+    elif isinstance(value, int):
+        writer.add_uint32(key, value)
+    elif isinstance(value, float):
+        writer.add_float32(key, value)
+    elif isinstance(value, str):
+        writer.add_string(key, value)
+    else:
+        writer.add_array(key, value)
+
+
 def write_header(path: Path, architecture: str | None, **values: Any) -> None:
     """A GGUF with one tensor and what `values` name: an int, a bool, a text or a list each."""
     writer = gguf.GGUFWriter(path, architecture or "llama")
     if architecture is None:
         writer.kv_data[0].clear()
     for name, value in values.items():
-        key = name.replace("__", ".")
-        if isinstance(value, bool):
-            writer.add_bool(key, value)
-        elif isinstance(value, int):
-            writer.add_uint32(key, value)
-        elif isinstance(value, str):
-            writer.add_string(key, value)
-        else:
-            writer.add_array(key, value)
+        add_value(writer, name.replace("__", "."), value)
     writer.add_tensor("token_embd.weight", np.zeros((3, 64), np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -160,14 +165,7 @@ def rewrite(source: Path, target: Path, fields: dict[str, Any], tensors: dict[st
         sub_type = field.types[-1] if len(field.types) > 1 else None
         writer.add_key_value(key, field.contents(), field.types[0], sub_type)
     for key, value in fields.items():
-        if isinstance(value, float):
-            writer.add_float32(key, value)
-        elif isinstance(value, int):
-            writer.add_uint32(key, value)
-        elif isinstance(value, str):
-            writer.add_string(key, value)
-        else:
-            writer.add_array(key, value)
+        add_value(writer, key, value)
     for tensor in reader.tensors:
         writer.add_tensor(tensor.name, tensors.get(tensor.name, np.array(tensor.data)))
     for name, data in tensors.items():

@@ -1,4 +1,4 @@
-// spec-cli: plain generation with n-gram speculation, on the C++ session alone.
+// spec-cli: generation with speculation, on the C++ session alone.
 
 #include <signal.h>
 

@@ -233,7 +233,7 @@ std::string help_text() {
     std::string text =
         "usage: spec-cli [-m MODEL] [-p TEXT | -f FILE | -] [options]\n"
         "\n"
-        "Continues a prompt, speculating with n-grams: the same text as without, sooner.\n"
+        "Continues a prompt, speculating with n-grams or a draft model: the same text, sooner.\n"
         "Without a prompt and a model, the bundled model continues a built-in prompt.\n"
         "\n";
     for (const Flag& flag : flags()) {

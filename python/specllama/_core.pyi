@@ -10,7 +10,6 @@ from specllama.drafter import Drafter
 
 version: str
 llama_cpp_version: str
-max_spec_length: int
 
 class Device:
     """A processor that llama.cpp can compute on. Memory in bytes."""

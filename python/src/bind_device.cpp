@@ -17,7 +17,6 @@ void bind_device(py::module_& m) {
     m.def("set_verbose", &set_verbose, py::arg("verbose"));
     m.attr("version") = version();
     m.attr("llama_cpp_version") = llama_cpp_version();
-    m.attr("max_spec_length") = kMaxSpecLength;
 }
 
 }  // namespace specllama
