@@ -43,6 +43,8 @@ void check_options(const GenerateOptions& options) {
         if (find_invalid_utf8(one) != std::string::npos)
             throw InvalidArgument("A stop string is not valid UTF-8.");
     }
+    if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
+        throw InvalidArgument("The grammar is not valid UTF-8.");
 }
 
 int common_prefix(TokenSpan a, TokenSpan b) {

@@ -81,9 +81,9 @@ class RandomModel:
         return path
 
 
-def write_dense(path: Path) -> Path:
+def write_dense(path: Path, seed: int = 1) -> Path:
     """A Llama."""
-    model = RandomModel(1)
+    model = RandomModel(seed)
     for layer in range(2):
         model.attention(layer)
         model.feed_forward(layer)

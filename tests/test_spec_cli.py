@@ -61,7 +61,7 @@ def test_statistics_table() -> None:
 
 def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
     expected = open_session().generate(PROMPT, max_tokens=60)
-    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--json")
+    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--draft", "ngram", "--json")
     *chunks, result = map(json.loads, process.stdout.decode().splitlines())
     assert all(chunk["type"] == "chunk" for chunk in chunks)
     assert "".join(chunk["text"] for chunk in chunks) == expected.text
@@ -89,6 +89,32 @@ def test_stop_strings() -> None:
     stop = whole[20:26].decode()
     process = run(*EXACT, "-p", PROMPT, "-n", "60", "--stop", stop, "-r", "never this")
     assert process.stdout == whole[: whole.index(stop.encode())]
+
+
+def test_who_drafts(open_session: Callable[..., SpecSession]) -> None:
+    """The bundled draft model for the bundled target, unless it is told otherwise."""
+
+    def decoded(*arguments: str) -> int:
+        process = run(*EXACT, "-p", PROMPT, "-n", "20", "--json", *arguments)
+        stats = json.loads(process.stdout.decode().splitlines()[-1])["stats"]
+        return int(stats["draft_decoded_tokens"])
+
+    expected = open_session(draft="auto").generate(PROMPT, max_tokens=20).stats
+    assert decoded() == decoded("--speculative-decoding") == expected.draft_decoded_tokens > 0
+    assert decoded("--draft", "ngram") == decoded("--no-spec") == 0
+
+
+def test_acceptance_and_grammar(tmp_path: Path, open_session: Callable[..., SpecSession]) -> None:
+    grammar = 'root ::= ([a-z]+ "\\n"){3}'
+    path = tmp_path / "words.gbnf"
+    path.write_text(grammar)
+    expected = open_session(draft="auto").generate(
+        PROMPT, temperature=1.0, seed=5, acceptance="rejection", grammar=grammar
+    )
+    arguments = ["--temp", "1", "-s", "5", "--acceptance", "rejection"]
+    process = run(*EXACT, "-p", PROMPT, *arguments, "--grammar-file", str(path))
+    assert process.stdout.decode() == expected.text
+    assert len(expected.text.splitlines()) == 3
 
 
 def test_sampling_flags(open_session: Callable[..., SpecSession]) -> None:
@@ -161,7 +187,7 @@ def test_help_version_devices() -> None:
         (["-ngl", "-7"], "n_gpu_layers must be"),
         (["--spec-length", "0"], "spec_length must be from 1 to 64"),
         (["--spec-length=65"], "spec_length must be from 1 to 64"),
-        (["--draft", "magic"], "--draft must be ngram or none"),
+        (["--draft", "magic"], "--draft must be auto, ngram or none"),
         (["--color", "red"], "--color must be auto, always or never"),
         (["--no-spec=1"], "takes no value"),
         (["-kv", "q1"], "kv_type must be one of"),
@@ -169,6 +195,10 @@ def test_help_version_devices() -> None:
         (["--temp", "-1"], "temperature must be 0 or more, not -1"),
         (["--temp", "nan"], "temperature must be"),
         (["--top-p", "0"], "top_p must be more than 0"),
+        (["--acceptance", "all"], "--acceptance must be coupled or rejection"),
+        (["--lenience", "0.5"], 'lenience is for acceptance="rejection"'),
+        (["--grammar-file", "/no/such"], "There is no grammar file /no/such"),
+        (["--grammar-file", "/dev/null"], "The grammar file /dev/null is empty"),
         (["-s", "-1"], "-s needs a whole number from 0"),
         (["hello"], 'What is "hello" for?'),
         (["-p", ""], "The prompt is empty"),

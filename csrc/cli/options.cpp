@@ -52,14 +52,23 @@ void set_seed(Options& options, const std::string& value) {
     options.generate.sampling.seed = seed;
 }
 
+void set_acceptance(Options& options, const std::string& value) {
+    Acceptance& rule = options.generate.sampling.acceptance;
+    if (value != "coupled" && value != "rejection")
+        throw UsageError("must be coupled or rejection, not \"" + value + "\"");
+    rule = value == "coupled" ? Acceptance::coupled : Acceptance::rejection;
+}
+
 Action set(bool Options::*member) {
     return [member](Options& options, const std::string&) { options.*member = true; };
 }
 
 void set_draft(Options& options, const std::string& value) {
-    if (value != "ngram" && value != "none")
-        throw UsageError("must be ngram or none, not \"" + value + "\"");
-    options.speculate = value == "ngram";
+    if (value != "auto" && value != "ngram" && value != "none")
+        throw UsageError("must be auto, ngram or none, not \"" + value + "\"");
+    options.draft = value == "auto"    ? Draft::automatic
+                    : value == "ngram" ? Draft::ngram
+                                       : Draft::none;
 }
 
 void set_flash_attention(Options& options, const std::string& value) {
@@ -138,6 +147,18 @@ const std::vector<Flag>& flags() {
          "K",
          "with --json: log-probabilities, also of the K likeliest tokens",
          integer([](Options& o) -> int& { return o.generate.sampling.logprobs; })},
+        {{"--acceptance"},
+         "RULE",
+         "coupled: same seed, same text, whoever drafts; or rejection (coupled)",
+         set_acceptance},
+        {{"--lenience"},
+         "L",
+         "with rejection, below 1: accept more, at the text's cost (1)",
+         number([](Options& o) -> double& { return o.generate.sampling.lenience; })},
+        {{"--grammar-file"},
+         "FILE",
+         "GBNF grammar that the text must follow",
+         [](Options& o, const std::string& v) { o.grammar_file = v; }},
         {{"-s", "--seed"}, "N", "same seed, same text (a fresh one, shown by --stats)", set_seed},
         {{"-c", "--ctx-size"},
          "N",
@@ -164,15 +185,19 @@ const std::vector<Flag>& flags() {
          "MODEL",
          "GGUF file of a smaller model that drafts",
          [](Options& o, const std::string& v) { o.session.draft_model.emplace().model.path = v; }},
-        {{"--draft"}, "WHO", "ngram or none: who drafts (ngram)", set_draft},
+        {{"--draft"}, "WHO", "auto, ngram or none: who drafts without -md (auto)", set_draft},
         {{"--spec-length"},
          "N",
          "most tokens drafted per round, 1 to 64 (4)",
          integer([](Options& o) -> int& { return o.session.spec_length; })},
+        {{"--speculative-decoding"},
+         "",
+         "the same as --draft auto",
+         [](Options& o, const std::string&) { o.draft = Draft::automatic; }},
         {{"--no-spec"},
          "",
          "the same as --draft none",
-         [](Options& o, const std::string&) { o.speculate = false; }},
+         [](Options& o, const std::string&) { o.draft = Draft::none; }},
         {{"--stats"}, "", "print statistics at the end", set(&Options::stats)},
         {{"--json"},
          "",

@@ -15,13 +15,18 @@ class UsageError : public std::runtime_error {
 
 enum class Color { automatic, always, never };
 
+// Who drafts, where -md names no model. automatic: the bundled draft for the bundled target, else
+// n-grams.
+enum class Draft { automatic, ngram, none };
+
 struct Options {
     std::optional<std::string> model;   // none: the bundled target
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
+    std::optional<std::string> grammar_file;
     SessionOptions session;
     GenerateOptions generate;
-    bool speculate = true;
+    Draft draft = Draft::automatic;
     Color color = Color::automatic;
     bool stats = false;
     bool json = false;

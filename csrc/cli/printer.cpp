@@ -96,7 +96,7 @@ void print_table(const Stats& stats) {
 Printer::Printer(const Options& options)
     : json_(options.json),
       stats_(options.stats),
-      color_(!options.json && options.speculate &&
+      color_(!options.json && options.draft != Draft::none &&
              (options.color == Color::always ||
               (options.color == Color::automatic && terminal_has_colors()))) {
     if (color_)

@@ -50,13 +50,14 @@ bool is_piped() {
 
 std::string read_all(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
-std::string read_file(const std::string& path) {
+// what: "prompt", for messages.
+std::string read_file(const std::string& what, const std::string& path) {
     std::error_code error;
-    if (!fs::exists(path, error)) throw UsageError("There is no prompt file " + path + ".");
+    if (!fs::exists(path, error)) throw UsageError("There is no " + what + " file " + path + ".");
     if (fs::is_directory(path, error))
-        throw UsageError("The prompt file " + path + " is a directory.");
+        throw UsageError("The " + what + " file " + path + " is a directory.");
     std::ifstream file(path, std::ios::binary);
-    if (!file) throw UsageError("The prompt file " + path + " cannot be read.");
+    if (!file) throw UsageError("The " + what + " file " + path + " cannot be read.");
     return read_all(file);
 }
 
@@ -70,7 +71,7 @@ std::string read_any(const Options& options) {
     if (options.prompt) return *options.prompt;
     if (options.file ? *options.file == "-" : is_piped())
         return without_last_newline(read_all(std::cin));
-    if (options.file) return without_last_newline(read_file(*options.file));
+    if (options.file) return without_last_newline(read_file("prompt", *options.file));
     if (!options.model) return kBuiltinPrompt;
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
 }
@@ -97,8 +98,14 @@ std::string read_prompt(const Options& options) {
     return prompt;
 }
 
-std::string bundled_model() {
-    return (executable().parent_path().parent_path() / "models" / "target-q8_0.gguf").string();
+std::string read_grammar(const std::string& path) {
+    std::string grammar = read_file("grammar", path);
+    if (grammar.empty()) throw UsageError("The grammar file " + path + " is empty.");
+    return grammar;
+}
+
+std::string bundled_model(const std::string& name) {
+    return (executable().parent_path().parent_path() / "models" / name).string();
 }
 
 }  // namespace specllama::cli

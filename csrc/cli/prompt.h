@@ -14,7 +14,10 @@ extern const char* const kBuiltinPrompt;
 // built-in one. Throws UsageError.
 std::string read_prompt(const Options& options);
 
-// Path of the bundled target, which lies beside the executable's folder.
-std::string bundled_model();
+// The text of --grammar-file. Throws UsageError.
+std::string read_grammar(const std::string& path);
+
+// Path of a bundled model; they lie beside the executable's folder.
+std::string bundled_model(const std::string& name);
 
 }  // namespace specllama::cli

@@ -13,6 +13,22 @@
 
 namespace specllama::cli {
 
+namespace {
+
+// Settles which model generates and which one drafts.
+void name_models(Options& options) {
+    SessionOptions& session = options.session;
+    session.model.path = options.model ? *options.model : bundled_model("target-q8_0.gguf");
+    if (options.draft == Draft::automatic && !options.model && !session.draft_model)
+        session.draft_model.emplace().model.path = bundled_model("draft-q8_0.gguf");
+    if (options.draft == Draft::none) session.draft_model.reset();
+    if (!session.draft_model) return;
+    session.draft_model->model.n_gpu_layers = session.model.n_gpu_layers;
+    session.draft_model->context = session.context;
+}
+
+}  // namespace
+
 int run(Options options, bool (*interrupted)()) {
     set_verbose(options.verbose);
     std::string prompt;
@@ -23,12 +39,9 @@ int run(Options options, bool (*interrupted)()) {
         throw;
     }
     if (interrupted()) return kInterrupted;
-    if (!options.speculate) options.session.draft_model.reset();
-    if (options.session.draft_model) {
-        options.session.draft_model->model.n_gpu_layers = options.session.model.n_gpu_layers;
-        options.session.draft_model->context = options.session.context;
-    }
-    options.session.model.path = options.model ? *options.model : bundled_model();
+    if (options.grammar_file)
+        options.generate.sampling.grammar = read_grammar(*options.grammar_file);
+    name_models(options);
 
     std::optional<ProgressBar> bar;
     bar.emplace("loading", 0.3);
@@ -38,9 +51,10 @@ int run(Options options, bool (*interrupted)()) {
     };
     std::optional<Session> session;
     try {
-        session.emplace(options.session, options.speculate && !options.session.draft_model
-                                             ? make_ngram_drafter()
-                                             : nullptr);
+        session.emplace(options.session,
+                        options.draft != Draft::none && !options.session.draft_model
+                            ? make_ngram_drafter()
+                            : nullptr);
     } catch (const Interrupted&) {
         return kInterrupted;
     }

@@ -16,10 +16,12 @@ struct Proposal {
     // All its committed tokens, prompt included; the last one is the one to continue.
     TokenSpan tokens;
     int max_tokens = 0;
-    // The request's choice rule; a drafter that chooses by it, too, agrees with the target as often
-    // as can be.
+    // The request's choice rule; a drafter whose tokens come from its `draft`, too, agrees with the
+    // target as often as can be.
     Sampler* sampler = nullptr;
-    // Empty on entry. At most max_tokens tokens, each a valid id; empty is a legal answer.
+    // Empty on entry. At most max_tokens tokens, each a valid id; empty is a legal answer. Where
+    // sampler->rejects(), how many there are must not depend on which tokens were drawn last: a
+    // draft that ends before a token because of that very token would distort the output.
     Draft draft;
 };
 

@@ -48,8 +48,13 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
                            const ContextOptions& target_context, const ProgressFunction& progress)
     : context_(load(target, options, progress), context_options(target, options, target_context),
                1),
-      p_min_(options.p_min),
+      options_(options),
       batch_(context_.n_batch()) {
+    try {
+        make_sampler(Sampler({}, 1));
+    } catch (const InvalidArgument& error) {
+        throw InvalidArgument(std::string("draft_") + error.what());
+    }
     if (!context_.memory().can_cut())
         throw ModelError("The draft model " + options.model.path +
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
@@ -57,6 +62,8 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
 
 void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt) {
     Follower& follower = followers_[sequence];
+    follower.sampler.reset();
+    follower.drawn_from.resize(kMaxSpecLength);
     follower.tokens.reserve(std::max<std::size_t>(context_.n_ctx(), prompt.size()) +
                             kMaxSpecLength);
 }
@@ -77,19 +84,35 @@ void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
     follower.n_cached = context_.memory().rewind(kOnlySequence, static_cast<int>(n_common));
     follower.tokens.assign(proposal.tokens.begin(), proposal.tokens.end());
 
+    if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
     while (proposal.draft.size() < proposal.max_tokens) {
         const std::span<float> logits = decode_pending(kOnlySequence, follower);
-        const Token token = proposal.sampler->choose(logits, follower.tokens);
+        Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
+        const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
+        if (token == kNothingLeft) return;
         if (token == kNoToken)
             throw DrafterError("The draft model gave logits that are no numbers.");
-        float confidence = 1;
-        if (p_min_ > 0) {
-            confidence = probability(logits, token);
-            if (confidence < p_min_) return;
-        }
-        proposal.draft.push(token, confidence);
+        // Drawn drafts end by what they are drawn from, not by what was drawn.
+        const bool draws = follower.sampler->rejects();
+        const auto confidence =
+            draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+        if (confidence < options_.p_min) return;
+        proposal.draft.push(token, confidence, draws ? &drawn_from : nullptr);
         follower.tokens.push_back(token);
     }
+}
+
+// By the target's rule and noise, but with a temperature and cuts of its own, if it was given any.
+Sampler ModelDrafter::make_sampler(const Sampler& target) const {
+    SamplingOptions options = target.options();
+    options.temperature = options_.temperature.value_or(options.temperature);
+    options.top_k = options_.top_k.value_or(options.top_k);
+    options.top_p = options_.top_p.value_or(options.top_p);
+    options.min_p = options_.min_p.value_or(options.min_p);
+    options.logprobs = -1;
+    options.processed_logprobs = false;
+    options.grammar.clear();
+    return {options, static_cast<std::size_t>(context_.model().vocab().size())};
 }
 
 // Decodes what the memory does not hold yet; the logits after the last token.

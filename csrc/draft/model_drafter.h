@@ -2,12 +2,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "draft/drafter.h"
 #include "llama/context.h"
 #include "llama/model.h"
+#include "sample/sampler.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -32,15 +34,19 @@ class ModelDrafter final : public Drafter {
 
  private:
     struct Follower {
-        std::vector<Token> tokens;  // of the sequence, and of the draft behind them
-        int n_cached = 0;           // of these in the KV memory
+        std::vector<Token> tokens;             // of the sequence, and of the draft behind them
+        int n_cached = 0;                      // of these in the KV memory
+        std::optional<Sampler> sampler;        // of the request, once it has drafted
+        std::vector<Distribution> drawn_from;  // [i]: of its draft's token i
     };
 
     void draft(Proposal& proposal, Follower& follower);
     std::span<float> decode_pending(SequenceId sequence, Follower& follower);
 
+    Sampler make_sampler(const Sampler& target) const;
+
     Context context_;
-    double p_min_;
+    DraftModelOptions options_;
     Batch batch_;
     std::map<SequenceId, Follower> followers_;
     std::int64_t n_decoded_ = 0;

@@ -196,12 +196,15 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
     int n_accepted = 0;
     Token token = kNoToken;
     while (true) {
+        const bool drafted = n_accepted < draft.size();
+        const Token proposed = drafted ? draft.tokens[n_accepted] : kNoToken;
         {
             const Timer timer(stats.seconds.choose);
-            token = sequence.choose(target_.logits(row + n_accepted));
+            token = sequence.verify(target_.logits(row + n_accepted), proposed,
+                                    drafted ? draft.drawn_from[n_accepted] : nullptr);
         }
-        if (token == kNoToken) break;
-        const bool agrees = n_accepted < draft.size() && draft.tokens[n_accepted] == token;
+        if (token < 0) break;
+        const bool agrees = token == proposed;
         n_accepted += agrees;
         const Timer timer(stats.seconds.text);
         if (!sequence.commit(token, agrees) || !agrees) break;
@@ -212,16 +215,22 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft.size(), n_accepted);
 
+    // A text that its grammar lets go no further is complete.
+    if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {
         const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);
         // One token, at least, is left to decode: the target has not said what follows it.
-        const int n_judged = sequence.n_tokens() - (token == kNoToken ? 1 : 0);
+        const int n_judged = sequence.n_tokens() - (token < 0 ? 1 : 0);
         rewind(sequence, std::min(n_before + n_accepted, n_judged));
     }
     if (token == kNoToken)
         throw DecodeError(
-            "The model gave logits that are not numbers (NaN), or nothing to choose from; the file "
-            "is damaged, its numbers overflow on this device, or logit_bias forbids every token.");
+            "The model gave logits that are not numbers (NaN); the file is damaged, or its numbers "
+            "overflow on this device.");
+    if (token == kNothingLeft && !sequence.done())
+        throw DecodeError(
+            "The model left nothing to choose from: logit_bias, or the model itself, forbids every "
+            "token.");
     if (!draft.empty() && !sequence.done())
         contained(sequence, [&] { drafter_->observe(sequence.id(), draft, n_accepted, token); });
 }

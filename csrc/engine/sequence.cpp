@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "llama/grammar.h"
 #include "llama/vocab.h"
 
 namespace specllama {
@@ -14,7 +15,9 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
       n_prompt_(prompt.size()),
       n_most_(n_ctx),
       n_cached_(n_cached),
-      sampler_(options.sampling, vocab.size()),
+      sampler_(options.sampling, vocab.size(),
+               options.sampling.grammar.empty() ? nullptr
+                                                : make_grammar(vocab, options.sampling.grammar)),
       text_(options.stop) {
     if (options.max_tokens >= 0)
         n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(options.max_tokens));
@@ -37,6 +40,7 @@ bool Sequence::commit(Token token, bool from_draft) {
         finish(FinishReason::stop);
         return false;
     }
+    sampler_.accept(token);
     tokens_.push_back(token);
     const bool stopped =
         text_.push(token, from_draft, std::exchange(logprobs_, {}),

@@ -46,10 +46,12 @@ class Sequence {
 
     int n_tokens_left() const;
 
-    // The token that the target's logits after the last token call for; kNoToken when they are not
-    // numbers. Changes the logits.
-    Token choose(std::span<float> logits) { return sampler_.choose(logits, tokens_, &logprobs_); }
+    // The token that the target's logits after the last token call for, see Sampler::verify.
+    Token verify(std::span<float> logits, Token drafted, const Distribution* drawn_from) {
+        return sampler_.verify(logits, tokens_, drafted, drawn_from, &logprobs_);
+    }
     Sampler& sampler() { return sampler_; }
+    bool has_grammar() const { return !sampler_.options().grammar.empty(); }
 
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what
     // a stop string touches has been taken off again and the reason is set.

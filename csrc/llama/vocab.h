@@ -35,6 +35,9 @@ class Vocab {
     // caller's buffer can be used again. May end inside a character.
     void append_piece(Token token, std::string& out) const;
 
+    // For the rest of this folder.
+    const llama_vocab* get() const { return vocab_; }
+
  private:
     const llama_vocab* vocab_;
     int size_;

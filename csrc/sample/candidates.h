@@ -23,6 +23,9 @@ class Candidates {
     // Whether anything is cut at all.
     bool cuts() const { return top_k_ > 0 || top_p_ < 1 || min_p_ > 0; }
 
+    // Most candidates that can be left.
+    std::size_t most() const { return kept_.capacity(); }
+
     // What is left of a row without NaN, at least one token; valid until the next call.
     std::span<const Candidate> cut(std::span<const float> logits);
 

@@ -17,7 +17,12 @@ inline std::uint64_t mix(std::uint64_t x) {
 }
 
 // What noise is for: streams that are independent of each other.
-enum class NoiseStream : std::uint64_t { choose = 0 };
+enum class NoiseStream : std::uint64_t {
+    choose = 0,    // a token from the target's logits, or, coupled, from a drafter's
+    draft = 1,     // in rejection sampling: the drafter's token,
+    accept = 2,    // whether it is kept,
+    residual = 3,  // and what comes instead
+};
 
 // The noise at one position of a sequence: a pure function of (stream, seed, position, token), so
 // that it does not depend on who asks for it, how often, or in what order. A SplitMix64 generator

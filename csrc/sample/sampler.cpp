@@ -7,10 +7,11 @@
 #include <numbers>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "sample/argmax.h"
 #include "sample/logprobs.h"
-#include "sample/noise.h"
+#include "sample/rejection.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -26,6 +27,12 @@ void require(bool holds, const char* name, const char* range, double value) {
     if (number.find('.') != std::string::npos) number.erase(number.find_last_not_of('0') + 1);
     if (number.ends_with('.')) number.pop_back();
     throw InvalidArgument(std::string(name) + " must be " + range + ", not " + number + ".");
+}
+
+// Below 2^53, so that programs which hold all numbers as doubles can repeat it.
+std::uint64_t fresh_seed() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32 | device()) >> 11;
 }
 
 SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
@@ -44,6 +51,11 @@ SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
             o.penalty_last_n);
     require(o.logprobs >= -1 && o.logprobs <= kMaxLogprobs, "logprobs", "from 0 to 100, or none",
             o.logprobs);
+    require(o.lenience > 0 && o.lenience <= 1, "lenience", "more than 0 and at most 1 (off)",
+            o.lenience);
+    if (o.lenience < 1 && o.acceptance != Acceptance::rejection)
+        throw InvalidArgument(
+            "lenience is for acceptance=\"rejection\"; leave it out, or choose that.");
     for (const auto& [token, bias] : o.logit_bias) {
         if (token < 0 || static_cast<std::size_t>(token) >= n_vocab)
             throw InvalidArgument("logit_bias names token " + std::to_string(token) +
@@ -51,25 +63,22 @@ SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
         require(bias < std::numeric_limits<float>::infinity(), "logit_bias",
                 "finite or minus infinity", bias);
     }
-    return o;
-}
-
-// Below 2^53, so that programs which hold all numbers as doubles can repeat it.
-std::uint64_t fresh_seed() {
-    std::random_device device;
-    return (std::uint64_t{device()} << 32 | device()) >> 11;
+    SamplingOptions all = o;
+    if (!all.seed) all.seed = fresh_seed();
+    return all;
 }
 
 }  // namespace
 
-Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab)
+Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::unique_ptr<Mask> mask)
     : options_(checked(options, n_vocab)),
-      seed_(options.seed ? *options.seed : fresh_seed()),
+      mask_(std::move(mask)),
       penalises_(options.penalty_last_n != 0 &&
                  (options.repeat_penalty != 1 || options.frequency_penalty != 0 ||
                   options.presence_penalty != 0)),
       candidates_(options, n_vocab) {
     recent_.reserve(std::max(options.penalty_last_n, 0));
+    if (rejects()) p_.reserve(candidates_.most());
 }
 
 void Sampler::penalise(std::span<float> logits, TokenSpan context) {
@@ -90,37 +99,99 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
     }
 }
 
-Token Sampler::choose(std::span<float> logits, TokenSpan context,
-                      std::optional<TokenLogprobs>* logprobs) {
-    if (logprobs == nullptr || options_.logprobs < 0) return choose_token(logits, context);
+void Sampler::shift(std::span<float> logits, TokenSpan context) {
+    for (const auto& [token, bias] : options_.logit_bias) logits[token] += bias;
+    if (penalises_) penalise(logits, context);
+}
+
+Token Sampler::verify(std::span<float> logits, TokenSpan context, Token drafted,
+                      const Distribution* drawn_from, std::optional<TokenLogprobs>* logprobs) {
+    const auto position = static_cast<Position>(context.size());
+    if (logprobs == nullptr || options_.logprobs < 0) {
+        shift(logits, context);
+        return verify_shifted(logits, position, drafted, drawn_from);
+    }
     // Choosing changes the logits.
     std::vector<float> own;
     if (!options_.processed_logprobs) own.assign(logits.begin(), logits.end());
-    const Token token = choose_token(logits, context);
-    if (token != kNoToken)
+    shift(logits, context);
+    const Token token = verify_shifted(logits, position, drafted, drawn_from);
+    if (token >= 0)
         *logprobs = options_.processed_logprobs ? processed(logits, token)
                                                 : log_softmax(own, token, options_.logprobs);
     return token;
 }
 
-TokenLogprobs Sampler::processed(std::span<const float> logits, Token token) {
+TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
     if (options_.temperature == 0) {  // nothing else can come
         TokenLogprobs only{token, 0, {}};
         if (options_.logprobs > 0) only.top.emplace_back(token, 0.0F);
         return only;
     }
+    if (mask_) mask_->apply(logits);
     return log_softmax(candidates_.cut(logits), options_.temperature, token, options_.logprobs);
 }
 
-Token Sampler::choose_token(std::span<float> logits, TokenSpan context) {
-    for (const auto& [token, bias] : options_.logit_bias) logits[token] += bias;
-    if (penalises_) penalise(logits, context);
+Token Sampler::verify_shifted(std::span<float> logits, Position position, Token drafted,
+                              const Distribution* drawn_from) {
+    const Noise noise(NoiseStream::choose, seed(), position);
+    if (options_.acceptance == Acceptance::rejection) {
+        if (mask_) mask_->apply(logits);
+        return drafted == kNoToken ? pick(logits, noise)
+                                   : judge_drafted(logits, position, drafted, drawn_from);
+    }
+    // To ask about one token is far cheaper than to go through a vocabulary.
+    const Token token = pick(logits, noise);
+    if (token < 0 || !mask_ || mask_->allows(token)) return token;
+    mask_->apply(logits);
+    return pick(logits, noise);
+}
 
+Token Sampler::judge_drafted(std::span<const float> logits, Position position, Token drafted,
+                             const Distribution* drawn_from) {
     const Token most_likely = argmax(logits);
-    if (most_likely == kNoToken || logits[most_likely] == -kInfinity) return kNoToken;
+    if (most_likely == kNoToken) return kNoToken;
+    if (logits[most_likely] == -kInfinity) return kNothingLeft;
+    if (options_.temperature == 0) {
+        const bool lenient = options_.lenience < 1 &&
+                             logits[drafted] - logits[most_likely] >= std::log(options_.lenience);
+        return lenient ? drafted : most_likely;
+    }
+    softmax(candidates_.cut(logits), options_.temperature, p_);
+    return judge(p_, drafted, drawn_from, options_.lenience,
+                 uniform(Noise(NoiseStream::accept, seed(), position).bits(0)),
+                 uniform(Noise(NoiseStream::residual, seed(), position).bits(0)));
+}
+
+Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from) {
+    const auto position = static_cast<Position>(context.size());
+    shift(logits, context);
+    const Token token = pick(logits, Noise(draft_stream(), seed(), position));
+    if (token >= 0 && rejects()) softmax(candidates_.cut(logits), options_.temperature, drawn_from);
+    return token;
+}
+
+Token Sampler::draft(const Distribution& distribution, Position position) const {
+    const Noise noise(draft_stream(), seed(), position);
+    double best = -kInfinity;
+    Token drawn = kNoToken;
+    for (const Outcome& outcome : distribution) {
+        double score = std::log(outcome.probability);
+        if (options_.temperature > 0) score += gumbel(noise.bits(outcome.token));
+        if (score > best) {
+            best = score;
+            drawn = outcome.token;
+        }
+    }
+    return drawn;
+}
+
+Token Sampler::pick(std::span<const float> logits, Noise noise) {
+    const Token most_likely = argmax(logits);
+    if (most_likely == kNoToken) return kNoToken;
+    if (logits[most_likely] == -kInfinity) return kNothingLeft;
     if (options_.temperature == 0) return most_likely;
 
-    const Noise noise(NoiseStream::choose, seed_, static_cast<Position>(context.size()));
     double best = -kInfinity;
     Token chosen = most_likely;
     const auto consider = [&](float logit, Token token) {

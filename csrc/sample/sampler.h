@@ -2,15 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "sample/candidates.h"
+#include "sample/distribution.h"
+#include "sample/mask.h"
+#include "sample/noise.h"
 #include "specllama/config.h"
 #include "specllama/types.h"
 
 namespace specllama {
+
+// Every token is forbidden, by the grammar or by logit_bias.
+inline constexpr Token kNothingLeft = -2;
 
 // The choice rule: argmax over the kept tokens of logit / T + gumbel(seed, position, token), which
 // is a draw from the softmax at temperature T; T = 0 drops the noise.
@@ -18,31 +25,67 @@ namespace specllama {
 // The noise is a pure function, so the target's token at a position is the same whether its logits
 // were computed alone or inside a draft: the output does not depend on who drafts. (Coupling by
 // common noise: Daliri, Musco, Suresh, "Coupling without communication and drafter-invariant
-// speculative decoding", 2024, section 3.)
+// speculative decoding", 2024, section 3.) With Acceptance::rejection that holds for tokens that
+// nobody drafted; what was drafted is judged by speculative sampling (rejection.h), with noise of
+// its own.
+//
+// Nothing here allocates, but for log-probabilities and grammars. The same calls give the same
+// tokens; only the grammar keeps a state.
 class Sampler {
  public:
     // Allocates for rows of n_vocab logits. Throws InvalidArgument when an option is out of range.
-    Sampler(const SamplingOptions& options, std::size_t n_vocab);
+    Sampler(const SamplingOptions& options, std::size_t n_vocab,
+            std::unique_ptr<Mask> mask = nullptr);
 
-    std::uint64_t seed() const { return seed_; }
+    // As given, with the seed that is used.
+    const SamplingOptions& options() const { return options_; }
+    std::uint64_t seed() const { return *options_.seed; }
+    // Whether drafts must be drawn, from a distribution that is then told to `verify`.
+    bool rejects() const {
+        return options_.acceptance == Acceptance::rejection && options_.temperature > 0;
+    }
 
-    // The token that follows `context`, all tokens of the sequence so far. `logits` [n_vocab] are
-    // changed where penalties and bias apply. kNoToken when they hold a NaN or nothing is left.
-    // Allocates nothing, and keeps nothing: the same arguments give the same token.
-    // Where logprobs are asked for, those of the chosen token are written to `logprobs`.
-    Token choose(std::span<float> logits, TokenSpan context,
+    // The target's token after `context`, all tokens of the sequence so far, where `drafted` was
+    // proposed (kNoToken: nothing was), drawn from `drawn_from` (null: without alternative). The
+    // draft token is accepted if it comes back. `logits` [n_vocab] are changed.
+    // kNoToken when they hold a NaN; kNothingLeft.
+    // Where logprobs are asked for, those of the token are written to `logprobs`.
+    Token verify(std::span<float> logits, TokenSpan context, Token drafted = kNoToken,
+                 const Distribution* drawn_from = nullptr,
                  std::optional<TokenLogprobs>* logprobs = nullptr);
 
+    // The sequence goes on with this token, which `verify` gave and which does not end it.
+    void accept(Token token) {
+        if (mask_) mask_->accept(token);
+    }
+
+    // A drafter's token after `context`, from the logits of a model of its own (changed), by the
+    // same rule, and coupled by the same noise. With `rejects()`, what it was drawn from is
+    // written to `drawn_from`. kNoToken and kNothingLeft as above. The grammar is not asked.
+    Token draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from);
+
+    // The same for a drafter that has probabilities; at temperature 0 the likeliest.
+    Token draft(const Distribution& distribution, Position position) const;
+
  private:
-    Token choose_token(std::span<float> logits, TokenSpan context);
-    TokenLogprobs processed(std::span<const float> logits, Token token);
+    void shift(std::span<float> logits, TokenSpan context);
     void penalise(std::span<float> logits, TokenSpan context);
+    Token pick(std::span<const float> logits, Noise noise);
+    Token verify_shifted(std::span<float> logits, Position position, Token drafted,
+                         const Distribution* drawn_from);
+    Token judge_drafted(std::span<const float> logits, Position position, Token drafted,
+                        const Distribution* drawn_from);
+    TokenLogprobs processed(std::span<float> logits, Token token);
+    NoiseStream draft_stream() const {
+        return rejects() ? NoiseStream::draft : NoiseStream::choose;
+    }
 
     SamplingOptions options_;
-    std::uint64_t seed_;
+    std::unique_ptr<Mask> mask_;
     bool penalises_;
     Candidates candidates_;
     std::vector<Token> recent_;
+    Distribution p_;  // of the target, in rejection
 };
 
 }  // namespace specllama

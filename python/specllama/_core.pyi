@@ -202,6 +202,10 @@ class DraftModelOptions:
         flash_attn: bool | None,
         kv_type: str,
         p_min: float,
+        temperature: float | None,
+        top_k: int | None,
+        top_p: float | None,
+        min_p: float | None,
     ) -> None: ...
 
 class SamplingOptions:
@@ -222,6 +226,9 @@ class SamplingOptions:
         logprobs: int,
         processed_logprobs: bool,
         seed: int | None,
+        acceptance: str,
+        lenience: float,
+        grammar: str,
     ) -> None: ...
 
 class Sampler:
@@ -252,6 +259,21 @@ class Sampler:
         """Return what is chosen from the same logits at positions first, first + 1, ...
 
         The context is all zeros. Shape [count].
+        """
+
+    def speculate_many(
+        self,
+        logits: NDArray[np.float32],
+        draft_logits: NDArray[np.float32],
+        first: int,
+        count: int,
+        point_mass: bool = False,
+    ) -> NDArray[np.int32]:
+        """Return what is drafted from `draft_logits`, and what then comes from `logits`, at
+        positions first, first + 1, ...
+
+        The context is all zeros; `point_mass`: without telling what the draft was drawn from.
+        Shape [count, 2].
         """
 
     @property

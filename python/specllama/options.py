@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError
+from specllama.grammar import gbnf
 
 
 class GenerateOptions(TypedDict, total=False):
     """What `generate` and `stream` take besides the prompt; all by keyword, all optional.
 
-    The steps of sampling come in llama.cpp's order: bias and penalties, top_k, top_p, min_p,
-    temperature.
+    The steps of sampling come in llama.cpp's order: bias and penalties, grammar, top_k, top_p,
+    min_p, temperature.
 
     Attributes:
         max_tokens: Most tokens to generate (256); None: until the context is full.
@@ -37,6 +38,19 @@ class GenerateOptions(TypedDict, total=False):
             own (False).
         seed: 0 to 2^64 - 1: same seed, same tokens, whoever drafts. None: a fresh one, reported in
             `Generation.stats.seed`.
+        acceptance: What becomes of drafts at temperatures above 0. "coupled" (the default): kept if
+            they are what the model chooses with this seed, so that the same seed gives the same
+            tokens whoever drafts. "rejection": kept with probability p / q (Leviathan et al. 2023,
+            algorithm 1), which is more often; the output has the same distribution, but which text
+            comes depends on the drafter, too.
+        lenience: For rejection: below 1, q is scaled by it in that test, so that more is kept, and
+            the output is no longer the model's: no token comes more often than with p / lenience
+            (Leviathan et al. 2023, appendix A.5). At temperature 0, a draft token at least this
+            fraction as likely as the likeliest is kept. Lossy; 1 is off (1).
+        grammar: GBNF text that the output must follow, at most 64 kB (none). The output may end
+            early by max_tokens or a stop string.
+        json_schema: A JSON schema, as a dict or as text, that the output must follow, instead of
+            a grammar (none); {}: any JSON value.
     """
 
     max_tokens: int | None
@@ -54,6 +68,10 @@ class GenerateOptions(TypedDict, total=False):
     logprobs: int | None
     processed_logprobs: bool
     seed: int | None
+    acceptance: Literal["coupled", "rejection"]
+    lenience: float
+    grammar: str | None
+    json_schema: str | Mapping[str, Any] | None
 
 
 class CoreOptions(NamedTuple):
@@ -82,8 +100,14 @@ def core_options(
     logprobs: int | None = None,
     processed_logprobs: bool = False,
     seed: int | None = None,
+    acceptance: Literal["coupled", "rejection"] = "coupled",
+    lenience: float = 1.0,
+    grammar: str | None = None,
+    json_schema: str | Mapping[str, Any] | None = None,
 ) -> CoreOptions:
     """Check the types of `GenerateOptions` and fill in defaults. Raises ArgumentError."""
+    if acceptance not in ("coupled", "rejection"):
+        raise ArgumentError(f'acceptance must be "coupled" or "rejection", not {acceptance!r}.')
     sampling = _core.SamplingOptions(
         temperature=_check.number("temperature", temperature),
         top_k=_check.integer("top_k", top_k),
@@ -97,6 +121,9 @@ def core_options(
         logprobs=-1 if logprobs is None else _check.integer("logprobs", logprobs, low=0),
         processed_logprobs=bool(processed_logprobs),
         seed=None if seed is None else _check.integer("seed", seed, low=0, high=2**64 - 1),
+        acceptance=acceptance,
+        lenience=_check.number("lenience", lenience),
+        grammar=gbnf(grammar, json_schema),
     )
     return CoreOptions(
         max_tokens=-1 if max_tokens is None else _check.integer("max_tokens", max_tokens, low=0),

@@ -41,7 +41,7 @@ class SpecSession:
         model: Path of a GGUF file (the first part, if it is split); None is the bundled model.
         draft: Who proposes tokens: "ngram" (what followed the same tokens before), the path of a
             smaller GGUF with the same vocabulary, a `Drafter`, or None for plain decoding. "auto"
-            is "ngram".
+            is the bundled draft model for the bundled model, else "ngram".
         n_ctx: Most tokens of prompt and generation together. None: as the model was trained, at
             most 8192, and less, with a notice, when memory is short.
         n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
@@ -61,7 +61,10 @@ class SpecSession:
         draft_n_gpu_layers, draft_n_threads, draft_kv_type: As above, for the draft model. None: as
             for the model.
         draft_p_min: A draft ends before a token that the draft model gives less than this
-            probability; 0: off.
+            probability; 0: off. (With acceptance="rejection": whose likeliest alternative has
+            less.)
+        draft_temperature, draft_top_k, draft_top_p, draft_min_p: How the draft model's tokens are
+            chosen. None: as the model's. The output remains the model's own.
         progress: True draws a bar for loading and for long prompts; a function is called with the
             stage ("load" or "prefill") and the fraction done, and may raise to stop it.
         verbose: Show llama.cpp's log on stderr (for the whole process).
@@ -92,6 +95,10 @@ class SpecSession:
         draft_n_threads: int | None = None,
         draft_kv_type: str | None = None,
         draft_p_min: float = 0.0,
+        draft_temperature: float | None = None,
+        draft_top_k: int | None = None,
+        draft_top_p: float | None = None,
+        draft_min_p: float | None = None,
         progress: bool | Callable[[str, float], object] = False,
         verbose: bool = False,
     ) -> None:
@@ -105,6 +112,8 @@ class SpecSession:
         n_gpu_layers = _either(n_gpu_layers, 0 if exact else -1)
         kv_type = _either(kv_type, "q8_0" if exact else "f16")
         flash = None if flash_attn == "auto" else bool(flash_attn)
+        if model is None and isinstance(draft, str) and draft == "auto":
+            draft = BUNDLED_DRAFT
         drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
         if draft is None or isinstance(draft, Drafter):
             drafter = draft
@@ -126,6 +135,10 @@ class SpecSession:
                 flash_attn=flash,
                 kv_type=_check.text("draft_kv_type", _either(draft_kv_type, kv_type)),
                 p_min=_check.number("draft_p_min", draft_p_min),
+                temperature=_optional(_check.number, "draft_temperature", draft_temperature),
+                top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
+                top_p=_optional(_check.number, "draft_top_p", draft_top_p),
+                min_p=_optional(_check.number, "draft_min_p", draft_min_p),
             )
         else:
             raise ArgumentError(
@@ -156,7 +169,8 @@ class SpecSession:
                 the model's BOS is put before it, as llama.cpp does.
             **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
                 min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
-                logit_bias, logprobs, processed_logprobs, seed.
+                logit_bias, logprobs, processed_logprobs, seed, acceptance, lenience, grammar,
+                json_schema.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
@@ -320,6 +334,10 @@ class SpecSession:
         if self._core.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
+
+
+def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
+    return None if value is None else check(name, value)
 
 
 def _either(value: T | None, default: T) -> T:

@@ -1,5 +1,6 @@
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,57 +13,91 @@
 
 namespace specllama {
 
+namespace {
+
+using Logits = py::array_t<float, py::array::c_style>;
+
+// Choosing changes the logits.
+std::vector<float> copy(const Logits& logits) {
+    return {logits.data(), logits.data() + logits.size()};
+}
+
+// [count, 2]: the token drafted and the token that came, at positions first, first + 1, ...
+py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
+                                  int first, int count, bool point_mass) {
+    const std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
+    py::array_t<Token> out({count, 2});
+    auto cells = out.mutable_unchecked<2>();
+    Distribution drawn_from;
+    for (int i = 0; i < count; ++i) {
+        const TokenSpan before = TokenSpan(context).first(first + i);
+        std::vector<float> row = copy(draft);
+        cells(i, 0) = sampler.draft(row, before, drawn_from);
+        row = copy(logits);
+        const bool told = sampler.rejects() && !point_mass;
+        cells(i, 1) = sampler.verify(row, before, cells(i, 0), told ? &drawn_from : nullptr);
+    }
+    return out;
+}
+
+}  // namespace
+
 void bind_sampling(py::module_& m) {
     py::class_<SamplingOptions>(m, "SamplingOptions")
         .def(py::init([](double temperature, int top_k, double top_p, double min_p,
                          double repeat_penalty, double frequency_penalty, double presence_penalty,
                          int penalty_last_n, std::vector<std::pair<Token, float>> logit_bias,
-                         int logprobs, bool processed_logprobs, std::optional<std::uint64_t> seed) {
-                 return SamplingOptions{temperature,
-                                        top_k,
-                                        top_p,
-                                        min_p,
-                                        repeat_penalty,
-                                        frequency_penalty,
-                                        presence_penalty,
-                                        penalty_last_n,
-                                        std::move(logit_bias),
-                                        logprobs,
-                                        processed_logprobs,
-                                        seed};
+                         int logprobs, bool processed_logprobs, std::optional<std::uint64_t> seed,
+                         const std::string& acceptance, double lenience, std::string grammar) {
+                 return SamplingOptions{
+                     temperature,
+                     top_k,
+                     top_p,
+                     min_p,
+                     repeat_penalty,
+                     frequency_penalty,
+                     presence_penalty,
+                     penalty_last_n,
+                     std::move(logit_bias),
+                     logprobs,
+                     processed_logprobs,
+                     seed,
+                     acceptance == "rejection" ? Acceptance::rejection : Acceptance::coupled,
+                     lenience,
+                     std::move(grammar)};
              }),
              py::kw_only(), py::arg("temperature"), py::arg("top_k"), py::arg("top_p"),
              py::arg("min_p"), py::arg("repeat_penalty"), py::arg("frequency_penalty"),
              py::arg("presence_penalty"), py::arg("penalty_last_n"), py::arg("logit_bias"),
-             py::arg("logprobs"), py::arg("processed_logprobs"), py::arg("seed"));
+             py::arg("logprobs"), py::arg("processed_logprobs"), py::arg("seed"),
+             py::arg("acceptance"), py::arg("lenience"), py::arg("grammar"));
 
     py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
         .def(py::init<const SamplingOptions&, std::size_t>(), py::arg("options"),
              py::arg("n_vocab"))
         .def(
             "choose",
-            [](Sampler& sampler, py::array_t<float, py::array::c_style> logits,
-               const std::vector<Token>& context) {
-                // Into a copy: choosing changes the logits.
-                std::vector<float> row(logits.data(), logits.data() + logits.size());
-                return sampler.choose(row, context);
+            [](Sampler& sampler, const Logits& logits, const std::vector<Token>& context) {
+                std::vector<float> row = copy(logits);
+                return sampler.verify(row, context);
             },
             py::arg("logits"), py::arg("context"))
         .def(
             "choose_many",
-            [](Sampler& sampler, py::array_t<float, py::array::c_style> logits, int first,
-               int count) {
+            [](Sampler& sampler, const Logits& logits, int first, int count) {
                 std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
                 std::vector<float> row;
                 std::vector<Token> chosen;
                 chosen.reserve(count);
                 for (int i = 0; i < count; ++i) {
                     row.assign(logits.data(), logits.data() + logits.size());
-                    chosen.push_back(sampler.choose(row, TokenSpan(context).first(first + i)));
+                    chosen.push_back(sampler.verify(row, TokenSpan(context).first(first + i)));
                 }
                 return py::array_t<Token>(static_cast<py::ssize_t>(chosen.size()), chosen.data());
             },
             py::arg("logits"), py::arg("first"), py::arg("count"))
+        .def("speculate_many", &speculate_many, py::arg("logits"), py::arg("draft_logits"),
+             py::arg("first"), py::arg("count"), py::arg("point_mass") = false)
         .def_property_readonly("seed", &Sampler::seed);
     m.def("gumbel", &gumbel, py::arg("bits"));
 }

@@ -38,15 +38,22 @@ void bind_session(py::module_& m) {
 
     py::class_<DraftModelOptions>(m, "DraftModelOptions")
         .def(py::init([](const std::string& path, int n_gpu_layers, int n_threads,
-                         std::optional<bool> flash_attn, const std::string& kv_type, double p_min) {
+                         std::optional<bool> flash_attn, const std::string& kv_type, double p_min,
+                         std::optional<double> temperature, std::optional<int> top_k,
+                         std::optional<double> top_p, std::optional<double> min_p) {
                  return DraftModelOptions{.model = {.path = path, .n_gpu_layers = n_gpu_layers},
                                           .context = {.n_threads = n_threads,
                                                       .flash_attn = flash_attention(flash_attn),
                                                       .kv_type = kv_type},
-                                          .p_min = p_min};
+                                          .p_min = p_min,
+                                          .temperature = temperature,
+                                          .top_k = top_k,
+                                          .top_p = top_p,
+                                          .min_p = min_p};
              }),
              py::kw_only(), py::arg("path"), py::arg("n_gpu_layers"), py::arg("n_threads"),
-             py::arg("flash_attn"), py::arg("kv_type"), py::arg("p_min"));
+             py::arg("flash_attn"), py::arg("kv_type"), py::arg("p_min"), py::arg("temperature"),
+             py::arg("top_k"), py::arg("top_p"), py::arg("min_p"));
 
     py::class_<Session>(m, "Session")
         .def(py::init([](const std::string& path, const py::object& drafter, int n_gpu_layers,

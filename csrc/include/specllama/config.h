@@ -51,7 +51,13 @@ struct DraftModelOptions {
     // n_ctx and n_batch are the target's.
     ContextOptions context;
     // A draft ends before a token that the draft model gives less than this probability; 0: off.
+    // (With rejection: whose likeliest alternative has less.)
     double p_min = 0;
+    // How the draft model's tokens are chosen; none: as the target's.
+    std::optional<double> temperature;
+    std::optional<int> top_k;
+    std::optional<double> top_p;
+    std::optional<double> min_p;
 };
 
 // Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
@@ -70,8 +76,17 @@ struct SessionOptions {
     ProgressFunction load_progress;
 };
 
-// How a token is chosen from the target's logits. The steps come in this order: penalties and bias,
-// top_k, top_p, min_p, temperature.
+// What becomes of a draft token.
+enum class Acceptance {
+    // It is kept if it is what the target chooses. The output does not depend on the drafter.
+    coupled,
+    // Speculative sampling: it is kept with probability p / q, which is more often. The output has
+    // the target's distribution, but which one of its texts comes depends on the drafter.
+    rejection,
+};
+
+// How a token is chosen from the target's logits. The steps come in this order: bias and penalties,
+// grammar, top_k, top_p, min_p, temperature.
 struct SamplingOptions {
     // 0: the most likely token, always; more: the further from that, the less likely tokens come.
     double temperature = 0;
@@ -96,6 +111,15 @@ struct SamplingOptions {
     bool processed_logprobs = false;
     // Same seed, same tokens, whoever drafts; none: a fresh one, reported in Stats.
     std::optional<std::uint64_t> seed;
+    Acceptance acceptance = Acceptance::coupled;
+    // For rejection, more than 0: below 1, draft tokens are kept more often than p / q, and the
+    // output is no longer the target's: no token comes more often than with p / lenience.
+    // (At temperature 0: a token at least this fraction as likely as the likeliest is kept.)
+    double lenience = 1;
+    // GBNF text whose rule `root` the output must follow; "": anything. (As in llama.cpp, the
+    // grammar is asked about the chosen token first, and masks the others only if that may not
+    // come; with rejection it masks them always.)
+    std::string grammar;
 };
 
 struct GenerateOptions {

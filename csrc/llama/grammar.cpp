@@ -1,0 +1,196 @@
+#include "llama/grammar.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "llama-cpp.h"
+#include "llama/backend.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr std::size_t kMaxBytes = 64 * 1024;
+constexpr int kMaxNesting = 64;
+constexpr long kMaxRules = 4096;
+
+// llama.cpp's parser and its search for left recursion call themselves for every group and rule,
+// and a repetition becomes as many rules: what is too much for them would end the process.
+class Scan {
+ public:
+    explicit Scan(const std::string& text) : text_(text) {
+        for (at_ = 0; at_ < text_.size(); ++at_) {
+            switch (text_[at_]) {
+                case '"':
+                    skip_to('"');
+                    break;
+                case '[':
+                    skip_to(']');
+                    break;
+                case '#':
+                    at_ = std::min(text_.find('\n', at_), text_.size() - 1);
+                    break;
+                case '(':
+                    deepest_ = std::max(deepest_, ++depth_);
+                    break;
+                case ')':
+                    --depth_;
+                    break;
+                case '{':
+                    count_repetitions();
+                    break;
+                case '=':
+                case '?':
+                case '*':
+                case '+':
+                    ++rules_;
+                    break;
+                default:
+                    break;
+            }
+        }
+    }
+
+    int deepest() const { return deepest_; }
+    long rules() const { return rules_; }
+
+ private:
+    void skip_to(char end) {
+        for (++at_; at_ < text_.size() && text_[at_] != end; ++at_)
+            if (text_[at_] == '\\') ++at_;
+    }
+
+    // {m}, {m,}, {m,n}: the larger number counts.
+    void count_repetitions() {
+        long most = 0;
+        long number = 0;
+        for (++at_; at_ < text_.size() && text_[at_] != '}'; ++at_) {
+            const char c = text_[at_];
+            number = c >= '0' && c <= '9' ? std::min(number * 10 + (c - '0'), kMaxRules + 1) : 0;
+            most = std::max(most, number);
+        }
+        rules_ = std::min(rules_ + most, 2 * kMaxRules);
+    }
+
+    const std::string& text_;
+    std::size_t at_ = 0;
+    int depth_ = 0;
+    int deepest_ = 0;
+    long rules_ = 0;
+};
+
+// Keeps what is written to stderr while it lives: llama.cpp prints there why a grammar cannot be
+// read, and the whole grammar behind it.
+class StderrCapture {
+ public:
+    StderrCapture() : file_(std::tmpfile()) {
+        std::fflush(stderr);
+        if (file_ == nullptr) return;
+        stderr_ = dup(STDERR_FILENO);
+        if (stderr_ >= 0) dup2(fileno(file_), STDERR_FILENO);
+    }
+    ~StderrCapture() {
+        restore();
+        if (file_ != nullptr) std::fclose(file_);
+    }
+    StderrCapture(const StderrCapture&) = delete;
+    StderrCapture& operator=(const StderrCapture&) = delete;
+
+    // The first line, the stream being restored.
+    std::string first_line() {
+        restore();
+        if (file_ == nullptr) return "";
+        std::rewind(file_);
+        char line[512] = "";
+        if (std::fgets(line, sizeof(line), file_) == nullptr) return "";
+        std::string text = line;
+        return text.substr(0, text.find('\n'));
+    }
+
+ private:
+    void restore() {
+        if (stderr_ < 0) return;
+        std::fflush(stderr);
+        dup2(stderr_, STDERR_FILENO);
+        close(stderr_);
+        stderr_ = -1;
+    }
+
+    std::FILE* file_;
+    int stderr_ = -1;
+};
+
+// "parse: error parsing grammar: expecting name at ::= x": what and where.
+std::string reason(const std::string& printed, const std::string& logged) {
+    constexpr std::string_view kMark = "error parsing grammar: ";
+    constexpr std::size_t kLongest = 120;
+    const auto at = printed.find(kMark);
+    std::string text = at == std::string::npos ? logged : printed.substr(at + kMark.size());
+    if (text == "failed to parse grammar") return "it has no rules";
+    if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+    while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
+    return text;
+}
+
+class Grammar final : public Mask {
+ public:
+    Grammar(llama_sampler_ptr sampler, int n_vocab)
+        : sampler_(std::move(sampler)), candidates_(n_vocab) {}
+
+    void apply(std::span<float> logits) override {
+        for (std::size_t i = 0; i < logits.size(); ++i)
+            candidates_[i] = {static_cast<Token>(i), logits[i], 0};
+        ask(candidates_.data(), logits.size());
+        for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = candidates_[i].logit;
+    }
+
+    bool allows(Token token) override {
+        llama_token_data one{token, 0, 0};
+        ask(&one, 1);
+        return one.logit == 0;
+    }
+
+    void accept(Token token) override { llama_sampler_accept(sampler_.get(), token); }
+
+ private:
+    void ask(llama_token_data* candidates, std::size_t n) {
+        llama_token_data_array array{candidates, n, -1, false};
+        llama_sampler_apply(sampler_.get(), &array);
+    }
+
+    llama_sampler_ptr sampler_;
+    std::vector<llama_token_data> candidates_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf) {
+    if (gbnf.size() > kMaxBytes)
+        throw InvalidArgument("The grammar has " + std::to_string(gbnf.size()) +
+                              " bytes; at most 65536 can be read.");
+    if (gbnf.find('\0') != std::string::npos)
+        throw InvalidArgument("The grammar holds a NUL character.");
+    const Scan scan(gbnf);
+    if (scan.deepest() > kMaxNesting)
+        throw InvalidArgument("The grammar nests " + std::to_string(scan.deepest()) +
+                              " groups; at most 64 can be read: name some of them as rules.");
+    if (scan.rules() > kMaxRules)
+        throw InvalidArgument("The grammar has more than 4096 rules and repetitions.");
+    const ErrorLog errors;
+    StderrCapture capture;
+    llama_sampler_ptr sampler(llama_sampler_init_grammar(vocab.get(), gbnf.c_str(), "root"));
+    const std::string printed = capture.first_line();
+    if (!sampler)
+        throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
+                              ".");
+    return std::make_unique<Grammar>(std::move(sampler), vocab.size());
+}
+
+}  // namespace specllama

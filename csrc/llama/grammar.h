@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "llama/vocab.h"
+#include "sample/mask.h"
+
+namespace specllama {
+
+// The mask that makes a text follow a grammar in llama.cpp's GBNF, from its rule `root` on.
+// Throws InvalidArgument when the grammar cannot be read, is longer than 64 kB, nests deeper than
+// 64 groups, or has more than 4096 rules and repetitions.
+std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf);
+
+}  // namespace specllama

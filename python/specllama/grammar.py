@@ -1,0 +1,48 @@
+"""Grammars: what a text must follow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from specllama import _check
+from specllama.errors import ArgumentError
+
+
+def gbnf(grammar: str | None, json_schema: str | Mapping[str, Any] | bool | None) -> str:
+    """Return the GBNF text that a request asks for, "" for none.
+
+    Args:
+        grammar: GBNF text, see llama.cpp's grammars/README.md; its rule `root` is the text.
+        json_schema: A JSON schema as a dict or as text; {} or True: any JSON value.
+
+    Raises:
+        ArgumentError: Both are given, or the schema is none or cannot be converted.
+    """
+    if grammar is not None and json_schema is not None:
+        raise ArgumentError("Give grammar or json_schema, not both.")
+    if grammar is not None:
+        return _check.text("grammar", grammar) or " "  # which has no rules, either
+    return "" if json_schema is None else _from_schema(json_schema)
+
+
+def _from_schema(schema: Any) -> str:
+    if isinstance(schema, str):
+        try:
+            schema = json.loads(schema)
+        except ValueError as error:
+            raise ArgumentError(f"json_schema is not valid JSON: {error}.") from None
+    if schema is True:
+        schema = {}
+    if not isinstance(schema, Mapping):
+        raise ArgumentError(f"json_schema must be a JSON object, not {schema!r:.80}.")
+    from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+    try:
+        return str(json_schema_to_gbnf(json.dumps(schema)))
+    except RecursionError:
+        raise ArgumentError("json_schema nests too deep to be converted.") from None
+    except Exception as error:  # the converter raises all kinds, and bare assertions
+        what = str(error) or type(error).__name__
+        raise ArgumentError(f"json_schema cannot be converted: {what:.200}.") from None

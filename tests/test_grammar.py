@@ -1,0 +1,212 @@
+"""Grammars and JSON schemas: what comes always parses, and speculation changes none of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import pytest
+from specllama import ArgumentError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+
+CALLS = r"""
+root ::= call ("; " call)*
+call ::= name "(" (arg (", " arg)*)? ")"
+name ::= [a-z] [a-z_]{0,9}
+arg ::= name | [0-9]{1,3} | "\"" [a-zé ]{0,8} "\""
+"""
+CALL = r"[a-z][a-z_]{0,9}\((ARG(, ARG)*)?\)".replace(
+    "ARG", r'([a-z][a-z_]{0,9}|[0-9]{1,3}|"[a-zé ]{0,8}")'
+)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "sizes": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 4},
+        "kind": {"enum": ["file", "folder"]},
+    },
+    "required": ["name", "sizes", "kind"],
+    "additionalProperties": False,
+}
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"temperature": 0.8, "top_k": 40},
+    {"temperature": 1.2},
+    {"temperature": 1.0, "acceptance": "rejection", "min_p": 0.02},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_texts_follow_their_grammar(open_session: Open, settings: dict[str, Any]) -> None:
+    n_finished = 0
+    for draft in (None, "ngram", BUNDLED_DRAFT):
+        session = open_session(draft=draft)
+        for seed in range(12):
+            options = settings | {"seed": seed, "grammar": CALLS, "max_tokens": 120}
+            generation = session.generate("import os\n", **options)
+            if generation.finish_reason == "stop":
+                n_finished += 1
+                assert re.fullmatch(f"{CALL}(; {CALL})*", generation.text), generation.text
+            else:  # a beginning of one
+                assert re.match(r"[a-z]", generation.text), generation.text
+    assert n_finished > 0 or settings == {}  # greedy, it may call for ever
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:3])
+def test_drafts_change_no_token(open_session: Open, settings: dict[str, Any]) -> None:
+    plain = open_session(draft=None)
+    drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
+    accepted = 0
+    for seed in range(8):
+        for which in ({"grammar": CALLS}, {"json_schema": SCHEMA}):
+            options = settings | which | {"seed": seed, "max_tokens": 100}
+            expected = plain.generate("x = ", **options)
+            for session in drafting:
+                generation = session.generate("x = ", **options)
+                assert generation.tokens == expected.tokens
+                assert generation.finish_reason == expected.finish_reason
+                accepted += generation.stats.accepted
+    assert accepted > 100
+
+
+def test_greedy_texts_are_those_of_llama_cpp_python(
+    open_session: Open, bundled_model: Path
+) -> None:
+    llama = llama_cpp.Llama(
+        str(bundled_model),
+        n_ctx=512,
+        type_k=llama_cpp.GGML_TYPE_Q8_0,
+        type_v=llama_cpp.GGML_TYPE_Q8_0,
+        flash_attn=True,
+        n_gpu_layers=0,
+        n_threads=1,
+        verbose=False,
+    )
+    session = open_session()
+    for prompt in ("import os\n", "def f(", "x = "):
+        grammar = llama_cpp.LlamaGrammar.from_string(CALLS, verbose=False)
+        answer: Any = llama.create_completion(
+            prompt, max_tokens=60, temperature=0, grammar=grammar, repeat_penalty=1.0
+        )
+        ours = session.generate(prompt, max_tokens=60, grammar=CALLS)
+        assert ours.text == answer["choices"][0]["text"]
+    llama.close()
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
+def test_json_follows_its_schema(open_session: Open, schema: Any) -> None:
+    session = open_session()
+    for seed in range(10):
+        generation = session.generate(
+            "settings = ", json_schema=schema, temperature=1.0, seed=seed, max_tokens=300
+        )
+        assert generation.finish_reason == "stop"
+        value = json.loads(generation.text)
+        assert set(value) == {"name", "sizes", "kind"}
+        assert len(value["name"]) <= 12
+        assert 2 <= len(value["sizes"]) <= 4
+        assert value["kind"] in ("file", "folder")
+
+
+def test_any_json(open_session: Open) -> None:
+    session = open_session()
+    for seed in range(10):
+        generation = session.generate(
+            "x = ", json_schema={}, temperature=1.0, seed=seed, max_tokens=200
+        )
+        if generation.finish_reason == "stop":
+            json.loads(generation.text)
+
+
+def test_a_text_that_can_go_no_further_is_complete(open_session: Open) -> None:
+    """Also where the token that ends a text may not come."""
+    session = open_session()
+    bias = {session._core.eos: -math.inf, 0: -math.inf}
+    for acceptance in ("coupled", "rejection"):
+        for temperature in (0.0, 1.0):
+            generation = session.generate(
+                "x",
+                grammar='root ::= "yes" | "no"',
+                logit_bias=bias,
+                temperature=temperature,
+                acceptance=acceptance,
+            )
+            assert generation.text in ("yes", "no")
+            assert generation.finish_reason == "stop"
+    # The session goes on.
+    assert session.generate("import", max_tokens=3).stats.generated_tokens == 3
+
+
+def test_a_grammar_of_nothing(open_session: Open) -> None:
+    generation = open_session().generate("x", grammar="root ::= ")
+    assert (generation.text, generation.finish_reason) == ("", "stop")
+
+
+def test_logprobs_with_a_grammar(open_session: Open) -> None:
+    session = open_session()
+    options: dict[str, Any] = {"grammar": 'root ::= "yes" | "no"', "temperature": 1.0, "seed": 1}
+    raw = session.generate("x", logprobs=2, **options)
+    processed = session.generate("x", logprobs=2, processed_logprobs=True, **options)
+    assert raw.tokens == processed.tokens
+    for a, b in zip(raw.logprobs, processed.logprobs, strict=True):
+        assert b.logprob > a.logprob  # what may not come takes no share
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grammar": 'root ::= "a'}, "The grammar cannot be read: unexpected end of input"),
+        ({"grammar": 'start ::= "a"'}, "The grammar cannot be read: .*'root'"),
+        ({"grammar": "root ::= missing"}, "The grammar cannot be read: Undefined rule .*missing"),
+        ({"grammar": 'root ::= root "a"'}, "The grammar cannot be read: .*left recursion"),
+        ({"grammar": ""}, "The grammar cannot be read: it has no rules"),
+        ({"grammar": "# nothing\n"}, "The grammar cannot be read: it has no rules"),
+        ({"grammar": 'root ::= "a"\0'}, "The grammar holds a NUL"),
+        ({"grammar": 'root ::= "' + "a" * 65536 + '"'}, "The grammar has 65547 bytes; at most"),
+        ({"grammar": "root ::= " + "(" * 65 + '"a"' + ")" * 65}, "nests 65 groups; at most 64"),
+        ({"grammar": "root ::= " + "(" * 30000}, "nests 30000 groups"),
+        ({"grammar": 'root ::= "a"{0,1999} "b"{0,1999} "c"{0,1999}'}, "more than 4096 rules"),
+        ({"grammar": 'root ::= "a"{99999999999999999999}'}, "more than 4096 rules"),
+        (
+            {"grammar": "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1}" for i in range(4200))},
+            "more than 4096 rules",
+        ),
+        ({"grammar": 3}, "grammar must be a str, not int"),
+        ({"grammar": "root ::= \ud800"}, "lone surrogate"),
+        ({"grammar": 'root ::= "a"', "json_schema": {}}, "grammar or json_schema, not both"),
+        ({"json_schema": 3}, "json_schema must be a JSON object, not 3"),
+        ({"json_schema": False}, "json_schema must be a JSON object, not False"),
+        ({"json_schema": "{"}, "json_schema is not valid JSON"),
+        ({"json_schema": "[1]"}, "json_schema must be a JSON object"),
+        ({"json_schema": {"type": "thing"}}, "json_schema cannot be converted: .*thing"),
+        ({"json_schema": {"$ref": "https://example.org/x"}}, "json_schema cannot be converted"),
+        ({"json_schema": {"$ref": "#/no/such"}}, "json_schema cannot be converted"),
+        ({"json_schema": {"type": {1, 2}}}, "json_schema cannot be converted"),
+    ],
+)
+def test_bad_grammars(
+    open_session: Open,
+    options: dict[str, Any],
+    message: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    session = open_session()
+    with pytest.raises(ArgumentError, match=message):
+        session.generate("x", **options)
+    assert capfd.readouterr().err == ""  # llama.cpp's own complaint is part of the message
+    assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
+
+
+def test_deep_schemas(open_session: Open) -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(5000):
+        schema = {"type": "array", "items": schema}
+    with pytest.raises(ArgumentError, match=r"json_schema nests too deep|at most 65536"):
+        open_session().generate("x", json_schema=schema)

@@ -1,0 +1,300 @@
+"""Speculative sampling: what comes is distributed as the target's own choice, whoever drafts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from random_model import N_VOCAB, write_dense
+from reference_sampler import OFF, Row, chi_square, kept_probabilities, sampler
+from specllama import ArgumentError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+Probabilities = NDArray[np.float64]
+
+N_DRAWS = 200_000
+REJECTION: dict[str, Any] = {"temperature": 1.0, "acceptance": "rejection"}
+
+
+def row(seed: int, scale: float = 2.0, n: int = 30) -> Row:
+    return np.random.default_rng(seed).normal(0, scale, n).astype(np.float32)
+
+
+def without(logits: Row, tokens: range) -> Row:
+    out = logits.copy()
+    out[tokens] = -np.inf
+    return out
+
+
+PAIRS: dict[str, tuple[Row, Row]] = {
+    "alike": (row(1), row(1) + row(2, 0.5)),
+    "equal": (row(1), row(1)),
+    "unlike": (row(1), row(2)),
+    "mismatched supports": (without(row(1), range(10)), without(row(2), range(8, 16))),
+    "disjoint": (without(row(1), range(15)), without(row(2), range(15, 30))),
+    "sure of something else": (row(1), row(3, 12.0)),
+}
+CUTS: list[dict[str, Any]] = [
+    {},
+    {"temperature": 0.6, "top_k": 7},
+    {"temperature": 1.5, "top_p": 0.8},
+    {"min_p": 0.05, "logit_bias": [(3, 1.5), (4, -math.inf)]},
+]
+
+
+def speculate(
+    pair: str, n: int = N_DRAWS, *, first: int = 1, point_mass: bool = False, **options: Any
+) -> tuple[NDArray[np.int32], Probabilities, Probabilities]:
+    """Drafted and resulting tokens [n, 2], p and q."""
+    target, draft = PAIRS[pair]
+    options = REJECTION | options
+    both = sampler(len(target), **options).speculate_many(target, draft, first, n, point_mass)
+    p, q = (kept_probabilities(logits, [], OFF | options) for logits in (target, draft))
+    return both, p, q
+
+
+def follows(tokens: NDArray[np.int32], p: Probabilities) -> bool:
+    counts = np.bincount(tokens, minlength=len(p))
+    kept = p > 0
+    if counts[~kept].sum() > 0:
+        return False
+    if kept.sum() == 1:
+        return True
+    statistic, limit = chi_square(counts[kept], p[kept] * len(tokens))
+    return statistic < limit
+
+
+@pytest.mark.parametrize("options", CUTS)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_comes_is_distributed_as_the_target(pair: str, options: dict[str, Any]) -> None:
+    both, p, q = speculate(pair, **options)
+    assert follows(both[:, 0], q)
+    assert follows(both[:, 1], p)
+    # Acceptance is sum min(p, q), within 4 standard errors.
+    rate, expected = (both[:, 0] == both[:, 1]).mean(), np.minimum(p, q).sum()
+    assert abs(rate - expected) <= 4 * math.sqrt(expected * (1 - expected) / len(both)) + 1e-9
+
+
+@pytest.mark.parametrize("pair", ["alike", "unlike", "disjoint"])
+def test_a_draft_without_alternative(pair: str) -> None:
+    both, p, q = speculate(pair, point_mass=True)
+    assert follows(both[:, 1], p)
+    rate, expected = (both[:, 0] == both[:, 1]).mean(), (p * q).sum()
+    assert abs(rate - expected) <= 4 * math.sqrt(expected * (1 - expected) / len(both)) + 1e-9
+
+
+def test_the_test_would_notice() -> None:
+    """Accepting by chance what the drafter is surest of, instead of drawing it, is not enough."""
+    target, draft = PAIRS["alike"]
+    p, q = (kept_probabilities(x, [], OFF | REJECTION) for x in (target, draft))
+    rng = np.random.default_rng(5)
+    surest = int(np.argmax(q))
+    residual = np.maximum(0, p - q) / np.maximum(0, p - q).sum()
+    accepted = rng.random(N_DRAWS) < min(1, p[surest] / q[surest])
+    tokens = np.where(accepted, surest, rng.choice(len(p), N_DRAWS, p=residual))
+    assert not follows(tokens, p)
+
+
+def test_the_error_falls_as_one_over_the_root_of_n() -> None:
+    def error(n: int, first: int) -> float:
+        both, p, _ = speculate("unlike", n, first=first)
+        return float(np.linalg.norm(np.bincount(both[:, 1], minlength=len(p)) / n - p))
+
+    sizes = [1_000, 10_000, 100_000]
+    errors = [np.mean([error(n, 1 + k * n) for k in range(6)]) for n in sizes]
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert -0.6 < slope < -0.4, errors
+
+
+def test_tokens_at_consecutive_positions_are_independent() -> None:
+    both, p, _ = speculate("alike", top_k=6)
+    kept = np.flatnonzero(p)
+    rank = np.searchsorted(kept, both[:, 1])
+    n = len(kept)
+    table = np.bincount(rank[:-1] * n + rank[1:], minlength=n * n)
+    expected = np.outer(p[kept], p[kept]).ravel() * (len(both) - 1)
+    statistic, limit = chi_square(table, expected)
+    assert statistic < limit
+
+
+@pytest.mark.parametrize("lenience", [0.3, 0.8])
+def test_lenience_is_as_lossy_as_it_says(lenience: float) -> None:
+    both, p, q = speculate("alike", lenience=lenience)
+    kept = np.minimum(q, p / lenience)
+    residual = np.maximum(0, p - q)
+    expected = kept + (1 - kept.sum()) * residual / residual.sum()
+    assert follows(both[:, 1], expected)
+    assert not follows(both[:, 1], p)
+    assert (expected <= p / lenience + 1e-12).all()
+    assert (both[:, 0] == both[:, 1]).mean() > np.minimum(p, q).sum()
+
+
+def test_greedy_lenience() -> None:
+    target = np.log(np.array([0.5, 0.3, 0.2], np.float32))
+    for token, ratio in ((1, 0.6), (2, 0.4)):
+        draft = np.zeros(3, np.float32)
+        draft[token] = 9
+        for lenience, kept in ((ratio + 0.01, False), (ratio - 0.01, True), (1.0, False)):
+            options = {"acceptance": "rejection", "lenience": lenience}
+            drafted, came = sampler(3, **options).speculate_many(target, draft, 1, 1)[0]
+            assert drafted == token
+            assert came == (token if kept else 0)
+
+
+# End to end: a target and a draft of 96 tokens that know nothing of each other.
+
+
+class Judge:
+    """p by llama-cpp-python's logits and numpy."""
+
+    def __init__(self, path: Path, options: dict[str, Any]) -> None:
+        self.options = OFF | {k: v for k, v in options.items() if k in OFF and k != "grammar"}
+        self.llama = llama_cpp.Llama(
+            str(path),
+            n_ctx=256,
+            type_k=llama_cpp.GGML_TYPE_Q8_0,
+            type_v=llama_cpp.GGML_TYPE_Q8_0,
+            flash_attn=True,
+            n_gpu_layers=0,
+            n_threads=1,
+            logits_all=True,
+            verbose=False,
+        )
+
+    def p(self, tokens: list[int], allowed: set[int] | None = None) -> Probabilities:
+        self.llama.reset()
+        self.llama.eval(tokens)
+        logits = np.array(self.llama.scores[len(tokens) - 1], np.float32)
+        if allowed is not None:
+            logits[[t for t in range(len(logits)) if t not in allowed]] = -np.inf
+        return kept_probabilities(logits, tokens, self.options)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("pair")
+    return write_dense(folder / "target.gguf"), write_dense(folder / "draft.gguf", seed=9)
+
+
+PROMPT = [1, 41, 55, 5, 6, 41]  # 55 is likely to come again
+WORDS = range(0, 10, 2)
+SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "model": ("model", {}, {}),
+    "model, cut": ("model", {}, {"temperature": 0.7, "top_k": 20}),
+    "model, p_min": ("model", {"draft_p_min": 0.2}, {}),
+    "model, other temperature": ("model", {"draft_temperature": 0.6, "draft_top_k": 10}, {}),
+    "model, grammar": ("model", {}, {"grammar": 'root ::= (" w" [02468])+'}),
+    "ngram": ("ngram", {"ngram_order": 2}, {}),
+}
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_generated_texts_are_distributed_as_the_target(
+    setup: str, pair: tuple[Path, Path], open_session: Open
+) -> None:
+    """First tokens; and second tokens, given each of the likeliest first ones."""
+    who, session_options, options = SETUPS[setup]
+    options = {"temperature": 1.5, "acceptance": "rejection"} | options
+    target, draft = pair
+    session = open_session(
+        target, draft if who == "model" else who, spec_length=3, n_ctx=64, **session_options
+    )
+    texts, drafted, accepted = [], 0, 0
+    for seed in range(4_000):
+        generation = session.generate(PROMPT, max_tokens=4, seed=seed, **options)
+        texts.append(generation.tokens)
+        drafted += generation.stats.drafted
+        accepted += generation.stats.accepted
+    assert accepted > 50
+    assert drafted > accepted
+
+    judge = Judge(target, options)
+    allowed = None
+    if "grammar" in options:
+        allowed = {3 + word for word in WORDS}
+    first = np.array([tokens[0] if tokens else 2 for tokens in texts])
+    assert follows(first, judge.p(PROMPT, allowed))
+    n_tested = 0
+    for token in np.argsort(-np.bincount(first, minlength=N_VOCAB))[:20]:
+        seconds = [t[1] if len(t) > 1 else 2 for t in texts if t and t[0] == token]
+        if len(seconds) < 40:
+            continue
+        after = None if allowed is None else allowed | {2}
+        assert follows(np.array(seconds), judge.p([*PROMPT, int(token)], after)), token
+        n_tested += 1
+    assert n_tested >= 2
+
+
+def test_more_is_accepted_than_coupled(open_session: Open) -> None:
+    session = open_session(draft=BUNDLED_DRAFT)
+
+    def rate(acceptance: str) -> float:
+        drafted = accepted = 0
+        for seed in range(30):
+            stats = session.generate(
+                "def close(self):",
+                max_tokens=60,
+                temperature=1.0,
+                seed=seed,
+                acceptance=acceptance,
+            ).stats
+            drafted, accepted = drafted + stats.drafted, accepted + stats.accepted
+        return accepted / drafted
+
+    assert rate("rejection") > rate("coupled")
+
+
+def test_plain_texts_do_not_depend_on_the_rule(open_session: Open) -> None:
+    session = open_session(draft=None)
+    options: dict[str, Any] = {"max_tokens": 50, "temperature": 0.9, "seed": 6}
+    coupled = session.generate("import os", **options)
+    assert session.generate("import os", acceptance="rejection", **options).tokens == coupled.tokens
+
+
+def test_the_same_session_repeats_itself(open_session: Open) -> None:
+    for draft in ("ngram", BUNDLED_DRAFT):
+        session = open_session(draft=draft)
+        options: dict[str, Any] = {"max_tokens": 80, "seed": 6, **REJECTION}
+        first = session.generate("import os", **options)
+        session.generate("class A:", max_tokens=5)
+        assert session.generate("import os", **options).tokens == first.tokens
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"acceptance": "always"}, 'acceptance must be "coupled" or "rejection", not \'always\''),
+        ({"acceptance": None}, "acceptance must be"),
+        ({"lenience": 0.5}, 'lenience is for acceptance="rejection"'),
+        ({"acceptance": "rejection", "lenience": 0.0}, "lenience must be more than 0"),
+        ({"acceptance": "rejection", "lenience": 1.5}, "lenience must be more than 0"),
+        ({"acceptance": "rejection", "lenience": math.nan}, "lenience must be"),
+        ({"acceptance": "rejection", "lenience": "some"}, "lenience must be a number"),
+    ],
+)
+def test_bad_options(open_session: Open, options: dict[str, Any], message: str) -> None:
+    session = open_session()
+    with pytest.raises(ArgumentError, match=message):
+        session.generate("import os", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draft_temperature": -1.0}, "draft_temperature must be 0 or more, not -1"),
+        ({"draft_temperature": "hot"}, "draft_temperature must be a number"),
+        ({"draft_top_k": -1}, "draft_top_k must be 0"),
+        ({"draft_top_p": 0.0}, "draft_top_p must be more than 0"),
+        ({"draft_min_p": 2.0}, "draft_min_p must be from 0"),
+    ],
+)
+def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        open_session(draft=BUNDLED_DRAFT, **options)
