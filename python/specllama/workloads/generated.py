@@ -1,4 +1,4 @@
-"""Prompts that `specllama bench` has continued."""
+"""Prompts that `specllama bench` has continued, as the model likes."""
 
 from __future__ import annotations
 

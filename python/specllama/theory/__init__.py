@@ -1,0 +1,59 @@
+"""What speculative decoding can gain, as arithmetic: nothing here needs a model.
+
+`distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
+one acceptance rate, `measured` those for measured decode times, and `oracle` the bound on every
+choice of draft lengths.
+
+Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
+of equations, theorems and sections without another source are that paper's.
+
+Everywhere, gamma is the number of drafted tokens, alpha the probability that one of them is
+accepted, v(n) the time of a target decode of n tokens, and d that of one draft-model step.
+"""
+
+from __future__ import annotations
+
+from specllama.theory.distributions import (
+    acceptance,
+    alpha,
+    coupled_acceptance,
+    coupled_acceptance_bound,
+    greedy_draft_acceptance,
+    lk_divergence,
+)
+from specllama.theory.iid import (
+    expected_tokens,
+    improvement_factor,
+    improvement_lower_bound,
+    operations_factor,
+    optimal_gamma,
+)
+from specllama.theory.measured import (
+    DecodeTimes,
+    measured_improvement_factor,
+    measured_optimal_gamma,
+    speeds,
+    time_per_token,
+)
+from specllama.theory.oracle import OraclePath, oracle_bound
+
+__all__ = [
+    "DecodeTimes",
+    "OraclePath",
+    "acceptance",
+    "alpha",
+    "coupled_acceptance",
+    "coupled_acceptance_bound",
+    "expected_tokens",
+    "greedy_draft_acceptance",
+    "improvement_factor",
+    "improvement_lower_bound",
+    "lk_divergence",
+    "measured_improvement_factor",
+    "measured_optimal_gamma",
+    "operations_factor",
+    "optimal_gamma",
+    "oracle_bound",
+    "speeds",
+    "time_per_token",
+]

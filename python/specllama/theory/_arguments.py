@@ -1,0 +1,80 @@
+"""Checks of the arguments that the functions of this package share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama import _check
+from specllama.errors import ArgumentError
+
+MAX_GAMMA = 2**20
+"""Above any draft; keeps a mistyped cap from filling the memory."""
+
+
+def probability(name: str, value: Any) -> float:
+    """Return `value` as a float from 0 to 1. Raises ArgumentError."""
+    number = _check.number(name, value)
+    if not 0 <= number <= 1:
+        raise ArgumentError(f"{name} must be from 0 to 1, not {number}.")
+    return number
+
+
+def cost(name: str, value: Any) -> float:
+    """Return `value` as a finite float that is not negative. Raises ArgumentError."""
+    number = _check.number(name, value)
+    if not 0 <= number < math.inf:
+        raise ArgumentError(f"{name} must be finite and not negative, not {number}.")
+    return number
+
+
+def gamma(name: str, value: Any) -> int:
+    """Return `value` as a number of drafted tokens. Raises ArgumentError."""
+    return _check.integer(name, value, low=0, high=MAX_GAMMA)
+
+
+def floats(name: str, value: Any) -> NDArray[np.float64]:
+    """Return `value` as an array of finite float64 that are not negative. Raises ArgumentError."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be numbers.") from None
+    if not np.all(np.isfinite(array)) or np.any(array < 0):
+        raise ArgumentError(f"{name} must hold finite numbers that are not negative.")
+    return array
+
+
+def decode_times(v: Any, n_max: int | None = None) -> NDArray[np.float64]:
+    """Return v(1) to v(n_max), shape [n_max]; of an array all of it by default.
+
+    Raises ArgumentError: also for an array that ends before `n_max`.
+    """
+    if callable(v):
+        assert n_max is not None
+        return floats("v(n)", [_check.number("v(n)", v(n)) for n in range(1, n_max + 1)])
+    times = floats("v", v)
+    if times.ndim != 1 or times.size == 0:
+        raise ArgumentError("v must be a function of n or the times for 1, 2, 3, ... tokens.")
+    if n_max is not None and times.size < n_max:
+        raise ArgumentError(
+            f"v must hold {n_max} times, one more than tokens are drafted, not {times.size}."
+        )
+    return times[:n_max]
+
+
+def round_times(times: NDArray[np.float64], draft_step: Any, latency: Any) -> NDArray[np.float64]:
+    """Return the time of a round for every gamma: gamma d + v(gamma + 1) + latency.
+
+    Raises ArgumentError: also if a round would take no time.
+    """
+    step, wait = cost("draft_step", draft_step), cost("latency", latency)
+    rounds: NDArray[np.float64] = times + step * np.arange(times.size) + wait
+    if rounds.min() <= 0:
+        raise ArgumentError("A round must take time: v, draft_step and latency may not all be 0.")
+    return rounds

@@ -1,0 +1,14 @@
+"""What `specllama bench` runs: prompts that the model continues as it likes, and texts that are
+replayed.
+
+Small models cannot follow an instruction, and greedy small models repeat themselves, which flatters
+drafters that copy. So beside the *generated* workloads (`WORKLOADS`) there are *replayed* ones
+(`REPLAYED`), whose continuation is given: real text, whatever the model.
+"""
+
+from __future__ import annotations
+
+from specllama.workloads.generated import COPY, FREE, WORKLOADS
+from specllama.workloads.replay import REPLAYED, Replay, load, read_jsonl
+
+__all__ = ["COPY", "FREE", "REPLAYED", "WORKLOADS", "Replay", "load", "read_jsonl"]
