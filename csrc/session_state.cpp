@@ -1,6 +1,7 @@
 #include "session_state.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "engine/clock.h"
 #include "engine/utf8.h"
 #include "llama/exact.h"
+#include "llama/footprint.h"
+#include "llama/gguf_file.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -32,12 +35,16 @@ void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
                               std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
 }
 
-void check_options(const GenerateOptions& options) {
-    if (options.max_tokens < -1)
+void check_options(const GenerateOptions& options, int n_room) {
+    const int max_tokens = options.max_tokens.value_or(0);
+    if (max_tokens < -1)
         throw InvalidArgument(
-            "max_tokens must be 0 or more, or -1 for as many as the context "
-            "holds, not " +
-            std::to_string(options.max_tokens) + ".");
+            "max_tokens must be 0 or more, or -1 for as many as the context holds, not " +
+            std::to_string(max_tokens) + ".");
+    if (max_tokens > n_room)
+        throw InvalidArgument("max_tokens is " + std::to_string(max_tokens) +
+                              ", but behind the prompt the context has room for " +
+                              std::to_string(n_room) + "; lower it, or raise n_ctx.");
     for (const std::string& one : options.stop) {
         if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
         if (find_invalid_utf8(one) != std::string::npos)
@@ -54,22 +61,30 @@ int common_prefix(TokenSpan a, TokenSpan b) {
 
 }  // namespace
 
-SessionState::SessionState(const SessionOptions& options, std::shared_ptr<Drafter> drafter) {
+SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     if (options.spec_length < 1 || options.spec_length > kMaxSpecLength)
         throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
                               ", not " + std::to_string(options.spec_length) + ".");
-    model_ = Model::load(options.model, options.load_progress);
-    if (options.draft_model)
-        drafter = std::make_shared<ModelDrafter>(*model_, *options.draft_model, options.context,
+    check(options.context);
+    const Header header = check_gguf(options.model.path);
+    std::optional<Header> draft_header;
+    if (options.draft_model) draft_header = check_gguf(options.draft_model->model.path);
+    exact_ = settle_exactness(header, options);
+    settle_memory(header, draft_header ? &*draft_header : nullptr, options);
+
+    model_ = Model::load(options.model, header, options.load_progress);
+    if (options.draft_model) {
+        options.draft_model->context.n_ctx = options.context.n_ctx;
+        options.draft_model->context.n_batch = options.context.n_batch;
+        drafter = std::make_shared<ModelDrafter>(*model_, *options.draft_model, *draft_header,
                                                  options.load_progress);
+    }
     const int n_logits = drafter ? options.spec_length + 1 : 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
-    const std::string reason = inexact_because(*model_, options.context);
-    if (options.exact && !reason.empty())
-        throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
-                              ".");
-    exact_ = reason.empty();
+    if (options.context.never_alone && !context_->memory().can_cut())
+        throw InvalidArgument("exact cannot be had for " + options.model.path +
+                              ": it has float weights, and a memory that cannot be cut back.");
     n_ctx_ = context_->n_ctx();
     n_threads_ = context_->n_threads();
 }
@@ -107,7 +122,7 @@ void SessionState::retire() {
 
 std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
     check_prompt(prompt, model()->vocab(), n_ctx());
-    check_options(options);
+    check_options(options, n_ctx() - static_cast<int>(prompt.size()));
     const Gate::Work work(gate_, [&] {
         if (closed_) throw_closed();
         if (active_ && owner_ != std::this_thread::get_id())

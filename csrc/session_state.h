@@ -19,7 +19,7 @@ namespace specllama {
 // What a session and its streams share.
 class SessionState {
  public:
-    SessionState(const SessionOptions& options, std::shared_ptr<Drafter> drafter);
+    SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
     // Throws Closed. Safe from any thread; the model lives as long as it is held.
     std::shared_ptr<const Model> model() const;

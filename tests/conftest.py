@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompts import PROMPTS
+from prompts import PROMPTS, most_tokens
 from scripted_model import write_scripted_model
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
@@ -47,7 +47,7 @@ def plain_tokens() -> dict[str, list[int]]:
     """200 tokens after each prompt, by plain decoding."""
     with SpecSession(draft=None, **EXACT) as session:
         return {
-            name: session.generate(prompt, max_tokens=200).tokens
+            name: session.generate(prompt, max_tokens=most_tokens(session, prompt, 200)).tokens
             for name, prompt in PROMPTS.items()
         }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from specllama import SpecSession
+
 MODULE = '''"""Read and write records."""
 
 import os
@@ -54,3 +56,8 @@ PROMPTS: dict[str, str] = {
     # Leaves about 50 tokens of the context, fewer than the 200 that are asked for.
     "near the limit": (MODULE + "\n\n") * 15,
 }
+
+
+def most_tokens(session: SpecSession, prompt: str, n: int) -> int:
+    """Return `n`, or how many tokens the context has room for behind a prompt."""
+    return min(n, session.n_ctx - len(session.tokenize(prompt)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from prompts import PROMPTS
+from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
 from specllama import ArgumentError, ModelError, SpecSession
@@ -25,7 +25,7 @@ def test_a_draft_model_changes_no_greedy_token(
     session = open_session(draft=BUNDLED_DRAFT, spec_length=spec_length)
     accepted = 0
     for name, prompt in PROMPTS.items():
-        generation = session.generate(prompt, max_tokens=200)
+        generation = session.generate(prompt, max_tokens=most_tokens(session, prompt, 200))
         assert generation.tokens == plain_tokens[name], name
         assert generation.stats.drafter_errors == 0
         accepted += generation.stats.accepted
@@ -47,8 +47,9 @@ def test_a_draft_model_changes_no_sampled_token(open_session: Open) -> None:
     accepted = 0
     prompts = itertools.cycle(PROMPTS.items())
     for seed, (setting, (name, prompt)) in enumerate(zip(SETTINGS, prompts, strict=False)):
-        expected = plain.generate(prompt, max_tokens=80, seed=seed, **setting).tokens
-        generation = session.generate(prompt, max_tokens=80, seed=seed, **setting)
+        n = most_tokens(session, prompt, 80)
+        expected = plain.generate(prompt, max_tokens=n, seed=seed, **setting).tokens
+        generation = session.generate(prompt, max_tokens=n, seed=seed, **setting)
         assert generation.tokens == expected, (name, setting)
         accepted += generation.stats.accepted
     assert accepted > 200
@@ -57,7 +58,8 @@ def test_a_draft_model_changes_no_sampled_token(open_session: Open) -> None:
 def test_no_token_is_decoded_twice_unless_rejected(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT, spec_length=4)
     for name, prompt in PROMPTS.items():
-        stats = session.generate(prompt, max_tokens=100).stats
+        most = most_tokens(session, prompt, 100)
+        stats = session.generate(prompt, max_tokens=most).stats
         rejected = stats.drafted - stats.accepted
         most = stats.prompt_tokens + stats.generated_tokens + rejected
         assert 0 < stats.draft_decoded_tokens <= most, name

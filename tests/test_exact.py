@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from random_model import write_dense, write_experts
+from random_model import write_dense, write_experts, write_recurrent
 from specllama import ArgumentError, SpecSession
 
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -28,27 +28,56 @@ def test_runs_say_whether_they_were_exact(tmp_path: Path) -> None:
             return session.generate([1, 5], max_tokens=2).stats.exact
 
     assert is_exact(exact=True)
-    assert is_exact(kv_type="q8_0")  # the same, for Q8_0 weights
-    assert not is_exact()
-    assert not is_exact(kv_type="q8_0", flash_attn="auto", model=write_experts(tmp_path / "m.gguf"))
+    assert is_exact()  # "auto", for Q8_0 weights
+    assert is_exact(exact=False, kv_type="q8_0")  # the same
+    assert not is_exact(exact=False)
+    # What is asked for by name is had.
+    assert not is_exact(kv_type="f16")
+    assert not is_exact(flash_attn=False, kv_type="f16")
+    # Float weights cost something.
+    experts = write_experts(tmp_path / "experts.gguf")
+    assert not is_exact(model=experts)
+    assert not is_exact(model=experts, exact=False, kv_type="q8_0")
+    assert is_exact(model=experts, exact=True)
 
 
-@pytest.mark.parametrize("weights", ["q8_0", "q4_0"])
+@pytest.mark.parametrize("weights", ["q8_0", "q4_0", "bf16", "f16", "f32"])
 def test_the_table_holds(tmp_path: Path, bundled_model: Path, weights: str) -> None:
-    """Greedy and sampled, to the limit of the context, across widths."""
+    """Greedy and sampled, to the limit of the context, across widths: tokens and logits."""
     path = tmp_path / "model.gguf"
+    size = "8M" if weights.startswith("q") else "26M"
     subprocess.run(
-        [sys.executable, PAD, bundled_model, path, "--size", "8M", "--type", weights], check=True
+        [sys.executable, PAD, bundled_model, path, "--size", size, "--type", weights], check=True
     )
+    check_widths(path, [PROMPTS["counting"], PROMPTS["near the limit"]], n_tokens=80)
+
+
+def test_the_table_holds_for_experts(tmp_path: Path) -> None:
+    """Their routers are float32."""
+    prompts = [[1, 5, 6], [1, *range(3, 90)] * 6]
+    check_widths(write_experts(tmp_path / "experts.gguf"), prompts, n_tokens=120)
+
+
+def check_widths(path: Path, prompts: list[Any], n_tokens: int) -> None:
     plain = exact_session(path, None)
-    sessions = [exact_session(path, spec_length=n) for n in (1, 5, 16, 64)]
-    for name in ("module", "counting", "near the limit"):
+    sessions = [exact_session(path, spec_length=n) for n in (1, 5, 64)]
+    sessions.append(exact_session(path, n_batch=1))
+    for prompt in prompts:
         for temperature in (0.0, 1.0):
-            options: dict[str, Any] = {"max_tokens": 300, "temperature": temperature, "seed": 4}
-            expected = plain.generate(PROMPTS[name], **options)
+            tokens = prompt if isinstance(prompt, list) else plain.tokenize(prompt)
+            options: dict[str, Any] = {
+                "max_tokens": min(n_tokens, plain.n_ctx - len(tokens)),
+                "temperature": temperature,
+                "seed": 4,
+                "logprobs": 2,
+            }
+            expected = plain.generate(tokens, **options)
             assert expected.stats.exact
             for session in sessions:
-                assert session.generate(PROMPTS[name], **options).tokens == expected.tokens
+                generation = session.generate(tokens, **options)
+                assert generation.tokens == expected.tokens
+                for a, b in zip(generation.logprobs, expected.logprobs, strict=True):
+                    assert (a.logprob, a.top) == (b.logprob, b.top)  # to the last bit
     for session in (plain, *sessions):
         session.close()
 
@@ -66,9 +95,9 @@ def test_what_contradicts_it(options: dict[str, Any], message: str) -> None:
 
 
 def test_weights_that_are_not_exact(tmp_path: Path) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"ffn_gate_inp\.weight is of neither type Q8_0 nor Q4_0"
-    ):
-        exact_session(write_experts(tmp_path / "experts.gguf"))
+    path = tmp_path / "model.gguf"
+    recurrent = write_recurrent(path)
+    with pytest.raises(ArgumentError, match="float weights, and a memory that cannot be cut"):
+        exact_session(recurrent)
     with exact_session(write_dense(tmp_path / "dense.gguf")) as session:
         assert session.generate([1, 5, 6], max_tokens=3).stats.exact

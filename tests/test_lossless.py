@@ -9,7 +9,7 @@ import llama_cpp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from prompts import PROMPTS
+from prompts import PROMPTS, most_tokens
 from specllama import Drafter, SpecSession
 
 N_TOKENS = 200
@@ -72,7 +72,7 @@ def test_ngram_drafts_change_no_token(
     session = open_session(spec_length=spec_length)
     accepted = 0
     for name, prompt in PROMPTS.items():
-        generation = session.generate(prompt, max_tokens=N_TOKENS)
+        generation = session.generate(prompt, max_tokens=most_tokens(session, prompt, N_TOKENS))
         assert generation.tokens == plain_tokens[name], name
         accepted += generation.stats.accepted
     assert accepted > 500  # it did speculate
@@ -93,7 +93,7 @@ def test_any_drafter_changes_no_token(
     session = open_session(draft=drafter, spec_length=spec_length)
     for name, prompt in PROMPTS.items():
         drafter.expected[tuple(session.tokenize(prompt))] = plain_tokens[name]
-        generation = session.generate(prompt, max_tokens=N_TOKENS)
+        generation = session.generate(prompt, max_tokens=most_tokens(session, prompt, N_TOKENS))
         assert generation.tokens == plain_tokens[name], name
         assert generation.stats.drafted > 0
         assert generation.stats.acceptance_rate == rate
@@ -105,7 +105,8 @@ def test_the_draft_may_fill_the_batch(
 ) -> None:
     session = open_session(n_batch=8, spec_length=64)
     for name in ("module", "counting", "near the limit"):
-        generation = session.generate(PROMPTS[name], max_tokens=N_TOKENS)
+        most = most_tokens(session, PROMPTS[name], N_TOKENS)
+        generation = session.generate(PROMPTS[name], max_tokens=most)
         assert generation.tokens == plain_tokens[name], name
         assert max(drafted for drafted, _ in generation.stats.by_round) <= 7
 

@@ -72,8 +72,9 @@ def test_generation_ends_where_the_context_is_full(open_session: Open, n_left: i
     tokens = open_session().tokenize(PROMPTS["counting"])
     expected = open_session(draft=None).generate(tokens, max_tokens=n_left).tokens
     session = open_session(n_ctx=len(tokens) + n_left, spec_length=8)
-    generation = session.generate(tokens, max_tokens=100)
+    generation = session.generate(tokens, max_tokens=None)
     assert generation.tokens == expected
+    assert session.generate(tokens).tokens == expected  # 256, were there room
     assert generation.finish_reason == "length"
 
 

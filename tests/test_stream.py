@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from prompts import PROMPTS
+from prompts import PROMPTS, most_tokens
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, Chunk, ClosedError, Drafter, SpecSession
 
@@ -39,8 +39,9 @@ def joined(chunks: Iterable[Chunk]) -> tuple[str, list[int]]:
 def test_chunks_joined_are_the_generation(open_session: Open) -> None:
     session = open_session()
     for name, prompt in PROMPTS.items():
-        generation = session.generate(prompt, max_tokens=60)
-        chunks = list(session.stream(prompt, max_tokens=60))
+        most = most_tokens(session, prompt, 60)
+        generation = session.generate(prompt, max_tokens=most)
+        chunks = list(session.stream(prompt, max_tokens=most))
         assert joined(chunks) == (generation.text, generation.tokens), name
         assert [c.finish_reason for c in chunks[:-1]] == [None] * (len(chunks) - 1)
         assert chunks[-1].finish_reason == generation.finish_reason

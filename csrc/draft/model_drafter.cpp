@@ -14,25 +14,16 @@ namespace {
 constexpr SequenceId kOnlySequence = 0;
 
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
-                                  const ProgressFunction& progress) {
+                                  const Header& header, const ProgressFunction& progress) {
     if (!(options.p_min >= 0 && options.p_min <= 1))
         throw InvalidArgument("draft_p_min must be from 0 (off) to 1, not " +
                               std::to_string(options.p_min) + ".");
-    auto model = Model::load(options.model, progress);
+    auto model = Model::load(options.model, header, progress);
     const std::string difference = target.vocab().difference(model->vocab());
     if (!difference.empty())
         throw ModelError("The draft model " + options.model.path + " cannot draft for " +
                          target.path() + ": " + difference + ".");
     return model;
-}
-
-ContextOptions context_options(const Model& target, const DraftModelOptions& options,
-                               const ContextOptions& target_context) {
-    ContextOptions context = options.context;
-    context.n_ctx = target_context.n_ctx;
-    context.n_batch = target_context.n_batch;
-    if (context.n_ctx == 0) context.n_ctx = Context::default_n_ctx(target);
-    return context;
 }
 
 // The probability that softmax gives to a token.
@@ -45,9 +36,8 @@ float probability(std::span<const float> logits, Token token) {
 }  // namespace
 
 ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
-                           const ContextOptions& target_context, const ProgressFunction& progress)
-    : context_(load(target, options, progress), context_options(target, options, target_context),
-               1),
+                           const Header& header, const ProgressFunction& progress)
+    : context_(load(target, options, header, progress), options.context, 1),
       options_(options),
       batch_(context_.n_batch()) {
     try {

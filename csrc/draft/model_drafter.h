@@ -23,8 +23,8 @@ namespace specllama {
 class ModelDrafter final : public Drafter {
  public:
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
-    ModelDrafter(const Model& target, const DraftModelOptions& options,
-                 const ContextOptions& target_context, const ProgressFunction& progress);
+    ModelDrafter(const Model& target, const DraftModelOptions& options, const Header& header,
+                 const ProgressFunction& progress);
 
     void begin(SequenceId sequence, TokenSpan prompt) override;
     void propose(std::span<Proposal> proposals) override;

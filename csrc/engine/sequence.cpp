@@ -8,6 +8,12 @@
 
 namespace specllama {
 
+namespace {
+
+constexpr int kDefaultMaxTokens = 256;
+
+}  // namespace
+
 Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
                    const GenerateOptions& options, int n_ctx, int n_cached)
     : id_(id),
@@ -19,8 +25,9 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
                options.sampling.grammar.empty() ? nullptr
                                                 : make_grammar(vocab, options.sampling.grammar)),
       text_(options.stop) {
-    if (options.max_tokens >= 0)
-        n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(options.max_tokens));
+    const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);
+    if (max_tokens >= 0)
+        n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(max_tokens));
     // The round loop appends to these without allocating.
     tokens_.reserve(n_most_);
     stats.by_round.reserve(n_most_ - n_prompt_);

@@ -1,19 +1,18 @@
 #include "llama/context.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "llama/backend.h"
 #include "llama/host.h"
+#include "llama/kv_type.h"
 #include "specllama/error.h"
 
 namespace specllama {
 
 namespace {
 
-constexpr int kDefaultContext = 8192;
 constexpr int kMaxBatch = 8192;
 constexpr int kMaxThreads = 512;  // ggml's own limit
 
@@ -21,18 +20,6 @@ void check_range(const char* name, int value, int low, int high, const char* zer
     if (value >= low && value <= high) return;
     throw InvalidArgument(std::string(name) + " must be from " + std::to_string(low) + " to " +
                           std::to_string(high) + zero + ", not " + std::to_string(value) + ".");
-}
-
-ggml_type kv_type(const std::string& name) {
-    constexpr std::array kTypes = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
-                                   GGML_TYPE_Q8_0, GGML_TYPE_Q5_1, GGML_TYPE_Q5_0,
-                                   GGML_TYPE_Q4_1, GGML_TYPE_Q4_0, GGML_TYPE_IQ4_NL};
-    std::string all;
-    for (const ggml_type type : kTypes) {
-        if (name == ggml_type_name(type)) return type;
-        all += (all.empty() ? "" : ", ") + std::string(ggml_type_name(type));
-    }
-    throw InvalidArgument("kv_type must be one of " + all + ", not \"" + name + "\".");
 }
 
 llama_flash_attn_type flash_attention(FlashAttention wish) {
@@ -47,67 +34,46 @@ llama_flash_attn_type flash_attention(FlashAttention wish) {
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
-// Whether main memory can hold the KV memory. Asking first is kinder than to be killed for taking
-// it: an operating system that promises more than it has says no only when it is used.
-bool fits(const Model& model, int n_ctx, int n_batch, ggml_type type) {
-    const std::uint64_t free = memory_available();
-    if (free == 0 || model.on_device()) return true;
-    const double number =
-        static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
-    // The attention mask of a batch comes on top, and something is left to the system.
-    const double mask = 4.0 * n_ctx * n_batch;
-    return n_ctx * model.kv_bytes_per_token(number) + mask < 0.9 * static_cast<double>(free);
-}
-
-// Writes the n_ctx it settled on into `options`.
-llama_context_ptr make_context(const Model& model, ContextOptions& options, int n_logits) {
-    check_range("n_ctx", options.n_ctx, 0, 1 << 30, " (0 is the default)");
-    check_range("n_batch", options.n_batch, 1, kMaxBatch, "");
-    check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
-
+llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits) {
+    const std::string kv = options.kv_type.value_or("f16");
+    // A lone token needs room for its companion.
+    const int companion = options.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
-    params.n_batch = options.n_batch;
+    params.n_ctx = options.n_ctx + companion;
+    params.n_batch = std::max(options.n_batch, 1 + companion);
     // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
     params.n_ubatch = params.n_batch;
     params.n_seq_max = 1;
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
-    params.n_outputs_max = std::min(n_logits, options.n_batch);
+    params.n_outputs_max = std::max(std::min(n_logits, options.n_batch), 1 + companion);
     params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(options.flash_attn);
-    params.type_k = params.type_v = kv_type(options.kv_type);
+    params.type_k = params.type_v = kv_type(kv);
     params.no_perf = true;
     // A sliding window keeps what it reaches, not the whole text: Memory knows when it is too late
     // to cut.
     params.swa_full = false;
 
-    // The default gives way when memory is short; what was asked for does not.
-    int n_ctx = options.n_ctx > 0 ? options.n_ctx : Context::default_n_ctx(model);
-    while (true) {
-        params.n_ctx = n_ctx;
-        const ErrorLog errors;
-        llama_context_ptr context;
-        if (fits(model, n_ctx, options.n_batch, params.type_k))
-            context.reset(llama_init_from_model(model.get(), params));
-        if (context) {
-            options.n_ctx = n_ctx;
-            return context;
-        }
-        if (errors.first().find("cache type") != std::string::npos ||
-            errors.first().find("flash_attn") != std::string::npos)
-            throw InvalidArgument("kv_type \"" + options.kv_type +
-                                  "\" does not fit this model and flash_attn: " + errors.first() +
-                                  ".");
-        if (options.n_ctx > 0 || n_ctx <= 512)
-            throw OutOfMemory("There is not enough memory for a context of " +
-                              std::to_string(n_ctx) + " tokens, with " +
-                              std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx.");
-        n_ctx /= 2;
-        warn("Not enough memory: n_ctx is lowered to " + std::to_string(n_ctx) + ".");
-    }
+    const ErrorLog errors;
+    llama_context_ptr context(llama_init_from_model(model.get(), params));
+    if (context) return context;
+    if (errors.first().find("cache type") != std::string::npos ||
+        errors.first().find("flash_attn") != std::string::npos)
+        throw InvalidArgument("kv_type \"" + kv +
+                              "\" does not fit this model and flash_attn: " + errors.first() + ".");
+    throw OutOfMemory("There is not enough memory for a context of " +
+                      std::to_string(options.n_ctx) + " tokens, with " +
+                      std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx.");
 }
 
 }  // namespace
+
+void check(const ContextOptions& options) {
+    check_range("n_ctx", options.n_ctx, 0, 1 << 30, " (0 is the default)");
+    check_range("n_batch", options.n_batch, 1, kMaxBatch, "");
+    check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
+}
 
 Batch::Batch(int capacity)
     : tokens_(capacity),
@@ -130,21 +96,42 @@ int Batch::add(Token token, Position position, SequenceId sequence, bool logits)
 Context::Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits)
     : model_(std::move(model)),
       options_(options),
-      context_(make_context(*model_, options_, n_logits)),
-      memory_(context_.get()) {}
-
-int Context::default_n_ctx(const Model& model) {
-    return std::min(model.n_ctx_train(), kDefaultContext);
-}
+      context_((check(options_), make_context(*model_, options_, n_logits))),
+      memory_(context_.get()),
+      companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }
 
-void Context::decode(const Batch& batch) {
-    auto& b = const_cast<Batch&>(batch);  // llama.cpp takes non-const pointers but does not write
+void Context::decode(Batch& batch) {
+    if (!options_.never_alone) {
+        decode_now(batch);
+        return;
+    }
+    // The last layer computes only the rows whose logits are wanted: these must not be alone
+    // either.
+    const auto wants = std::span(batch.logits_).first(batch.n_);
+    const bool alone = std::ranges::count(wants, 1) == 1;
+    if (batch.n_ > 1) {
+        const auto other = std::ranges::find(wants, 0) - wants.begin();
+        if (alone) batch.logits_[other] = 1;
+        decode_now(batch);
+        if (alone) batch.logits_[other] = 0;
+        return;
+    }
+    companion_.clear();
+    const Position position = batch.positions_[0];
+    companion_.add(batch.tokens_[0], position, batch.sequences_[0], alone);
+    companion_.add(batch.tokens_[0], position + 1, batch.sequences_[0], alone);
+    decode_now(companion_);
+    memory_.rewind(batch.sequences_[0], position + 1);
+}
+
+void Context::decode_now(Batch& batch) {
     const ErrorLog errors;
-    const int code = llama_decode(
-        context_.get(), {batch.n_, b.tokens_.data(), nullptr, b.positions_.data(),
-                         b.n_sequences_.data(), b.sequence_pointers_.data(), b.logits_.data()});
+    const int code =
+        llama_decode(context_.get(), {batch.n_, batch.tokens_.data(), nullptr,
+                                      batch.positions_.data(), batch.n_sequences_.data(),
+                                      batch.sequence_pointers_.data(), batch.logits_.data()});
     if (code == 0) {
         llama_synchronize(context_.get());
         return;

@@ -35,15 +35,15 @@ class Batch {
     std::vector<std::int8_t> logits_;
 };
 
+// Throws InvalidArgument when a number is out of range.
+void check(const ContextOptions& options);
+
 // A model's KV memory and what computing takes. Not for two threads at once.
 class Context {
  public:
     // n_logits: most rows of a batch that may ask for logits.
-    // Throws InvalidArgument and OutOfMemory.
+    // n_ctx must be settled. Throws InvalidArgument and OutOfMemory.
     Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits);
-
-    // What n_ctx = 0 stands for, memory permitting.
-    static int default_n_ctx(const Model& model);
 
     const Model& model() const { return *model_; }
     Memory& memory() { return memory_; }
@@ -54,17 +54,20 @@ class Context {
 
     // Decodes a batch and waits for it. On DecodeError the memory holds some of its positions or
     // none: rewind to what was there before.
-    void decode(const Batch& batch);
+    void decode(Batch& batch);
 
     // The logits [n_vocab] of a row of the last batch that asked for them; the caller may change
     // them. Valid until the next decode.
     std::span<float> logits(int row);
 
  private:
+    void decode_now(Batch& batch);
+
     std::shared_ptr<const Model> model_;
-    ContextOptions options_;  // with the n_ctx that memory allowed
+    ContextOptions options_;
     llama_context_ptr context_;
     Memory memory_;
+    Batch companion_;  // a lone token and the one beside it
 };
 
 }  // namespace specllama

@@ -1,18 +1,24 @@
 #pragma once
 
-#include <string>
-
-#include "llama/model.h"
+#include "llama/gguf_file.h"
 #include "specllama/config.h"
 
 namespace specllama {
 
-// Why decoding does not give the same bits whatever the width of a batch, as a part of a sentence;
-// "" when it does. Then speculative and plain decoding give the same tokens, to the last one.
+// Settles what the options leave open for the sake of exactness: where decoding gives the same bits
+// whatever the width of a batch, speculative and plain decoding give the same tokens, to the last
+// one. Returns whether it will. Throws InvalidArgument, with the reason, where that is demanded and
+// cannot be had.
 //
-// The table, measured with this version of llama.cpp: on x86-64 processors without any other
-// device, weight matrices of type Q8_0 or Q4_0, KV memory of type Q8_0, flash attention on, and
-// weights not repacked. What is not in the table may be exact, too, but is not claimed to be.
-std::string inexact_because(const Model& model, const ContextOptions& options);
+// The table, measured with this version of llama.cpp, on x86-64 processors without any other
+// device, with a KV memory of type Q8_0 (heads a multiple of 32) and flash attention:
+//
+//     weight matrices      exact                                          automatic
+//     Q8_0                 always                                         yes
+//     Q4_0                 unless repacked (slower)                       no
+//     F32, F16, BF16       unless decoded alone: see never_alone          no
+//
+// What is not in the table may be exact, too, but is not claimed to be.
+bool settle_exactness(const Header& header, SessionOptions& options);
 
 }  // namespace specllama

@@ -60,16 +60,42 @@ class File {
         check_tokenizer();
     }
 
-    Weights weights() const {
-        Weights weights;
+    Header header() const {
+        Header header;
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf_.get()); ++i) {
             const ggml_type type = gguf_get_tensor_type(gguf_.get(), i);
+            header.weight_bytes += gguf_get_tensor_size(gguf_.get(), i);
             if (gguf_get_tensor_ne(gguf_.get(), i)[1] == 1) continue;  // a vector
-            if (weights.inexact.empty() && type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_0)
-                weights.inexact = gguf_get_tensor_name(gguf_.get(), i);
-            weights.repackable |= type != GGML_TYPE_Q8_0;
+            const bool is_float =
+                type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+            std::string& first = is_float ? header.inexact_alone : header.inexact;
+            if (first.empty() && type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_0)
+                first = gguf_get_tensor_name(gguf_.get(), i);
+            header.repackable |= type != GGML_TYPE_Q8_0 && !is_float;
         }
-        return weights;
+        const std::string prefix = *text("general.architecture") + ".";
+        const auto value = [&](const char* name) {
+            return static_cast<double>(number(prefix + name).value_or(0));
+        };
+        const double width = value("embedding_length");
+        const double n_layers = value("block_count");
+        const double n_heads = value("attention.head_count");
+        header.n_ctx_train = static_cast<int>(value("context_length"));
+        header.n_vocab =
+            static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
+        header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
+        if (n_heads == 0) return header;  // or a number per layer
+        const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
+                                                                    : width / n_heads;
+        const double n_kv =
+            number(prefix + "attention.head_count_kv") ? value("attention.head_count_kv") : n_heads;
+        // With sliding windows one layer is sure to keep every token.
+        const bool slides = value("attention.sliding_window") > 0;
+        header.head_size = static_cast<int>(head);
+        if (find(prefix + "attention.head_count_kv") < 0 ||
+            number(prefix + "attention.head_count_kv"))
+            header.kv_numbers_per_token = 2 * (slides ? 1 : n_layers) * n_kv * head;
+        return header;
     }
 
  private:
@@ -313,10 +339,11 @@ class File {
 
 }  // namespace
 
-Weights check_gguf(const std::string& path) {
+Header check_gguf(const std::string& path) {
+    ensure_backend();
     const File file(path);
     file.check();
-    return file.weights();
+    return file.header();
 }
 
 }  // namespace specllama

@@ -31,32 +31,27 @@ struct Progress {
 
 }  // namespace
 
-Model::Model(llama_model_ptr model, const ModelOptions& options, Weights weights)
-    : model_(std::move(model)),
-      vocab_(llama_model_get_vocab(model_.get())),
-      path_(options.path),
-      weights_(std::move(weights)),
-      on_device_(options.n_gpu_layers != 0 && llama_supports_gpu_offload()),
-      repacks_(options.repack && weights_.repackable) {}
+Model::Model(llama_model_ptr model, const std::string& path)
+    : model_(std::move(model)), vocab_(llama_model_get_vocab(model_.get())), path_(path) {}
 
-std::shared_ptr<const Model> Model::load(const ModelOptions& options,
+std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& /*checked*/,
                                          const ProgressFunction& progress) {
-    if (options.n_gpu_layers < -1)
+    const int n_gpu_layers = options.n_gpu_layers.value_or(-1);
+    if (n_gpu_layers < -1)
         throw InvalidArgument("n_gpu_layers must be -1 (all), 0 (none) or more, not " +
-                              std::to_string(options.n_gpu_layers) + ".");
+                              std::to_string(n_gpu_layers) + ".");
     ensure_backend();
-    Weights weights = check_gguf(options.path);
 
     Progress carrier{progress, nullptr};
     llama_model_params params = llama_model_default_params();
-    params.n_gpu_layers = options.n_gpu_layers;
+    params.n_gpu_layers = n_gpu_layers;
     params.use_extra_bufts = options.repack;
     params.progress_callback = Progress::call;
     params.progress_callback_user_data = &carrier;
     // An empty list: with devices in sight, llama.cpp would send large batches there even when no
     // layer is kept on them.
     ggml_backend_dev_t no_devices[] = {nullptr};
-    if (options.n_gpu_layers == 0) params.devices = no_devices;
+    if (n_gpu_layers == 0) params.devices = no_devices;
 
     const ErrorLog errors;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
@@ -75,10 +70,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options,
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
-    return std::shared_ptr<const Model>(new Model(std::move(model), options, std::move(weights)));
+    return std::shared_ptr<const Model>(new Model(std::move(model), options.path));
 }
-
-int Model::n_ctx_train() const { return llama_model_n_ctx_train(model_.get()); }
 
 std::string Model::description() const {
     char desc[128];
@@ -98,16 +91,6 @@ std::string Model::description() const {
 std::optional<std::string> Model::chat_template() const {
     const char* text = llama_model_chat_template(model_.get(), nullptr);
     return text == nullptr ? std::nullopt : std::optional<std::string>(text);
-}
-
-double Model::kv_bytes_per_token(double bytes_per_number) const {
-    const llama_model* model = model_.get();
-    if (llama_model_n_head(model) == 0 || llama_model_is_recurrent(model)) return 0;
-    // Of a model with sliding windows or recurrent layers, one layer is sure to keep every token.
-    const bool uniform = llama_model_n_swa(model) == 0 && !llama_model_is_hybrid(model);
-    const int n_layers = uniform ? llama_model_n_layer(model) : 1;
-    const double head = static_cast<double>(llama_model_n_embd(model)) / llama_model_n_head(model);
-    return 2.0 * n_layers * llama_model_n_head_kv(model) * head * bytes_per_number;
 }
 
 }  // namespace specllama

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from types import EllipsisType
 from typing import Any, Literal, NamedTuple
 
 from typing_extensions import TypedDict
@@ -20,7 +21,8 @@ class GenerateOptions(TypedDict, total=False):
     min_p, temperature.
 
     Attributes:
-        max_tokens: Most tokens to generate (256); None: until the context is full.
+        max_tokens: Most tokens to generate; the context must have room for them. None: until it is
+            full. (256, or until it is full.)
         stop: Text, or several, before which the generation ends (none).
         echo: Put the prompt before the text (False).
         temperature: 0 is greedy: the most likely token, always (0). More: less likely ones, too.
@@ -77,7 +79,7 @@ class GenerateOptions(TypedDict, total=False):
 class CoreOptions(NamedTuple):
     """The options as the core takes them."""
 
-    max_tokens: int
+    max_tokens: int | None
     stop: list[str]
     sampling: _core.SamplingOptions
     echo: bool
@@ -85,7 +87,7 @@ class CoreOptions(NamedTuple):
 
 def core_options(
     *,
-    max_tokens: int | None = 256,
+    max_tokens: int | EllipsisType | None = ...,
     stop: str | Iterable[str] | None = (),
     echo: bool = False,
     temperature: float = 0.0,
@@ -126,11 +128,18 @@ def core_options(
         grammar=gbnf(grammar, json_schema),
     )
     return CoreOptions(
-        max_tokens=-1 if max_tokens is None else _check.integer("max_tokens", max_tokens, low=0),
+        max_tokens=_max_tokens(max_tokens),
         stop=_check.stop_strings(stop),
         sampling=sampling,
         echo=bool(echo),
     )
+
+
+def _max_tokens(value: int | EllipsisType | None) -> int | None:
+    """Return what the core calls it: -1 until the context is full, None for the default."""
+    if value is None:
+        return -1
+    return None if value is ... else _check.integer("max_tokens", value, low=0)
 
 
 def _biases(value: Any) -> list[tuple[int, float]]:

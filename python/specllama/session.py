@@ -47,13 +47,16 @@ class SpecSession:
         n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
         n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
-            if `exact`.
+            with exact=True.
         flash_attn: Flash attention: True, False, or "auto" (where the device has it).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
-            "q8_0" if `exact`.
-        exact: Demand that speculative and plain decoding give the same tokens to the last one,
-            near-ties included, or say why they need not: Q8_0 or Q4_0 weights, Q8_0 KV memory with
-            flash attention, x86-64 processor only. `Stats.exact` says whether a run had it.
+            "q8_0" where the session is exact.
+        exact: Whether speculative and plain decoding must give the same tokens to the last one,
+            near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
+            flash attention, and weights of the types Q8_0, Q4_0, F32, F16 or BF16. True: have it
+            so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
+            nothing, unless another option contradicts. False: leave it to the other options.
+            `Stats.exact` says whether a run had it.
         spec_length: Most tokens drafted per round, 1 to 64.
         ngram_order: Longest n-gram, 2 to 8.
         ngram_window: Only n-grams of the last so many tokens count; 0: all.
@@ -86,7 +89,7 @@ class SpecSession:
         n_gpu_layers: int | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
-        exact: bool = False,
+        exact: bool | Literal["auto"] = "auto",
         spec_length: int = 4,
         ngram_order: int = 4,
         ngram_window: int = 0,
@@ -109,8 +112,8 @@ class SpecSession:
         self._progress = Progress(progress)
         self._last: Record | None = None
         self._chat_template: ChatTemplate | None = None
-        n_gpu_layers = _either(n_gpu_layers, 0 if exact else -1)
-        kv_type = _either(kv_type, "q8_0" if exact else "f16")
+        if not isinstance(exact, (bool, str)) or exact not in ("auto", True, False):
+            raise ArgumentError(f'exact must be True, False or "auto", not {exact!r}.')
         flash = None if flash_attn == "auto" else bool(flash_attn)
         if model is None and isinstance(draft, str) and draft == "auto":
             draft = BUNDLED_DRAFT
@@ -126,14 +129,14 @@ class SpecSession:
         elif isinstance(draft, (str, os.PathLike)):
             drafter = _core.DraftModelOptions(
                 path=_path("draft", draft),
-                n_gpu_layers=_check.integer(
-                    "draft_n_gpu_layers", _either(draft_n_gpu_layers, n_gpu_layers)
+                n_gpu_layers=_optional(
+                    _check.integer, "draft_n_gpu_layers", _first(draft_n_gpu_layers, n_gpu_layers)
                 ),
                 n_threads=_check.integer(
                     "draft_n_threads", _either(draft_n_threads, _either(n_threads, 0))
                 ),
                 flash_attn=flash,
-                kv_type=_check.text("draft_kv_type", _either(draft_kv_type, kv_type)),
+                kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
                 p_min=_check.number("draft_p_min", draft_p_min),
                 temperature=_optional(_check.number, "draft_temperature", draft_temperature),
                 top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
@@ -148,14 +151,14 @@ class SpecSession:
         self._core = _core.Session(
             path=str(BUNDLED_MODEL) if model is None else _path("model", model),
             drafter=drafter,
-            n_gpu_layers=_check.integer("n_gpu_layers", n_gpu_layers),
+            n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
             n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
             n_batch=_check.integer("n_batch", n_batch),
             n_threads=_check.integer("n_threads", _either(n_threads, 0)),
             flash_attn=flash,
-            kv_type=_check.text("kv_type", kv_type),
+            kv_type=_optional(_check.text, "kv_type", kv_type),
             spec_length=_check.integer("spec_length", spec_length),
-            exact=bool(exact),
+            exact=None if exact == "auto" else bool(exact),
             progress=self._progress.load(),
         )
 
@@ -338,6 +341,10 @@ class SpecSession:
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
     return None if value is None else check(name, value)
+
+
+def _first(value: T | None, other: T | None) -> T | None:
+    return other if value is None else value
 
 
 def _either(value: T | None, default: T) -> T:

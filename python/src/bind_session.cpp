@@ -27,6 +27,12 @@ FlashAttention flash_attention(std::optional<bool> wish) {
     return *wish ? FlashAttention::on : FlashAttention::off;
 }
 
+// None: where it costs next to nothing.
+Exact exactness(std::optional<bool> wish) {
+    if (!wish) return Exact::automatic;
+    return *wish ? Exact::on : Exact::off;
+}
+
 }  // namespace
 
 void bind_session(py::module_& m) {
@@ -37,9 +43,9 @@ void bind_session(py::module_& m) {
              py::kw_only(), py::arg("max_order"), py::arg("window"), py::arg("max_bytes"));
 
     py::class_<DraftModelOptions>(m, "DraftModelOptions")
-        .def(py::init([](const std::string& path, int n_gpu_layers, int n_threads,
-                         std::optional<bool> flash_attn, const std::string& kv_type, double p_min,
-                         std::optional<double> temperature, std::optional<int> top_k,
+        .def(py::init([](const std::string& path, std::optional<int> n_gpu_layers, int n_threads,
+                         std::optional<bool> flash_attn, std::optional<std::string> kv_type,
+                         double p_min, std::optional<double> temperature, std::optional<int> top_k,
                          std::optional<double> top_p, std::optional<double> min_p) {
                  return DraftModelOptions{.model = {.path = path, .n_gpu_layers = n_gpu_layers},
                                           .context = {.n_threads = n_threads,
@@ -56,10 +62,10 @@ void bind_session(py::module_& m) {
              py::arg("top_k"), py::arg("top_p"), py::arg("min_p"));
 
     py::class_<Session>(m, "Session")
-        .def(py::init([](const std::string& path, const py::object& drafter, int n_gpu_layers,
-                         int n_ctx, int n_batch, int n_threads, std::optional<bool> flash_attn,
-                         const std::string& kv_type, int spec_length, bool exact,
-                         const py::object& progress) {
+        .def(py::init([](const std::string& path, const py::object& drafter,
+                         std::optional<int> n_gpu_layers, int n_ctx, int n_batch, int n_threads,
+                         std::optional<bool> flash_attn, std::optional<std::string> kv_type,
+                         int spec_length, std::optional<bool> exact, const py::object& progress) {
                  std::shared_ptr<Drafter> made;
                  std::optional<DraftModelOptions> draft_model;
                  if (py::isinstance<NGramOptions>(drafter))
@@ -69,7 +75,7 @@ void bind_session(py::module_& m) {
                  else if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);
                  SessionOptions options{
-                     .model = {.path = path, .n_gpu_layers = n_gpu_layers, .repack = !exact},
+                     .model = {.path = path, .n_gpu_layers = n_gpu_layers},
                      .context = {.n_ctx = n_ctx,
                                  .n_batch = n_batch,
                                  .n_threads = n_threads,
@@ -77,7 +83,7 @@ void bind_session(py::module_& m) {
                                  .kv_type = kv_type},
                      .spec_length = spec_length,
                      .draft_model = draft_model,
-                     .exact = exact,
+                     .exact = exactness(exact),
                      .load_progress = load_progress(progress),
                  };
                  const py::gil_scoped_release release;
@@ -97,7 +103,7 @@ void bind_session(py::module_& m) {
             py::arg("tokens"), py::kw_only(), py::arg("special"))
         .def(
             "start",
-            [](Session& session, const std::vector<Token>& prompt, int max_tokens,
+            [](Session& session, const std::vector<Token>& prompt, std::optional<int> max_tokens,
                std::vector<std::string> stop, const SamplingOptions& sampling) {
                 const py::gil_scoped_release release;
                 return session.start(prompt, {max_tokens, std::move(stop), sampling});

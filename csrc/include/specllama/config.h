@@ -17,8 +17,9 @@ enum class FlashAttention { automatic, on, off };
 struct ModelOptions {
     // Path of a GGUF file; of the first part when the model is split.
     std::string path;
-    // Layers kept on the GPU; -1: all that fit; 0: no device is used at all.
-    int n_gpu_layers = -1;
+    // Layers kept on the GPU; -1: all that fit; 0: no device is used at all. None: all, or, where
+    // exactness is demanded, none.
+    std::optional<int> n_gpu_layers;
     // Whether llama.cpp may store weights in another order to be faster.
     bool repack = true;
 };
@@ -31,8 +32,12 @@ struct ContextOptions {
     // 0: one per performance core.
     int n_threads = 0;
     FlashAttention flash_attn = FlashAttention::automatic;
-    // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl.
-    std::string kv_type = "f16";
+    // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: f16, or,
+    // in the exact configuration, q8_0.
+    std::optional<std::string> kv_type;
+    // Whether a token that would be decoded alone is decoded with another beside it, which is then
+    // forgotten: float weights give other low bits to a batch of one.
+    bool never_alone = false;
 };
 
 // Options of the n-gram predictor.
@@ -48,7 +53,7 @@ struct NGramOptions {
 // A second GGUF that drafts for the target; it must have the target's vocabulary.
 struct DraftModelOptions {
     ModelOptions model;
-    // n_ctx and n_batch are the target's.
+    // n_ctx and n_batch become the target's.
     ContextOptions context;
     // A draft ends before a token that the draft model gives less than this probability; 0: off.
     // (With rejection: whose likeliest alternative has less.)
@@ -58,6 +63,16 @@ struct DraftModelOptions {
     std::optional<int> top_k;
     std::optional<double> top_p;
     std::optional<double> min_p;
+};
+
+// Whether speculative and plain decoding must give the same tokens to the last one. Elsewhere they
+// may differ where two tokens are nearly tied.
+enum class Exact {
+    // Where it costs next to nothing and no option contradicts; see llama/exact.h for the table.
+    automatic,
+    // Refuse, with the reason, where it cannot be had.
+    on,
+    off,
 };
 
 // Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
@@ -71,8 +86,7 @@ struct SessionOptions {
     int spec_length = 4;
     // Drafts in place of a drafter that the session is given.
     std::optional<DraftModelOptions> draft_model;
-    // Refuse, with the reason, where speculative and plain decoding may differ.
-    bool exact = false;
+    Exact exact = Exact::automatic;
     ProgressFunction load_progress;
 };
 
@@ -123,8 +137,9 @@ struct SamplingOptions {
 };
 
 struct GenerateOptions {
-    // Most tokens to generate; -1: until the context is full.
-    int max_tokens = 256;
+    // Most tokens to generate, as many as the context has room for; -1: until it is full. None:
+    // 256, or until it is full.
+    std::optional<int> max_tokens;
     // The text ends before the first of these; none may be empty.
     std::vector<std::string> stop;
     SamplingOptions sampling;

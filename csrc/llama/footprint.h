@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "llama/gguf_file.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// Bytes that a model takes, by its header: weights exactly, the KV memory at least, what computing
+// takes about.
+struct Footprint {
+    std::uint64_t weights = 0;
+    std::uint64_t kv = 0;
+    std::uint64_t compute = 0;
+
+    std::uint64_t total() const { return weights + kv + compute; }
+};
+
+// n_logits: most rows of logits that a decode may give.
+Footprint footprint(const Header& header, const ContextOptions& context, int n_ctx, int n_logits);
+
+// Compares what the target, and the draft model if there is one (null: none), take with what the
+// device that will hold them has free. Where options.context.n_ctx is left open, it becomes the
+// default or, with a notice, what fits. Throws OutOfMemory, with the numbers, when it does not fit.
+// A draft model larger than the target gets a warning.
+void settle_memory(const Header& target, const Header* draft, SessionOptions& options);
+
+}  // namespace specllama
