@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+_NAMED = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
+"""Options that take a model of the Hub, and those that take its file."""
 
 
 def executable() -> Path:
@@ -14,10 +18,38 @@ def executable() -> Path:
     return Path(_build.__file__).parent / "bin" / "spec-cli"
 
 
+def with_files(arguments: Sequence[str]) -> list[str]:
+    """Return command-line arguments with the files of models in place of their names.
+
+    The executable has no Python, so the download is done before. Raises as `hub.fetch` does.
+    """
+    from specllama.hub import fetch
+
+    result: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        option, equals, value = argument.partition("=")
+        if option not in _NAMED:
+            result.append(argument)
+            continue
+        name = value if equals else next(rest, None)
+        # Without a name it is for the executable to complain.
+        result += [option] if name is None else [_NAMED[option], fetch(name)]
+    return result
+
+
 def main() -> None:
     """Become `spec-cli`, with this process's arguments."""
     from specllama._llama import check_version
+    from specllama.errors import SpecllamaError
 
     check_version()
     path = executable()
-    os.execv(path, [str(path), *sys.argv[1:]])
+    try:
+        arguments = with_files(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except SpecllamaError as error:
+        print(f"spec-cli: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, ValueError) else 1)
+    os.execv(path, [str(path), *arguments])
