@@ -7,8 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_NAMED = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
-"""Options that take a model of the Hub, and those that take its file."""
+_NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
+"""Options that take a name on the Hub, and those that take a file instead."""
+
+_FILES = ("-m", "--model", "-md", "--draft-model")
 
 
 def executable() -> Path:
@@ -23,18 +25,22 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
     The executable has no Python, so the download is done before. Raises as `hub.fetch` does.
     """
-    from specllama.hub import fetch
+    from specllama.hub import SCHEME, fetch
 
     result: list[str] = []
     rest = iter(arguments)
     for argument in rest:
         option, equals, value = argument.partition("=")
-        if option not in _NAMED:
+        if option not in _NAMES and option not in _FILES:
             result.append(argument)
             continue
-        name = value if equals else next(rest, None)
-        # Without a name it is for the executable to complain.
-        result += [option] if name is None else [_NAMED[option], fetch(name)]
+        model = value if equals else next(rest, None)
+        if model is None:  # it is for the executable to complain
+            result.append(option)
+        elif option in _NAMES or model.startswith(SCHEME):
+            result += [_NAMES.get(option, option), fetch(model)]
+        else:
+            result += [option, model]
     return result
 
 

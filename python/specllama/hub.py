@@ -48,7 +48,7 @@ class HubName:
     def parse(cls, text: str) -> HubName:
         """Return the name that `text`, with or without hf://, stands for. Raises ArgumentError."""
         match = re.fullmatch(
-            r"(?P<repo>[\w.-]+/[\w.-]+)(:(?P<quant>[\w.-]+)|/(?P<pattern>.+))?",
+            r"(?P<repo>\w[\w.-]*/\w[\w.-]*)(:(?P<quant>[\w.-]+)|/(?P<pattern>.+))?",
             text.removeprefix(SCHEME),
             re.ASCII,
         )
@@ -74,7 +74,7 @@ class HubName:
         Raises:
             ModelError: No file fits, several do, or a part is missing.
         """
-        firsts = [file for file in sorted(files) if _is_first_gguf(file)]
+        firsts = [file for file in sorted(files) if is_first_gguf(file)]
         models = [file for file in firsts if not _beside_models(file)]
         if self.pattern:
             found = [file for file in firsts if fnmatch.fnmatchcase(file, self.pattern)]
@@ -177,8 +177,8 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
         )
     if isinstance(error, errors.RepositoryNotFoundError):
         return ModelError(
-            f"There is no repository {repo} at {constants.ENDPOINT}, or it is private and needs your "
-            "token in HF_TOKEN."
+            f"There is no repository {repo} at {constants.ENDPOINT}, or it is private and needs "
+            "your token in HF_TOKEN."
         )
     if isinstance(error, errors.OfflineModeIsEnabled):
         return HubError(
@@ -200,7 +200,7 @@ def _line(error: BaseException) -> str:
     return (text if len(text) <= 200 else text[:200] + "...").rstrip(".")
 
 
-def _is_first_gguf(file: str) -> bool:
+def is_first_gguf(file: str) -> bool:
     """Whether it is a GGUF file, and the first part if it is split."""
     part = _PART.fullmatch(file)
     return file.lower().endswith(".gguf") and (part is None or int(part[2]) == 1)
