@@ -20,6 +20,7 @@ class HubServer(ThreadingHTTPServer):
     Attributes:
         repos: Files of each repository, path to content.
         gated: Repositories that list their files but do not give them.
+        token: The only one that is accepted, if one is sent.
         breaks: After how many bytes the next downloads of a file are cut off, path to a list.
         requests: What was asked for, as (method, path, Range header).
     """
@@ -30,6 +31,7 @@ class HubServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.repos = repos
         self.gated: set[str] = set()
+        self.token = "hf_valid"
         self.breaks: dict[str, list[int]] = {}
         self.requests: list[tuple[str, str, str | None]] = []
 
@@ -57,7 +59,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         span = self.headers.get("Range")
         self.server.requests.append((self.command, path, span))
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(/revision/main)?", path):
+        if self.headers.get("Authorization", bearer := f"Bearer {self.server.token}") != bearer:
+            self._refuse(401, "", "Invalid credentials in Authorization header")
+        elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(/revision/main)?", path):
             self._give_info(match[1])
         elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
             self._give_file(match[1], match[2], span)
@@ -70,8 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
-    def _refuse(self, status: int, code: str) -> None:
-        self._begin(status, b"{}", {"X-Error-Code": code, "X-Error-Message": f"{code} it is"})
+    def _refuse(self, status: int, code: str, message: str = "no") -> None:
+        self._begin(status, b"{}", {"X-Error-Code": code, "X-Error-Message": message})
 
     def _begin(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)

@@ -248,6 +248,9 @@ def test_what_the_hub_refuses(run: Run, hub: HubServer) -> None:
         "org/a..b": 'ArgumentError: "org/a..b" names no repository: ',
     }.items():
         assert refusal(run, name).startswith(message)
+    message = refusal(run, "org/draft-GGUF", HF_TOKEN="hf_wrong")
+    assert message.startswith(f"ModelError: {hub.endpoint} does not let you read org/draft-GGUF; ")
+    assert fetched(run, "org/draft-GGUF", HF_TOKEN=hub.token)
 
 
 def test_a_download_that_cannot_be_stored(run: Run, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ SCHEME = "hf://"
 _DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
 # What lies beside models and is none: image encoders, statistics, heads that need their model.
 _NOT_MODELS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
-_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf", re.IGNORECASE)
+_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 _CANNOT_WRITE = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR,
 }  # fmt: skip
@@ -130,7 +130,10 @@ def fetch(name: str) -> str:
     api = huggingface_hub.HfApi(library_name="specllama", library_version=_core.version)
     # What huggingface_hub raises differs with its version and with the HTTP library beneath.
     try:
-        files = [file.rfilename for file in api.model_info(wanted.repo).siblings or ()]
+        info = api.model_info(
+            wanted.repo, timeout=huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
+        )
+        files = [file.rfilename for file in info.siblings or ()]
     except Exception as error:
         cached = _cached(api, wanted)
         if cached is None:
@@ -180,6 +183,11 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
             f"There is no repository {repo} at {constants.ENDPOINT}, or it is private and needs "
             "your token in HF_TOKEN."
         )
+    if isinstance(error, errors.HfHubHTTPError) and error.response.status_code in (401, 403):
+        return ModelError(
+            f"{constants.ENDPOINT} does not let you read {repo}; give a valid token in HF_TOKEN or "
+            "log in with: hf auth login."
+        )
     if isinstance(error, errors.OfflineModeIsEnabled):
         return HubError(
             f"HF_HUB_OFFLINE is set and the cache has no such file of {repo}; unset it to download."
@@ -220,7 +228,7 @@ def _parts(file: str) -> list[str]:
     if part is None:
         return [file]
     n = int(part[3])
-    return [f"{part[1]}-{i:05}-of-{n:05}.gguf" for i in range(1, n + 1)]
+    return [f"{part[1]}-{i:05}-of-{n:05}{part[4]}" for i in range(1, n + 1)]
 
 
 def _some(files: Sequence[str]) -> str:
