@@ -153,6 +153,7 @@ def test_help_version_devices() -> None:
     text = run("--help").stdout.decode()
     for option in (
         "-m",
+        "-hf",
         "-p",
         "-f",
         "-n",
@@ -190,6 +191,8 @@ def test_help_version_devices() -> None:
         (["--draft", "magic"], "--draft must be auto, ngram or none"),
         (["--color", "red"], "--color must be auto, always or never"),
         (["--no-spec=1"], "takes no value"),
+        (["-hf", "a/b"], "-hf needs the spec-cli that pip installs"),
+        (["--hf-repo-draft=a/b"], "download a/b and give its path with -m or -md"),
         (["-kv", "q1"], "kv_type must be one of"),
         (["--temp", "hot"], '--temp needs a number, not "hot"'),
         (["--temp", "-1"], "temperature must be 0 or more, not -1"),

@@ -81,6 +81,15 @@ void set_flash_attention(Options& options, const std::string& value) {
         throw UsageError("must be auto, on or off, not \"" + value + "\"");
 }
 
+// Downloading is the work of a Python library; the console script in front of this executable has
+// it done and gives -m and -md instead.
+void refuse_hub(Options&, const std::string& value) {
+    throw UsageError(
+        "needs the spec-cli that pip installs with the Python package; this one takes "
+        "files: download " +
+        value + " and give its path with -m or -md");
+}
+
 void set_color(Options& options, const std::string& value) {
     if (value == "auto")
         options.color = Color::automatic;
@@ -96,6 +105,10 @@ const std::vector<Flag>& flags() {
          "MODEL",
          "GGUF file (default: the bundled model)",
          [](Options& o, const std::string& v) { o.model = v; }},
+        {{"-hf", "--hf-repo"},
+         "NAME",
+         "user/repo[:quant] of the Hugging Face Hub, instead of -m (Q4_K_M)",
+         refuse_hub},
         {{"-p", "--prompt"},
          "TEXT",
          "prompt",
@@ -185,6 +198,7 @@ const std::vector<Flag>& flags() {
          "MODEL",
          "GGUF file of a smaller model that drafts",
          [](Options& o, const std::string& v) { o.session.draft_model.emplace().model.path = v; }},
+        {{"-hfd", "--hf-repo-draft"}, "NAME", "the same, instead of -md", refuse_hub},
         {{"--draft"}, "WHO", "auto, ngram or none: who drafts without -md (auto)", set_draft},
         {{"--spec-length"},
          "N",

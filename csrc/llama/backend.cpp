@@ -30,13 +30,15 @@ void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     if (last == GGML_LOG_LEVEL_ERROR && error_log != nullptr) append_error(text);
     if (verbose_log)
         std::fputs(text, stderr);
-    else if (last == GGML_LOG_LEVEL_WARN || (last == GGML_LOG_LEVEL_ERROR && error_log == nullptr))
+    else if (last == GGML_LOG_LEVEL_WARN && (error_log == nullptr || !error_log->drops_warnings()))
+        std::fputs(text, stderr);
+    else if (last == GGML_LOG_LEVEL_ERROR && error_log == nullptr)
         std::fputs(text, stderr);
 }
 
 }  // namespace
 
-ErrorLog::ErrorLog() : outer_(error_log) { error_log = this; }
+ErrorLog::ErrorLog(Warnings warnings) : warnings_(warnings), outer_(error_log) { error_log = this; }
 
 ErrorLog::~ErrorLog() { error_log = outer_; }
 

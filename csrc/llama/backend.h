@@ -15,17 +15,22 @@ void warn(const std::string& notice);
 // llama.cpp reports many failures only there.
 class ErrorLog {
  public:
-    ErrorLog();
+    // What llama.cpp warns of meanwhile goes to stderr, or nowhere.
+    enum class Warnings { shown, dropped };
+
+    explicit ErrorLog(Warnings warnings = Warnings::shown);
     ~ErrorLog();
     ErrorLog(const ErrorLog&) = delete;
     ErrorLog& operator=(const ErrorLog&) = delete;
 
     // The first error without the name of the function that logged it, or "" if there was none.
     std::string first() const;
+    bool drops_warnings() const { return warnings_ == Warnings::dropped; }
 
  private:
     friend void append_error(const char* text);
     std::string text_;
+    Warnings warnings_;
     ErrorLog* outer_;
 };
 

@@ -1,6 +1,7 @@
 #include "llama/vocab.h"
 
 #include <exception>
+#include <functional>
 #include <limits>
 
 #include "llama.h"
@@ -87,6 +88,21 @@ std::string Vocab::difference(const Vocab& other) const {
     if (llama_vocab_get_add_bos(vocab_) != llama_vocab_get_add_bos(other.vocab_))
         return "only one of them puts BOS before a text";
     return "";
+}
+
+std::uint64_t Vocab::fingerprint() const {
+    // What `difference` looks at, every text with its end marked.
+    std::string all;
+    const auto append = [&](const std::string& part) { all.append(part).push_back('\0'); };
+    append(std::to_string(llama_vocab_type(vocab_)));
+    append(std::to_string(llama_vocab_bos(vocab_)));
+    append(std::to_string(llama_vocab_eos(vocab_)));
+    append(llama_vocab_get_add_bos(vocab_) ? "bos" : "");
+    for (Token token = 0; token < size_; ++token) {
+        append(llama_vocab_get_text(vocab_, token));
+        if (is_end(token)) append("end");
+    }
+    return std::hash<std::string>{}(all);
 }
 
 void Vocab::append_piece(Token token, std::string& out) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ class Vocab {
     // In what another vocabulary differs first, as a part of a sentence; "" when they are the same:
     // type, size, texts, and which tokens begin and end a text.
     std::string difference(const Vocab& other) const;
+
+    // The same number for vocabularies without a difference, within a process.
+    std::uint64_t fingerprint() const;
 
     // The bytes one token adds to a text; none for special tokens. Appended to `out`, so that a
     // caller's buffer can be used again. May end inside a character.

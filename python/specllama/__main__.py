@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from specllama import __version__, bench, chat_command
+from specllama import __version__, bench, chat_command, models_command
 from specllama.errors import SpecllamaError
 
 
@@ -19,6 +19,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     bench.add_command(commands)
     chat_command.add_command(commands)
+    models_command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
         return int(arguments.run(arguments))

@@ -29,6 +29,37 @@ def list_devices() -> list[Device]:
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""
 
+class ModelFile:
+    """What a GGUF file, with its other parts if it is split, says about its model.
+
+    Attributes:
+        architecture: E.g. "llama".
+        weight_type: E.g. "Q4_K - Medium".
+        n_parameters: Number of weights.
+        weight_bytes: Their size in bytes.
+        n_tokens: Size of the vocabulary.
+        vocabulary: Equal for files with the same vocabulary, in one process.
+        can_draft: Its memory can be cut back, which drafting needs.
+    """
+
+    @property
+    def architecture(self) -> str: ...
+    @property
+    def weight_type(self) -> str: ...
+    @property
+    def n_parameters(self) -> int: ...
+    @property
+    def weight_bytes(self) -> int: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def vocabulary(self) -> int: ...
+    @property
+    def can_draft(self) -> bool: ...
+
+def read_model_file(path: str) -> ModelFile:
+    """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
+
 class TokenLogprobs:
     """Natural logarithms of probabilities at one position.
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+_NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
+"""Options that take a name on the Hub, and those that take a file instead."""
+
+_FILES = ("-m", "--model", "-md", "--draft-model")
 
 
 def executable() -> Path:
@@ -14,10 +20,42 @@ def executable() -> Path:
     return Path(_build.__file__).parent / "bin" / "spec-cli"
 
 
+def with_files(arguments: Sequence[str]) -> list[str]:
+    """Return command-line arguments with the files of models in place of their names.
+
+    The executable has no Python, so the download is done before. Raises as `hub.fetch` does.
+    """
+    from specllama.hub import SCHEME, fetch
+
+    result: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        option, equals, value = argument.partition("=")
+        if option not in _NAMES and option not in _FILES:
+            result.append(argument)
+            continue
+        model = value if equals else next(rest, None)
+        if model is None:  # it is for the executable to complain
+            result.append(option)
+        elif option in _NAMES or model.startswith(SCHEME):
+            result += [_NAMES.get(option, option), fetch(model)]
+        else:
+            result += [option, model]
+    return result
+
+
 def main() -> None:
     """Become `spec-cli`, with this process's arguments."""
     from specllama._llama import check_version
+    from specllama.errors import SpecllamaError
 
     check_version()
     path = executable()
-    os.execv(path, [str(path), *sys.argv[1:]])
+    try:
+        arguments = with_files(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except SpecllamaError as error:
+        print(f"spec-cli: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, ValueError) else 1)
+    os.execv(path, [str(path), *arguments])

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from specllama import _check
+from specllama import _arguments, _check
 from specllama.errors import ArgumentError
 from specllama.session import SpecSession
 from specllama.workloads import WORKLOADS
@@ -141,8 +141,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "bench", help="measure speculation against plain decoding", description=__doc__
     )
-    parser.add_argument("-m", "--model", help="GGUF file (default: the bundled model)")
-    parser.add_argument("-md", "--draft-model", help="GGUF file that drafts (default: n-grams)")
+    _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
     parser.add_argument("-n", "--n-predict", type=int, default=128, help="tokens per run (128)")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--spec-length", type=int, default=4, help="most drafted tokens (4)")

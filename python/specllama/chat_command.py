@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from specllama import _arguments
 from specllama.chat import Message
 from specllama.options import GenerateOptions
 from specllama.session import SpecSession
@@ -82,8 +83,7 @@ def _answer(stream: Stream) -> str:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `chat` to the command line."""
     parser = commands.add_parser("chat", help="converse with a model", description=__doc__)
-    parser.add_argument("-m", "--model", required=True, help="GGUF file with a chat template")
-    parser.add_argument("-md", "--draft-model", help="GGUF file that drafts (default: n-grams)")
+    _arguments.add_models(parser, help="GGUF file with a chat template", required=True)
     parser.add_argument("--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")

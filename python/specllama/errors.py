@@ -13,7 +13,12 @@ class ArgumentError(SpecllamaError, ValueError):
 
 
 class ModelError(SpecllamaError, ValueError):
-    """A file that is not there, not a GGUF, damaged, or not a model that generates text."""
+    """A file that is not there (or a repository of the Hub), not a GGUF, damaged, or not a model
+    that generates text."""
+
+
+class HubError(SpecllamaError, OSError):
+    """The Hugging Face Hub cannot be reached, or a download breaks off or cannot be stored."""
 
 
 class OutOfMemoryError(SpecllamaError, MemoryError):

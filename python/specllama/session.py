@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
-from specllama import _check, _core
+from specllama import _check, _core, hub
 from specllama._progress import Progress
 from specllama.chat import ChatTemplate, Message
 from specllama.drafter import Drafter
@@ -38,10 +38,13 @@ class SpecSession:
     threads but not be used by two at once.
 
     Args:
-        model: Path of a GGUF file (the first part, if it is split); None is the bundled model.
-        draft: Who proposes tokens: "ngram" (what followed the same tokens before), the path of a
-            smaller GGUF with the same vocabulary, a `Drafter`, or None for plain decoding. "auto"
-            is the bundled draft model for the bundled model, else "ngram".
+        model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
+            Hub: "hf://user/repo", "hf://user/repo:quant" or "hf://user/repo/file.gguf" (see
+            `from_pretrained`); None is the bundled model.
+        draft: Who proposes tokens: "ngram" (what followed the same tokens before), the path or
+            name, as above, of a smaller GGUF with the same vocabulary, a `Drafter`, or None for
+            plain decoding. "auto" is the bundled draft model for the bundled model, else
+            "ngram".
         n_ctx: Most tokens of prompt and generation together. None: as the model was trained, at
             most 8192, and less, with a notice, when memory is short.
         n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
@@ -75,6 +78,7 @@ class SpecSession:
     Raises:
         ArgumentError: An option is out of range or of a wrong type.
         ModelError: The file is missing, damaged, or no model that generates text.
+        HubError: A model could not be downloaded.
         OutOfMemoryError: The context does not fit into memory.
     """
 
@@ -161,6 +165,39 @@ class SpecSession:
             exact=None if exact == "auto" else bool(exact),
             progress=self._progress.load(),
         )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        repo_id: str,
+        filename: str | None = None,
+        draft: Literal["auto", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
+        **options: Any,
+    ) -> Self:
+        """Open a model of the Hugging Face Hub, downloaded if the cache does not have it.
+
+        Needs the package huggingface_hub (`pip install specllama[hub]`), whose cache, progress
+        bars, tokens and variables (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, ...) it uses.
+        Without network the cached file is taken. Other parts of a split model come along.
+
+        Args:
+            repo_id: "user/repo", or "user/repo:quant" for the file of that quant: as with
+                llama.cpp's `-hf`, Q4_K_M if none is given, else Q8_0, else the first GGUF.
+            filename: The file, or a glob pattern that one file of the repository fits, e.g.
+                "*Q4_K_M.gguf"; not together with a quant.
+            draft: As for the constructor, e.g. "hf://user/smaller-repo:Q8_0".
+            **options: The other options of the constructor.
+
+        Raises:
+            ArgumentError: `repo_id` is no such name; or as for the constructor.
+            ModelError: There is no such repository or file, several files fit, or there is no
+                access; or as for the constructor.
+            HubError: The Hub cannot be reached, the download breaks off or cannot be stored.
+        """
+        name = _check.text("repo_id", repo_id)
+        if filename is not None:
+            name = f"{name}/{_check.text('filename', filename)}"
+        return cls(str(hub.HubName.parse(name)), draft, **options)
 
     def generate(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
@@ -360,4 +397,4 @@ def _path(name: str, value: str | os.PathLike[str]) -> str:
         ) from None
     if "\0" in _check.text(name, path):
         raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
-    return os.path.expanduser(path)
+    return hub.fetch(path) if path.startswith(hub.SCHEME) else os.path.expanduser(path)

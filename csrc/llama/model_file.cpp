@@ -1,0 +1,45 @@
+#include "specllama/model_file.h"
+
+#include "llama-cpp.h"
+#include "llama/backend.h"
+#include "llama/gguf_file.h"
+#include "llama/vocab.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+ModelFile read_model_file(const std::string& path) {
+    ensure_backend();
+    check_gguf(path);
+
+    llama_model_params params = llama_model_default_params();
+    params.no_alloc = true;
+    params.load_mode = LLAMA_LOAD_MODE_NONE;  // it asserts that nothing is mapped, either
+    // No device is woken up for a look.
+    ggml_backend_dev_t no_devices[] = {nullptr};
+    params.devices = no_devices;
+
+    // Whoever looks through many files does not want to hear what is odd about each.
+    const ErrorLog errors(ErrorLog::Warnings::dropped);
+    const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
+    if (!model)
+        throw ModelError("Cannot use " + path + " as a model: " +
+                         (errors.first().empty() ? "llama.cpp cannot load it" : errors.first()) +
+                         ".");
+
+    const Vocab vocab(llama_model_get_vocab(model.get()));
+    ModelFile file;
+    char architecture[64] = {};
+    llama_model_meta_val_str(model.get(), "general.architecture", architecture,
+                             sizeof(architecture));
+    file.architecture = architecture;
+    file.weight_type = llama_ftype_name(llama_model_ftype(model.get()));
+    file.n_parameters = llama_model_n_params(model.get());
+    file.weight_bytes = llama_model_size(model.get());
+    file.n_tokens = vocab.size();
+    file.vocabulary = vocab.fingerprint();
+    file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
+    return file;
+}
+
+}  // namespace specllama

@@ -1,0 +1,34 @@
+"""Arguments that subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+
+from specllama.hub import SCHEME
+
+
+def add_models(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
+    """Add the target and the draft model, each a file or a name on the Hub: `model` and
+    `draft_model`, as SpecSession takes them.
+
+    Args:
+        parser: Where to add them.
+        help: What the target has to be.
+        required: There is no target to fall back on.
+    """
+
+    def named(name: str) -> str:
+        return SCHEME + name.removeprefix(SCHEME)
+
+    target = parser.add_mutually_exclusive_group(required=required)
+    target.add_argument("-m", "--model", help=help)
+    target.add_argument(
+        "-hf", "--hf-repo", dest="model", type=named, metavar="NAME",
+        help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
+    )  # fmt: skip
+    draft = parser.add_mutually_exclusive_group()
+    draft.add_argument("-md", "--draft-model", help="GGUF file that drafts (default: n-grams)")
+    draft.add_argument(
+        "-hfd", "--hf-repo-draft", dest="draft_model", type=named, metavar="NAME",
+        help="instead: user/repo[:quant] of the Hub",
+    )  # fmt: skip

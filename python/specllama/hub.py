@@ -1,0 +1,236 @@
+"""Models by name: GGUF files of the Hugging Face Hub, downloaded by huggingface_hub into its cache.
+
+A name is `hf://user/repo`, `hf://user/repo:quant` or `hf://user/repo/file.gguf`; the file may be a
+glob pattern. Which file a quant means is decided as llama.cpp decides it for `-hf`: the first whose
+name has the quant in it, in any case; without one Q4_K_M is taken, else Q8_0, else the first file.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specllama import _core
+from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
+
+SCHEME = "hf://"
+"""What a name begins with where the path of a file may stand, too."""
+
+_DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
+# What lies beside models and is none: image encoders, statistics, heads that need their model.
+_NOT_MODELS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
+_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
+_CANNOT_WRITE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HubName:
+    """A repository, and which of its files.
+
+    Attributes:
+        repo: "user/repo".
+        quant: E.g. "Q8_0".
+        pattern: Glob over the paths of its files; at most one of quant and pattern is given.
+    """
+
+    repo: str
+    quant: str | None = None
+    pattern: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> HubName:
+        """Return the name that `text`, with or without hf://, stands for. Raises ArgumentError."""
+        match = re.fullmatch(
+            r"(?P<repo>\w[\w.-]*/\w[\w.-]*)(:(?P<quant>[\w.-]+)|/(?P<pattern>.+))?",
+            text.removeprefix(SCHEME),
+            re.ASCII,
+        )
+        if match is None:
+            raise ArgumentError(
+                f'"{text}" names no model of the Hub; give user/repo, user/repo:quant or '
+                "user/repo/file.gguf."
+            )
+        return cls(**match.groupdict())
+
+    def __str__(self) -> str:
+        text = SCHEME + self.repo
+        if self.quant:
+            return f"{text}:{self.quant}"
+        return f"{text}/{self.pattern}" if self.pattern else text
+
+    def choose(self, files: Sequence[str]) -> list[str]:
+        """Return the file this name means, the first part and all others if it is split.
+
+        Args:
+            files: Paths of all files of the repository.
+
+        Raises:
+            ModelError: No file fits, several do, or a part is missing.
+        """
+        firsts = [file for file in sorted(files) if is_first_gguf(file)]
+        models = [file for file in firsts if not _beside_models(file)]
+        if self.pattern:
+            found = [file for file in firsts if fnmatch.fnmatchcase(file, self.pattern)]
+            if len(found) > 1:
+                found = [file for file in found if file in models]
+            if len(found) > 1:
+                raise ModelError(
+                    f'"{self.pattern}" fits {len(found)} files of {self.repo}: {_some(found)}; '
+                    "name one."
+                )
+        else:
+            quants = [self.quant] if self.quant else _DEFAULT_QUANTS
+            found = [file for quant in quants for file in models if _has_quant(file, quant)]
+            if not self.quant:
+                found += models
+        if not found:
+            wish = f'fits "{self.pattern}"' if self.pattern else f"is of type {self.quant}"
+            raise ModelError(
+                f"No file of {self.repo} {wish}; it has {_some(firsts)}."
+                if firsts
+                else f"{self.repo} has no GGUF files; look for a repository of the same name that "
+                "ends in -GGUF."
+            )
+        parts = _parts(found[0])
+        if missing := [part for part in parts if part not in files]:
+            raise ModelError(f"{self.repo} is incomplete: it lacks {_some(missing)}.")
+        return parts
+
+
+def fetch(name: str) -> str:
+    """Return the path of a model file, downloaded if the cache does not have it.
+
+    Without network, or with HF_HUB_OFFLINE=1, the cached files are all there are. Further parts of
+    a split model are fetched, too. HF_ENDPOINT, HF_HOME, HF_TOKEN and the other variables of
+    huggingface_hub are heeded; its progress bars appear on a terminal.
+
+    Args:
+        name: See the module.
+
+    Raises:
+        ArgumentError: `name` is no name of a model.
+        ModelError: There is no such repository or file, or no access to it.
+        HubError: The Hub cannot be reached, the download breaks off or cannot be stored, or
+            huggingface_hub is not installed.
+    """
+    wanted = HubName.parse(name)
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise HubError(
+            "Models by name need the package huggingface_hub; run: pip install huggingface_hub."
+        ) from None
+    api = huggingface_hub.HfApi(library_name="specllama", library_version=_core.version)
+    # What huggingface_hub raises differs with its version and with the HTTP library beneath.
+    try:
+        info = api.model_info(
+            wanted.repo, timeout=huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
+        )
+        files = [file.rfilename for file in info.siblings or ()]
+    except Exception as error:
+        cached = _cached(api, wanted)
+        if cached is None:
+            raise _refusal(error, wanted.repo, f"Asking for the files of {wanted.repo}") from error
+        return cached
+    parts = wanted.choose(files)
+    paths = []
+    for part in parts:
+        try:
+            paths.append(api.hf_hub_download(wanted.repo, part))
+        except Exception as error:
+            raise _refusal(
+                error, wanted.repo, f"The download of {part} from {wanted.repo}"
+            ) from error
+    return paths[0]
+
+
+def _cached(api: Any, name: HubName) -> str | None:
+    """Return the path of what `name` means among the cached files, None if there is no such."""
+    try:
+        folder = Path(api.snapshot_download(name.repo, local_files_only=True))
+    except Exception as error:
+        # A snapshot is called incomplete when not all files of the repository are there.
+        if not hasattr(error, "snapshot_path"):
+            return None
+        folder = Path(error.snapshot_path)
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    try:
+        return str(folder / name.choose(files)[0])
+    except ModelError:
+        return None
+
+
+def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
+    """Return our error for one of huggingface_hub's."""
+    from huggingface_hub import constants, errors
+
+    if isinstance(error, errors.HFValidationError):
+        return ArgumentError(f'"{repo}" names no repository: {_line(error)}.')
+    if isinstance(error, errors.GatedRepoError):
+        return ModelError(
+            f"{repo} is gated; ask for access at {constants.ENDPOINT}/{repo}, then give your token "
+            "in HF_TOKEN or log in with: hf auth login."
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return ModelError(
+            f"There is no repository {repo} at {constants.ENDPOINT}, or it is private and needs "
+            "your token in HF_TOKEN."
+        )
+    if isinstance(error, errors.HfHubHTTPError) and error.response.status_code in (401, 403):
+        return ModelError(
+            f"{constants.ENDPOINT} does not let you read {repo}; give a valid token in HF_TOKEN or "
+            "log in with: hf auth login."
+        )
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return HubError(
+            f"HF_HUB_OFFLINE is set and the cache has no such file of {repo}; unset it to download."
+        )
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        return HubError(f"{action} cannot be stored in {constants.HF_HUB_CACHE}: {error.strerror}.")
+    # Where there was no connection, the reason is a cause.
+    cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else None
+    return HubError(
+        f"{action} failed ({_line(cause or error)}); see to the connection to {constants.ENDPOINT} "
+        "and try again."
+    )
+
+
+def _line(error: BaseException) -> str:
+    """Return what an error says as a part of a sentence."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return (text if len(text) <= 200 else text[:200] + "...").rstrip(".")
+
+
+def is_first_gguf(file: str) -> bool:
+    """Whether it is a GGUF file, and the first part if it is split."""
+    part = _PART.fullmatch(file)
+    return file.lower().endswith(".gguf") and (part is None or int(part[2]) == 1)
+
+
+def _beside_models(file: str) -> bool:
+    return any(word in file.rsplit("/", 1)[-1].lower() for word in _NOT_MODELS)
+
+
+def _has_quant(file: str, quant: str) -> bool:
+    # Not in the middle of a word: BF16 is not F16.
+    return bool(re.search(rf"(?<![a-z0-9]){re.escape(quant)}[./-]", file, re.IGNORECASE))
+
+
+def _parts(file: str) -> list[str]:
+    part = _PART.fullmatch(file)
+    if part is None:
+        return [file]
+    n = int(part[3])
+    return [f"{part[1]}-{i:05}-of-{n:05}{part[4]}" for i in range(1, n + 1)]
+
+
+def _some(files: Sequence[str]) -> str:
+    shown = ", ".join(files[:20])
+    return shown if len(files) <= 20 else f"{shown} and {len(files) - 20} more"

@@ -1,0 +1,193 @@
+"""`specllama models`: what lies in the caches, what of it is sound, who could draft for whom."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+from random_model import N_VOCAB, write_dense, write_recurrent
+from scripted_model import write_scripted_model
+from specllama import ModelError, SpecSession, _core
+from specllama.__main__ import main
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+SNAPSHOTS = "hf/hub/models--org--pair-GGUF/snapshots"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory of its own, with all its caches in their usual places."""
+    for name in ("HF_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    return tmp_path
+
+
+def put(home: Path, place: str, model: Path) -> Path:
+    (path := home / place).parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(model)
+    return path
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["models", "--json", *arguments]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {record["name"]: record for record in records}
+
+
+def split(source: Path, target: Path, n_tensors: int) -> list[Path]:
+    """Write a GGUF anew in parts of so many tensors; return their paths."""
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(target, "llama", split_max_tensors=n_tensors)
+    for field in reader.fields.values():
+        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
+            kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], kind)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return sorted(target.parent.glob(f"{target.stem}-*.gguf"))
+
+
+def test_what_a_file_says(tmp_path: Path) -> None:
+    reader = gguf.GGUFReader(BUNDLED_MODEL)
+    file = _core.read_model_file(str(BUNDLED_MODEL))
+    assert (file.architecture, file.weight_type) == ("llama", "Q8_0")
+    assert file.n_parameters == sum(int(tensor.n_elements) for tensor in reader.tensors)
+    assert file.weight_bytes == sum(int(tensor.n_bytes) for tensor in reader.tensors)
+    assert file.can_draft
+    mamba = _core.read_model_file(str(write_recurrent(tmp_path / "mamba.gguf")))
+    assert (mamba.architecture, mamba.n_tokens, mamba.can_draft) == ("mamba", N_VOCAB, False)
+
+
+def test_same_vocabulary_means_that_a_session_takes_the_pair(tmp_path: Path) -> None:
+    pieces = ["a", "b", "c"]
+    write_scripted_model(target := tmp_path / "target.gguf", pieces)
+    for i, (draft, same) in enumerate(
+        [(["c", "b", "a"], False), (["a", "b", "d"], False), (["a", "b"], False), (pieces, True)]
+    ):
+        write_scripted_model(path := tmp_path / f"{i}.gguf", draft, n_ctx=512)
+        mine, theirs = (_core.read_model_file(str(file)).vocabulary for file in (target, path))
+        assert (mine == theirs) == same
+        try:
+            SpecSession(target, path, n_gpu_layers=0, n_threads=1).close()
+        except ModelError:
+            assert not same
+        else:
+            assert same
+
+
+def test_every_cache_is_looked_into(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys) == {}
+    target = put(home, f"{SNAPSHOTS}/0123/target-Q8_0.gguf", BUNDLED_MODEL)
+    put(home, f"{SNAPSHOTS}/4567/target-Q8_0.gguf", BUNDLED_MODEL)  # another revision, same file
+    put(home, f"{SNAPSHOTS}/0123/config.json", BUNDLED_DRAFT)
+    draft = put(home, ".cache/llama.cpp/org_draft.gguf", BUNDLED_DRAFT)
+    studio = [".lmstudio/models/org/d/d.gguf", ".cache/lm-studio/models/org/m/m.gguf"]
+    dense = write_dense(home / "dense.gguf")
+    put(home, studio[0], dense)
+    put(home, studio[1], write_recurrent(home / "mamba.gguf"))
+    found = listed(capsys)
+    name = "hf://org/pair-GGUF/target-Q8_0.gguf"
+    assert set(found) == {name, str(draft), *(str(home / place) for place in studio)}
+    assert found[name] == {
+        "name": name,
+        "path": str(target),
+        "error": None,
+        "architecture": "llama",
+        "weights": "Q8_0",
+        "parameters": _core.read_model_file(str(BUNDLED_MODEL)).n_parameters,
+        "bytes": _core.read_model_file(str(BUNDLED_MODEL)).weight_bytes,
+        "drafts": [str(draft)],
+    }
+    # A larger Mamba of the same vocabulary may be drafted for; it cannot draft itself.
+    drafts = {name: record["drafts"] for name, record in found.items()}
+    assert drafts[str(draft)] == []
+    assert drafts[str(home / studio[0])] == []
+    assert drafts[str(home / studio[1])] == [str(home / studio[0])]
+
+
+def test_places_named_by_variables(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {"HF_HUB_CACHE": "a/x.gguf", "LLAMA_CACHE": "b/x.gguf", "XDG_CACHE_HOME": "c/x.gguf"}
+    for i, (variable, place) in enumerate(places.items()):
+        write_scripted_model(home / f"{i}.gguf", [f"p{i}"])
+        put(home, place, home / f"{i}.gguf")
+        monkeypatch.setenv(variable, str((home / place).parent))
+    put(home, "c/huggingface/hub/y.gguf", home / "2.gguf")
+    assert set(listed(capsys)) == {str(home / "a/x.gguf"), str(home / "b/x.gguf")}
+    for variable in ("HF_HOME", "HF_HUB_CACHE", "LLAMA_CACHE"):
+        monkeypatch.delenv(variable)
+    assert set(listed(capsys)) == {str(home / "c/huggingface/hub/y.gguf")}
+
+
+def test_bad_files_are_listed_with_what_is_wrong(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = BUNDLED_DRAFT.read_bytes()
+    bad = {
+        "cut": (whole[: len(whole) // 2], "it is cut short: tensor "),
+        "header": (whole[:5000], "its header is damaged or cut short"),
+        "text": (b"<html>", "it is not a GGUF file"),
+        "empty": (b"", "it is empty"),
+    }
+    (folder := home / "models").mkdir()
+    for name, (content, _) in bad.items():
+        (folder / f"{name}.gguf").write_bytes(content)
+    (folder / "gone.gguf").symlink_to(home / "nowhere")
+    os.mkfifo(folder / "pipe.gguf")
+    (folder / "sound.gguf").symlink_to(BUNDLED_DRAFT)
+    expected = {name: message for name, (_, message) in bad.items()}
+    expected |= {"gone": "There is no file", "pipe": "it is not a regular file"}
+    found = listed(capsys, str(folder))
+    assert len(found) == len(expected) + 1
+    for name, message in expected.items():
+        assert message in found[str(folder / f"{name}.gguf")]["error"]
+    assert main(["models", str(folder)]) == 0
+    table = capsys.readouterr().out
+    assert "sound.gguf" in table
+    for message in expected.values():
+        assert message in table
+
+
+def test_a_split_model_counts_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder := home / "models").mkdir()
+    parts = split(BUNDLED_DRAFT, folder / "draft.gguf", 5)
+    assert len(parts) > 2
+    ((name, record),) = listed(capsys, str(folder)).items()
+    whole = _core.read_model_file(str(BUNDLED_DRAFT))
+    assert name == str(parts[0])
+    assert record["parameters"] == whole.n_parameters
+    assert record["bytes"] == whole.weight_bytes
+    parts[1].unlink()
+    ((_, record),) = listed(capsys, str(folder)).items()
+    assert record["error"].startswith(f"Cannot use {parts[0]} as a model: ")
+    assert parts[1].name in record["error"]
+
+
+def test_the_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    assert "There are no models in the usual places" in capsys.readouterr().out
+    put(home, f"{SNAPSHOTS}/0123/target-Q8_0.gguf", BUNDLED_MODEL)
+    put(home, "models/draft.gguf", BUNDLED_DRAFT)
+    assert main(["models", str(home / "models")]) == 0
+    header, draft, target, _ = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert header == ["size", "parameters", "architecture", "weights", "drafts", "model"]
+    assert draft == ["1", "986kB", "926k", "llama", "Q8_0", "-", str(home / "models/draft.gguf")]
+    name = "hf://org/pair-GGUF/target-Q8_0.gguf"
+    assert target == ["2", "6.25MB", "5.87M", "llama", "Q8_0", "1", name]
+
+
+def test_a_folder_that_does_not_exist(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", str(home / "nowhere")]) == 2
+    assert capsys.readouterr().err.strip().endswith(f"There is no directory {home / 'nowhere'}.")
