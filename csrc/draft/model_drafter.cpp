@@ -97,7 +97,8 @@ void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
         const auto confidence =
             draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
         if (confidence < options_.p_min) return;
-        proposal.draft.push(token, confidence, draws ? &drawn_from : nullptr);
+        proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
+                            draws ? &drawn_from : nullptr);
         follower.tokens.push_back(token);
     }
 }

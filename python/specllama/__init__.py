@@ -15,6 +15,8 @@ _llama.load()
 from specllama._core import (  # noqa: E402
     Chunk,
     Device,
+    MatchedToken,
+    MatchFinder,
     NGramPredictor,
     Prediction,
     Seconds,
@@ -47,6 +49,8 @@ __all__ = [
     "Drafter",
     "GenerateOptions",
     "Generation",
+    "MatchFinder",
+    "MatchedToken",
     "ModelError",
     "NGramPredictor",
     "OutOfMemoryError",
