@@ -47,14 +47,19 @@ std::vector<MatchedToken> predict(const MatchFinder& finder, int n,
 }  // namespace
 
 void bind_match(py::module_& m) {
-    py::class_<MatchedToken>(m, "MatchedToken")
+    py::class_<MatchedToken>(
+        m, "MatchedToken",
+        "A token copied from where the same tokens stood before it, and how many those were.")
         .def_readonly("token", &MatchedToken::token)
         .def_readonly("length", &MatchedToken::length)
         .def("__repr__", [](const MatchedToken& matched) {
             return py::str("MatchedToken(token={}, length={})")
                 .format(matched.token, matched.length);
         });
-    py::class_<MatchFinder>(m, "MatchFinder")
+    py::class_<MatchFinder>(
+        m, "MatchFinder",
+        "Finds where in a text the tokens stand that it, or another text, ends with: hash chains\n"
+        "of the last 4 tokens; the longest match wins, then the most frequent next token.")
         .def(py::init<std::int64_t>(), py::kw_only(), py::arg("max_tokens") = 1 << 22)
         .def(
             "append",
