@@ -60,7 +60,7 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
 }
 
-void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt) {
+void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
     follower.sampler.reset();
     follower.drawn_from.resize(kMaxSpecLength);

@@ -18,11 +18,16 @@ std::int64_t max_match_tokens(const NGramOptions& options) {
 }  // namespace
 
 NGramDrafter::NGramDrafter(const NGramOptions& options) : options_(options) {
-    Follower{options};  // throws now what would be thrown at the first request
+    Follower(options, {});  // throws now what would be thrown at the first request
 }
 
-NGramDrafter::Follower::Follower(const NGramOptions& options)
-    : predictor(options), finder(max_match_tokens(options)) {}
+// Matches do not run across the end of the reference: it has a finder of its own. The few n-grams
+// that do are no harm.
+NGramDrafter::Follower::Follower(const NGramOptions& options, TokenSpan reference_tokens)
+    : predictor(options), finder(max_match_tokens(options)), reference(max_match_tokens(options)) {
+    predictor.update_batch(reference_tokens);
+    reference.append(reference_tokens);
+}
 
 void NGramDrafter::Follower::follow(TokenSpan tokens) {
     const TokenSpan fresh = tokens.subspan(finder.size());
@@ -30,30 +35,39 @@ void NGramDrafter::Follower::follow(TokenSpan tokens) {
     finder.append(fresh);
 }
 
+// Frequencies have the word until what they say makes a match that can be copied on: they know
+// short contexts only, and a long draft of theirs wanders off.
 void NGramDrafter::Follower::draft(Draft& draft, int max_tokens) {
+    if (copy(draft, max_tokens)) return;
+    std::array<NGramPredictor::Prediction, kMaxSpecLength> predictions;
+    const auto n_most = std::min<std::size_t>(max_tokens, predictions.size());
+    const std::size_t n_predicted = predictor.predict(std::span(predictions).first(n_most));
     const std::size_t n_tokens = finder.size();
-    Match match = finder.find();
-    if (match.length == 0) {
-        // Frequencies have the word until what they say makes a match that can be copied on: they
-        // know short contexts only, and a long draft of theirs wanders off.
-        std::array<NGramPredictor::Prediction, kMaxSpecLength> predictions;
-        const auto n_most = std::min<std::size_t>(max_tokens, predictions.size());
-        const std::size_t n = predictor.predict(std::span(predictions).first(n_most));
-        for (std::size_t i = 0; i < n && match.length == 0; ++i) {
-            const auto& [token, order, frequency] = predictions[i];
-            draft.push(token, {Source::ngram, order, frequency});
-            finder.append(token);
-            match = finder.find();
-        }
+    for (std::size_t i = 0; i < n_predicted; ++i) {
+        const auto& [token, order, frequency] = predictions[i];
+        draft.push(token, {Source::ngram, order, frequency});
+        finder.append(token);
+        if (copy(draft, max_tokens)) break;
     }
-    if (match.length > 0)
-        for (int i = 0; draft.size() < max_tokens; ++i)
-            draft.push(match.token(i), {Source::match, match.length + i});
     finder.truncate(n_tokens);
 }
 
-void NGramDrafter::begin(SequenceId sequence, TokenSpan prompt) {
-    Follower follower(options_);
+// Fills the draft up with what followed the longest match, if there is one.
+bool NGramDrafter::Follower::copy(Draft& draft, int max_tokens) const {
+    const Match own = finder.find();
+    const Match other = reference.find(finder.tokens());
+    const bool is_own = own.length >= other.length;
+    const Match& match = is_own ? own : other;
+    std::size_t n = max_tokens - draft.size();
+    // The sequence goes on, and a copy of it with it; the reference ends.
+    if (!is_own) n = std::min(n, other.continuation.size());
+    for (std::size_t i = 0; i < n && match.length > 0; ++i)
+        draft.push(match.token(i), {Source::match, match.length + static_cast<int>(i)});
+    return match.length > 0;
+}
+
+void NGramDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) {
+    Follower follower(options_, reference);
     follower.follow(prompt);
     followers_.insert_or_assign(sequence, std::move(follower));
 }

@@ -10,16 +10,17 @@
 
 namespace specllama {
 
-// Drafts what followed the same tokens before in the sequence: where they are few, by the
-// frequencies of an NGramPredictor; from MatchFinder::kMinLength tokens on, by copying from where
-// the longest match was. A draft may begin with the one and go on with the other.
+// Drafts what followed the same tokens before, in the sequence or in its reference text: where they
+// are few, by the frequencies of an NGramPredictor; from MatchFinder::kMinLength tokens on, by
+// copying from where the longest match was. A draft may begin with the one and go on with the
+// other.
 //
 // What a request taught goes with the request.
 class NGramDrafter final : public Drafter {
  public:
     explicit NGramDrafter(const NGramOptions& options);
 
-    void begin(SequenceId sequence, TokenSpan prompt) override;
+    void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
@@ -28,10 +29,12 @@ class NGramDrafter final : public Drafter {
     struct Follower {
         NGramPredictor predictor;
         MatchFinder finder;
+        MatchFinder reference;
 
-        explicit Follower(const NGramOptions& options);
+        Follower(const NGramOptions& options, TokenSpan reference_tokens);
         void follow(TokenSpan tokens);
         void draft(Draft& draft, int max_tokens);
+        bool copy(Draft& draft, int max_tokens) const;
     };
 
     NGramOptions options_;

@@ -309,6 +309,7 @@ class Session:
         max_tokens: int,
         stop: list[str],
         sampling: SamplingOptions,
+        reference: list[int],
     ) -> Stream: ...
     def close(self) -> None: ...
     @property

@@ -170,7 +170,7 @@ class SpecSession:
             **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
                 min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
                 logit_bias, logprobs, processed_logprobs, seed, acceptance, lenience, grammar,
-                json_schema.
+                json_schema, reference.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
@@ -198,6 +198,9 @@ class SpecSession:
         `Stream.result()`. The stream may be left at any time.
         """
         checked = core_options(**options)
+        reference = checked.reference
+        if isinstance(reference, str):
+            reference = self.tokenize(reference, add_special=False)
         if isinstance(prompt, str):
             if not prompt:
                 raise ArgumentError("The prompt is empty; give at least one character.")
@@ -209,6 +212,7 @@ class SpecSession:
             max_tokens=checked.max_tokens,
             stop=checked.stop,
             sampling=checked.sampling,
+            reference=reference,
         )
         if checked.echo and not text:
             text = self.detokenize(tokens)

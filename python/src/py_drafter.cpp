@@ -65,7 +65,7 @@ PyDrafter::~PyDrafter() {
     drafter_ = py::object();
 }
 
-void PyDrafter::begin(SequenceId sequence, TokenSpan prompt) {
+void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     call_python([&] { drafter_.attr("begin")(sequence, to_array(prompt)); });
 }
 

@@ -128,6 +128,9 @@ struct GenerateOptions {
     // The text ends before the first of these; none may be empty.
     std::vector<std::string> stop;
     SamplingOptions sampling;
+    // Text that the n-gram drafter may copy from besides prompt and generation: the file being
+    // edited, retrieved documents. It is no part of the prompt, and changes what a drafter may.
+    std::vector<Token> reference;
 };
 
 }  // namespace specllama
