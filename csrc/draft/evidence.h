@@ -4,10 +4,9 @@
 
 namespace specllama {
 
-// Where a drafted token comes from.
+// What a drafter knows about one token it proposes.
 enum class Source : std::uint8_t { match, ngram, model, other };
 
-// What a drafter knows about one token it proposes.
 struct Evidence {
     Source source = Source::other;
     // match: tokens before this one that agree with the text copied from, this draft's own

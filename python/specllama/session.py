@@ -56,8 +56,10 @@ class SpecSession:
             flash attention, x86-64 processor only. `Stats.exact` says whether a run had it.
         spec_length: Most tokens drafted per round, 1 to 64.
         ngram_order: Longest n-gram, 2 to 8.
-        ngram_window: Only n-grams of the last so many tokens count; 0: all.
-        ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536; old contexts go first.
+        ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches of 4 tokens
+            and more are looked for in the whole text.)
+        ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536, and again on that of
+            finding matches; what is old goes first.
         draft_n_gpu_layers, draft_n_threads, draft_kv_type: As above, for the draft model. None: as
             for the model.
         draft_p_min: A draft ends before a token that the draft model gives less than this
