@@ -21,14 +21,18 @@ constexpr SequenceId kOnlySequence = 0;
 
 [[noreturn]] void throw_closed() { throw Closed("The session is closed; open a new one."); }
 
+void check_tokens(TokenSpan tokens, const Vocab& vocab, const std::string& what) {
+    const auto wrong =
+        std::ranges::find_if(tokens, [&](Token token) { return !vocab.contains(token); });
+    if (wrong != tokens.end())
+        throw InvalidArgument("Token " + std::to_string(*wrong) + " in the " + what +
+                              " is out of range; the model has " + std::to_string(vocab.size()) +
+                              " tokens.");
+}
+
 void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
     if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
-    const auto wrong =
-        std::ranges::find_if(prompt, [&](Token token) { return !vocab.contains(token); });
-    if (wrong != prompt.end())
-        throw InvalidArgument("Token " + std::to_string(*wrong) +
-                              " in the prompt is out of range; the model has " +
-                              std::to_string(vocab.size()) + " tokens.");
+    check_tokens(prompt, vocab, "prompt");
     if (prompt.size() >= static_cast<std::size_t>(n_ctx))
         throw InvalidArgument("The prompt has " + std::to_string(prompt.size()) +
                               " tokens, which leaves no room in a context of " +
@@ -122,6 +126,7 @@ void SessionState::retire() {
 
 std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
     check_prompt(prompt, model()->vocab(), n_ctx());
+    check_tokens(options.reference, model()->vocab(), "reference");
     check_options(options, n_ctx() - static_cast<int>(prompt.size()));
     const Gate::Work work(gate_, [&] {
         if (closed_) throw_closed();
@@ -150,7 +155,7 @@ std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOp
         sequence->finish(FinishReason::length);
         return sequence;
     }
-    engine_->begin(*sequence);
+    engine_->begin(*sequence, options.reference);
     active_ = sequence;
     owner_ = std::this_thread::get_id();
     return sequence;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "draft/evidence.h"
 #include "sample/distribution.h"
 #include "specllama/types.h"
 
@@ -10,8 +11,7 @@ namespace specllama {
 // Tokens that a drafter proposes to follow a sequence: a chain, each token after the one before.
 struct Draft {
     std::vector<Token> tokens;
-    // Per token, the drafter's own estimate in [0, 1] that the target agrees.
-    std::vector<float> confidence;
+    std::vector<Evidence> evidence;  // [i]: for tokens[i]
     // Per token, the distribution it was drawn from; null for a token without alternative. Needed
     // by Sampler::verify where drafts are drawn; the drafter keeps it until its next proposal.
     std::vector<const Distribution*> drawn_from;
@@ -21,13 +21,13 @@ struct Draft {
 
     void clear() {
         tokens.clear();
-        confidence.clear();
+        evidence.clear();
         drawn_from.clear();
     }
 
-    void push(Token token, float token_confidence, const Distribution* token_drawn_from = nullptr) {
+    void push(Token token, const Evidence& why, const Distribution* token_drawn_from = nullptr) {
         tokens.push_back(token);
-        confidence.push_back(token_confidence);
+        evidence.push_back(why);
         drawn_from.push_back(token_drawn_from);
     }
 };

@@ -38,8 +38,9 @@ class Drafter {
     Drafter& operator=(const Drafter&) = delete;
     virtual ~Drafter() = default;
 
-    // A new request. Whatever was known of this sequence id before is void.
-    virtual void begin(SequenceId /*sequence*/, TokenSpan /*prompt*/) {}
+    // A new request. Whatever was known of this sequence id before is void. reference: text that
+    // may be drafted from besides the sequence's own; it lives no longer than this call.
+    virtual void begin(SequenceId /*sequence*/, TokenSpan /*prompt*/, TokenSpan /*reference*/) {}
 
     virtual void propose(std::span<Proposal> proposals) = 0;
 

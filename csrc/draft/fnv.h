@@ -17,4 +17,12 @@ inline std::uint64_t fnv1a(TokenSpan tokens) {
     return hash;
 }
 
+// 32 well-mixed bits of a hash: FNV-1a leaves its last token in the low bits and little of it in
+// the high ones.
+inline std::uint32_t fold(std::uint64_t hash) {
+    hash ^= hash >> 32;
+    hash *= 0x9e3779b97f4a7c15ULL;
+    return static_cast<std::uint32_t>(hash >> 32);
+}
+
 }  // namespace specllama

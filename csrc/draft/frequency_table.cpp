@@ -1,24 +1,19 @@
 #include "draft/frequency_table.h"
 
+#include "draft/fnv.h"
+
 namespace specllama {
 
 namespace {
 
-// FNV-1a leaves its last token in the low bits and little of it in the high ones: fold and mix.
-std::uint32_t slot_hash(std::uint64_t hash) {
-    hash ^= hash >> 32;
-    hash *= 0x9e3779b97f4a7c15ULL;
-    return static_cast<std::uint32_t>(hash >> 32);
-}
-
 std::uint32_t pair_hash(std::uint32_t context, Token token) {
-    return slot_hash(std::uint64_t{context} << 32 | static_cast<std::uint32_t>(token));
+    return fold(std::uint64_t{context} << 32 | static_cast<std::uint32_t>(token));
 }
 
 }  // namespace
 
 FrequencyTable::Index FrequencyTable::find_context(std::uint64_t hash) const {
-    return by_hash_.find(slot_hash(hash), [&](Index i) { return contexts_[i].hash == hash; });
+    return by_hash_.find(fold(hash), [&](Index i) { return contexts_[i].hash == hash; });
 }
 
 FrequencyTable::Index FrequencyTable::find_continuation(Index context, Token token) const {
@@ -92,7 +87,7 @@ void FrequencyTable::find_best(Context& context) const {
 
 FrequencyTable::Index FrequencyTable::add_context(std::uint64_t hash, std::uint32_t position) {
     const Index index = contexts_.add({hash, 0, position, kNone, kNone, kNone, kNone});
-    by_hash_.insert(slot_hash(hash), index);
+    by_hash_.insert(fold(hash), index);
     link_newest(index);
     return index;
 }
@@ -118,7 +113,7 @@ void FrequencyTable::remove_continuation(Index index) {
 void FrequencyTable::remove_context(Index index) {
     while (contexts_[index].first != kNone) remove_continuation(contexts_[index].first);
     unlink(index);
-    by_hash_.erase(slot_hash(contexts_[index].hash), index);
+    by_hash_.erase(fold(contexts_[index].hash), index);
     contexts_.remove(index);
 }
 

@@ -50,7 +50,7 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
 }
 
-void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt) {
+void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
     follower.sampler.reset();
     follower.drawn_from.resize(kMaxSpecLength);
@@ -87,7 +87,8 @@ void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
         const auto confidence =
             draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
         if (confidence < options_.p_min) return;
-        proposal.draft.push(token, confidence, draws ? &drawn_from : nullptr);
+        proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
+                            draws ? &drawn_from : nullptr);
         follower.tokens.push_back(token);
     }
 }

@@ -26,7 +26,7 @@ class ModelDrafter final : public Drafter {
     ModelDrafter(const Model& target, const DraftModelOptions& options, const Header& header,
                  const ProgressFunction& progress);
 
-    void begin(SequenceId sequence, TokenSpan prompt) override;
+    void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 

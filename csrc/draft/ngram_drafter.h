@@ -4,27 +4,37 @@
 #include <span>
 
 #include "draft/drafter.h"
+#include "draft/match_finder.h"
 #include "draft/ngram_predictor.h"
 #include "specllama/config.h"
 
 namespace specllama {
 
-// Drafts with one NGramPredictor per sequence, seeded with the prompt. What a request taught its
-// tables goes with the request.
+// Drafts what followed the same tokens before, in the sequence or in its reference text: where they
+// are few, by the frequencies of an NGramPredictor; from MatchFinder::kMinLength tokens on, by
+// copying from where the longest match was. A draft may begin with the one and go on with the
+// other.
+//
+// What a request taught goes with the request.
 class NGramDrafter final : public Drafter {
  public:
     explicit NGramDrafter(const NGramOptions& options);
 
-    void begin(SequenceId sequence, TokenSpan prompt) override;
+    void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
  private:
+    // What is known of a sequence.
     struct Follower {
         NGramPredictor predictor;
-        std::size_t n_seen = 0;  // tokens of the sequence taken in
+        MatchFinder finder;
+        MatchFinder reference;
 
+        Follower(const NGramOptions& options, TokenSpan reference_tokens);
         void follow(TokenSpan tokens);
+        void draft(Draft& draft, int max_tokens);
+        bool copy(Draft& draft, int max_tokens) const;
     };
 
     NGramOptions options_;

@@ -61,9 +61,9 @@ Engine::Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_lengt
       spec_length_(spec_length),
       batch_(target.n_batch()) {}
 
-void Engine::begin(Sequence& sequence) {
+void Engine::begin(Sequence& sequence, TokenSpan reference) {
     if (speculates())
-        contained(sequence, [&] { drafter_->begin(sequence.id(), sequence.tokens()); });
+        contained(sequence, [&] { drafter_->begin(sequence.id(), sequence.tokens(), reference); });
 }
 
 void Engine::end(Sequence& sequence) {

@@ -20,8 +20,9 @@ class Engine {
     // A null drafter means plain decoding.
     Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length);
 
-    // A sequence enters, with its prompt, and leaves. Whether it is done or not.
-    void begin(Sequence& sequence);
+    // A sequence enters, with its prompt and a text to draft from, and leaves. Whether it is done
+    // or not.
+    void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
     // Advances each sequence, none of them done: by a chunk of its prompt while that is longer

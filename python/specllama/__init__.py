@@ -15,6 +15,8 @@ _llama.load()
 from specllama._core import (  # noqa: E402
     Chunk,
     Device,
+    MatchedToken,
+    MatchFinder,
     NGramPredictor,
     Prediction,
     Seconds,
@@ -49,6 +51,8 @@ __all__ = [
     "GenerateOptions",
     "Generation",
     "HubError",
+    "MatchFinder",
+    "MatchedToken",
     "ModelError",
     "NGramPredictor",
     "OutOfMemoryError",

@@ -340,6 +340,7 @@ class Session:
         max_tokens: int | None,
         stop: list[str],
         sampling: SamplingOptions,
+        reference: list[int],
     ) -> Stream: ...
     def close(self) -> None: ...
     @property
@@ -418,3 +419,69 @@ class NGramPredictor:
     @property
     def capacity(self) -> int:
         """Most (context, token) pairs that one order keeps."""
+
+class MatchedToken:
+    """A token copied from where the same tokens stood before it.
+
+    Attributes:
+        token: Token id.
+        length: How many tokens before it agree with those before the place copied from, the copy's
+            own included.
+    """
+
+    @property
+    def token(self) -> int: ...
+    @property
+    def length(self) -> int: ...
+
+class MatchFinder:
+    """Finds where in a text the tokens stand that it, or another text, ends with; what followed
+    there is likely to follow again.
+
+    Every position is entered under a hash (FNV-1a) of the 4 tokens that end there. Of the 32 latest
+    ones that really agree the longest match wins (64 tokens count as the longest); among equally
+    long ones the most frequent next token, and of its occurrences the latest. Constant time per
+    token on average, whatever the text; at most 16 bytes per token of the longest text held.
+    (Hash chains as in LZ77 compressors: RFC 1951, section 4; copying as a draft: Saxena, "Prompt
+    Lookup Decoding", 2023.)
+
+    Args:
+        max_tokens: When so many are held and another one comes, the older half is forgotten; 64 to
+            2^31.
+
+    Raises:
+        ArgumentError: max_tokens is out of range.
+    """
+
+    def __init__(self, *, max_tokens: int = 4194304) -> None: ...
+    def append(self, token: int) -> None:
+        """Take in the next token. Raises ArgumentError for a negative id."""
+
+    def append_batch(self, tokens: Iterable[int]) -> None:
+        """Take in tokens in order. Raises ArgumentError for a negative id."""
+
+    def truncate(self, n: int) -> None:
+        """Take back all but the first `n` tokens. Raises ArgumentError if there are fewer."""
+
+    def predict(self, n: int = 4, text: Iterable[int] | None = None) -> list[MatchedToken]:
+        """Copy what followed the best match of the text's end.
+
+        Args:
+            n: Most tokens to copy, 0 to 64.
+            text: Another text to continue in place of the one searched; its last 64 tokens decide.
+
+        Returns:
+            The copy; empty if not even the last 4 tokens stand elsewhere. A text that continues
+            itself runs, past its end, into the copy, and so repeats; a copy for another text stops
+            at the end of the text searched.
+
+        Raises:
+            ArgumentError: n is out of range.
+        """
+
+    def __len__(self) -> int:
+        """Tokens taken in, also those forgotten since."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory in use, in bytes."""

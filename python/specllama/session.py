@@ -62,8 +62,10 @@ class SpecSession:
             `Stats.exact` says whether a run had it.
         spec_length: Most tokens drafted per round, 1 to 64.
         ngram_order: Longest n-gram, 2 to 8.
-        ngram_window: Only n-grams of the last so many tokens count; 0: all.
-        ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536; old contexts go first.
+        ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches of 4 tokens
+            and more are looked for in the whole text.)
+        ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536, and again on that of
+            finding matches; what is old goes first.
         draft_n_gpu_layers, draft_n_threads, draft_kv_type: As above, for the draft model. None: as
             for the model.
         draft_p_min: A draft ends before a token that the draft model gives less than this
@@ -210,7 +212,7 @@ class SpecSession:
             **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
                 min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
                 logit_bias, logprobs, processed_logprobs, seed, acceptance, lenience, grammar,
-                json_schema.
+                json_schema, reference.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
@@ -238,6 +240,9 @@ class SpecSession:
         `Stream.result()`. The stream may be left at any time.
         """
         checked = core_options(**options)
+        reference = checked.reference
+        if isinstance(reference, str):
+            reference = self.tokenize(reference, add_special=False)
         if isinstance(prompt, str):
             if not prompt:
                 raise ArgumentError("The prompt is empty; give at least one character.")
@@ -249,6 +254,7 @@ class SpecSession:
             max_tokens=checked.max_tokens,
             stop=checked.stop,
             sampling=checked.sampling,
+            reference=reference,
         )
         if checked.echo and not text:
             text = self.detokenize(tokens)

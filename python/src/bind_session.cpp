@@ -104,12 +104,14 @@ void bind_session(py::module_& m) {
         .def(
             "start",
             [](Session& session, const std::vector<Token>& prompt, std::optional<int> max_tokens,
-               std::vector<std::string> stop, const SamplingOptions& sampling) {
+               std::vector<std::string> stop, const SamplingOptions& sampling,
+               std::vector<Token> reference) {
                 const py::gil_scoped_release release;
-                return session.start(prompt, {max_tokens, std::move(stop), sampling});
+                return session.start(prompt,
+                                     {max_tokens, std::move(stop), sampling, std::move(reference)});
             },
             py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
-            py::arg("sampling"))
+            py::arg("sampling"), py::arg("reference"))
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("n_ctx", &Session::n_ctx)

@@ -29,7 +29,7 @@ void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
         if (id < 0 || id > std::numeric_limits<Token>::max())
             throw DrafterError("The drafter proposed token " + std::to_string(id) +
                                ", which is no token id.");
-        draft.push(static_cast<Token>(id), 1.0F);
+        draft.push(static_cast<Token>(id), {});
         if (draft.size() > max_tokens) return;
     }
 }
@@ -65,7 +65,7 @@ PyDrafter::~PyDrafter() {
     drafter_ = py::object();
 }
 
-void PyDrafter::begin(SequenceId sequence, TokenSpan prompt) {
+void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     call_python([&] { drafter_.attr("begin")(sequence, to_array(prompt)); });
 }
 

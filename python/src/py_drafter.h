@@ -14,7 +14,7 @@ class PyDrafter final : public Drafter {
     explicit PyDrafter(py::object drafter);
     ~PyDrafter() override;
 
-    void begin(SequenceId sequence, TokenSpan prompt) override;
+    void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
     void observe(SequenceId sequence, const Draft& draft, int n_accepted, Token next) override;
     void end(SequenceId sequence) override;

@@ -40,13 +40,14 @@ struct ContextOptions {
     bool never_alone = false;
 };
 
-// Options of the n-gram predictor.
+// Options of the n-gram predictor and of the drafter built on it.
 struct NGramOptions {
     // Longest n-gram, 2 to 8: contexts are up to max_order - 1 tokens.
     int max_order = 4;
     // Only counts of the last `window` tokens are kept; 0: nothing is forgotten.
     int window = 0;
-    // Bound on the memory of the tables, in bytes; the oldest contexts go first.
+    // Bound on the memory of the tables, in bytes; the oldest contexts go first. The drafter keeps
+    // the text, too, and a reference text, to find matches in: each within the same bound.
     std::size_t max_bytes = std::size_t{64} << 20;
 };
 
@@ -143,6 +144,9 @@ struct GenerateOptions {
     // The text ends before the first of these; none may be empty.
     std::vector<std::string> stop;
     SamplingOptions sampling;
+    // Text that the n-gram drafter may copy from besides prompt and generation: the file being
+    // edited, retrieved documents. It is no part of the prompt, and changes what a drafter may.
+    std::vector<Token> reference;
 };
 
 }  // namespace specllama

@@ -1,0 +1,138 @@
+#include "draft/match_finder.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "draft/fnv.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffff;
+
+// Entries looked at, those included that only share a bucket.
+constexpr int kMaxSteps = 4 * MatchFinder::kMaxCandidates;
+
+// How many tokens both end with, at most kMaxLength.
+int common_suffix(TokenSpan a, TokenSpan b) {
+    const auto n = std::min({a.size(), b.size(), std::size_t{MatchFinder::kMaxLength}});
+    const auto end = a.rbegin() + static_cast<std::ptrdiff_t>(n);
+    return static_cast<int>(std::mismatch(a.rbegin(), end, b.rbegin()).first - a.rbegin());
+}
+
+}  // namespace
+
+MatchFinder::MatchFinder(std::int64_t max_tokens)
+    : max_tokens_(static_cast<std::size_t>(max_tokens)) {
+    if (max_tokens < kMinTokens || max_tokens > kMaxTokens)
+        throw InvalidArgument("max_tokens must be from " + std::to_string(kMinTokens) + " to " +
+                              std::to_string(kMaxTokens) + ", not " + std::to_string(max_tokens) +
+                              ".");
+}
+
+std::size_t MatchFinder::bucket(TokenSpan gram) const {
+    return std::uint64_t{fold(fnv1a(gram))} * heads_.size() >> 32;
+}
+
+// The head of the chain of the tokens that end at `last`.
+MatchFinder::Index& MatchFinder::head(Index last) {
+    return heads_[bucket(TokenSpan(tokens_).subspan(last + 1 - kMinLength, kMinLength))];
+}
+
+// Enters the token that was added last, of those in links_.
+void MatchFinder::enter() {
+    const auto last = static_cast<Index>(links_.size());
+    if (last + 1 < kMinLength) {
+        links_.push_back(kNone);
+        return;
+    }
+    Index& latest = head(last);
+    links_.push_back(latest);
+    latest = last;
+}
+
+void MatchFinder::make_room(std::size_t n_wanted) {
+    // 4 bytes for a token, 4 for its link and 2 for its half of a head: by growing to 3/2 of that,
+    // no more than 15 are in use.
+    if (capacity_ < max_tokens_) {
+        const std::size_t n_least = std::max<std::size_t>(kMinTokens, capacity_ * 3 / 2);
+        const std::size_t capacity = std::min(std::max(n_least, n_wanted), max_tokens_);
+        tokens_.reserve(capacity);
+        links_.reserve(capacity);
+        capacity_ = capacity;
+    } else {
+        const std::size_t n_gone = tokens_.size() / 2;
+        tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(n_gone));
+        n_forgotten_ += n_gone;
+    }
+    heads_.assign(capacity_ / 2, kNone);
+    links_.clear();
+    while (links_.size() < tokens_.size()) enter();
+}
+
+void MatchFinder::append(Token token) { append(TokenSpan(&token, 1)); }
+
+void MatchFinder::append(TokenSpan tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (tokens_.size() == capacity_) make_room(capacity_ + tokens.size() - i);
+        tokens_.push_back(tokens[i]);
+        enter();
+    }
+}
+
+void MatchFinder::truncate(std::size_t n) {
+    const std::size_t n_held = n > n_forgotten_ ? n - n_forgotten_ : 0;
+    // The latest of its chain goes first.
+    while (tokens_.size() > n_held) {
+        const auto last = static_cast<Index>(tokens_.size() - 1);
+        if (last + 1 >= kMinLength) head(last) = links_[last];
+        tokens_.pop_back();
+        links_.pop_back();
+    }
+    n_forgotten_ = std::min(n_forgotten_, n);
+}
+
+Match MatchFinder::find(TokenSpan text) const {
+    if (text.size() < kMinLength || heads_.empty()) return {};
+    std::array<Index, kMaxCandidates> longest;  // the latest first; each the index of what follows
+    int n_longest = 0;
+    int n_candidates = 0;
+    int length = kMinLength;
+    Index at = heads_[bucket(text.last(kMinLength))];
+    for (int step = 0; at != kNone && n_candidates < kMaxCandidates && step < kMaxSteps; ++step) {
+        const Index next = at + 1;
+        at = links_[at];
+        if (next == tokens_.size()) continue;  // nothing follows: it may be the text's own end
+        const int agree = common_suffix(text, tokens().first(next));
+        if (agree < kMinLength) continue;
+        ++n_candidates;
+        if (agree < length) continue;
+        if (agree > length) n_longest = 0;
+        length = agree;
+        longest[n_longest++] = next;
+    }
+    if (n_longest == 0) return {};
+
+    const std::span<const Index> candidates(longest.data(), n_longest);
+    Index best = candidates[0];
+    std::ptrdiff_t most = 0;
+    for (const Index one : candidates) {
+        const auto count = std::ranges::count(candidates, tokens_[one],
+                                              [&](Index other) { return tokens_[other]; });
+        if (count > most) {
+            best = one;
+            most = count;
+        }
+    }
+    return {length, tokens().subspan(best)};
+}
+
+std::size_t MatchFinder::size_bytes() const {
+    return sizeof(*this) + tokens_.capacity() * sizeof(Token) +
+           (links_.capacity() + heads_.capacity()) * sizeof(Index);
+}
+
+}  // namespace specllama

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "specllama/types.h"
+
+namespace specllama {
+
+// An earlier occurrence of the tokens that a text ends with.
+struct Match {
+    // How many tokens agree; 0: none was found, and there is no continuation.
+    int length = 0;
+    // What follows it in the text searched, to its end; not empty. Valid until the finder changes.
+    TokenSpan continuation;
+
+    // Token i of a copy of what follows. A text that continues itself runs, past its end, into the
+    // copy, and so repeats.
+    Token token(std::size_t i) const { return continuation[i % continuation.size()]; }
+};
+
+// Finds where in a text the tokens stand that it, or another text, ends with.
+//
+// Every position is entered under a hash (FNV-1a) of the kMinLength tokens that end there, and
+// links to the one before it with the same hash. Of the kMaxCandidates latest that really agree
+// the longest match wins; among equally long ones the most frequent next token, and of its
+// occurrences the latest.
+//
+// Constant time per token on average, whatever the text; at most kBytesPerToken bytes for each
+// token of the longest text held.
+class MatchFinder {
+ public:
+    // Shorter matches are left to the frequencies of n-grams, which predict as well and know how
+    // sure they are.
+    static constexpr int kMinLength = 4;
+    // Longer matches count as this long.
+    static constexpr int kMaxLength = 64;
+    static constexpr int kMaxCandidates = 32;
+    static constexpr std::size_t kBytesPerToken = 16;
+    static constexpr std::int64_t kMinTokens = 64;
+    static constexpr std::int64_t kMaxTokens = std::int64_t{1} << 31;
+
+    // max_tokens: when so many are held and another one comes, the older half is forgotten.
+    // Throws InvalidArgument when it is out of range.
+    explicit MatchFinder(std::int64_t max_tokens);
+
+    // Takes in the next tokens of the text. They are found from now on.
+    void append(Token token);
+    void append(TokenSpan tokens);
+
+    // Takes back all but the first n tokens; n is at most size().
+    void truncate(std::size_t n);
+
+    // Tokens of the text, also those that are forgotten.
+    std::size_t size() const { return n_forgotten_ + tokens_.size(); }
+
+    // The end of the text, as far as it is held. Valid until the finder changes.
+    TokenSpan tokens() const { return tokens_; }
+
+    // The best earlier occurrence of the text's own end. Never allocates.
+    Match find() const { return find(tokens_); }
+
+    // The best occurrence of the end of another text. Never allocates.
+    Match find(TokenSpan text) const;
+
+    std::size_t size_bytes() const;
+
+ private:
+    using Index = std::uint32_t;  // of a token held
+
+    Index& head(Index last);
+    void enter();
+    void make_room(std::size_t n_wanted);
+    std::size_t bucket(TokenSpan gram) const;
+
+    std::size_t max_tokens_;
+    std::size_t capacity_ = 0;
+    std::size_t n_forgotten_ = 0;
+    std::vector<Token> tokens_;
+    std::vector<Index> links_;  // [i]: the latest one before i with the same hash
+    std::vector<Index> heads_;  // [bucket]: the latest one
+};
+
+}  // namespace specllama
