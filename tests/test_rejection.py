@@ -183,7 +183,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_dense(folder / "target.gguf"), write_dense(folder / "draft.gguf", seed=9)
 
 
-PROMPT = [1, 41, 55, 5, 6, 41]  # 55 is likely to come again
+PROMPT = [1, 41, 55, 5, 41, 25, 6, 41, 49, 41]  # 55, 25 and 49 are likely to come again
 WORDS = range(0, 10, 2)
 SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "model": ("model", {}, {}),
@@ -192,6 +192,7 @@ SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "model, other temperature": ("model", {"draft_temperature": 0.6, "draft_top_k": 10}, {}),
     "model, grammar": ("model", {}, {"grammar": 'root ::= (" w" [02468])+'}),
     "ngram": ("ngram", {"ngram_order": 2}, {}),
+    "ngram, drawn": ("ngram", {"ngram_order": 2, "ngram_draw": True}, {}),
 }
 
 
@@ -249,6 +250,21 @@ def test_more_is_accepted_than_coupled(open_session: Open) -> None:
         return accepted / drafted
 
     assert rate("rejection") > rate("coupled")
+
+
+def test_more_is_accepted_of_drawn_ngrams(open_session: Open) -> None:
+    """Where several tokens are likely: sum min(p, q) is more than p of the most frequent one."""
+    prompt = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4
+
+    def rate(draw: bool) -> float:
+        session = open_session(ngram_draw=draw, ngram_order=3)
+        drafted = accepted = 0
+        for seed in range(60):
+            stats = session.generate(prompt, max_tokens=40, seed=seed, **REJECTION).stats
+            drafted, accepted = drafted + stats.drafted, accepted + stats.accepted
+        return accepted / drafted
+
+    assert rate(True) > rate(False)
 
 
 def test_plain_texts_do_not_depend_on_the_rule(open_session: Open) -> None:

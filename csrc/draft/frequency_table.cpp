@@ -1,5 +1,7 @@
 #include "draft/frequency_table.h"
 
+#include <algorithm>
+
 #include "draft/fnv.h"
 
 namespace specllama {
@@ -73,6 +75,16 @@ FrequencyTable::Best FrequencyTable::best(std::uint64_t hash) const {
     if (context == kNone) return {};
     const Continuation& best = continuations_[contexts_[context].best];
     return {best.token, best.count, contexts_[context].total};
+}
+
+void FrequencyTable::frequencies(std::uint64_t hash, Distribution& out) const {
+    out.clear();
+    const Index context = find_context(hash);
+    if (context == kNone) return;
+    for (Index i = contexts_[context].first; i != kNone; i = continuations_[i].next)
+        out.push_back({continuations_[i].token,
+                       static_cast<double>(continuations_[i].count) / contexts_[context].total});
+    std::ranges::sort(out, {}, &Outcome::token);
 }
 
 void FrequencyTable::find_best(Context& context) const {

@@ -5,6 +5,7 @@
 
 #include "draft/index_map.h"
 #include "draft/pool.h"
+#include "sample/distribution.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -38,6 +39,10 @@ class FrequencyTable {
 
     // token == kNoToken when the context is unknown. Never allocates.
     Best best(std::uint64_t context) const;
+
+    // Writes the relative frequencies of all continuations of a context; nothing when it is
+    // unknown.
+    void frequencies(std::uint64_t context, Distribution& out) const;
 
     void clear();
     std::size_t size_bytes() const;

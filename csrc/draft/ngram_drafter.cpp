@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sample/sampler.h"
 #include "specllama/session.h"
 
 namespace specllama {
@@ -25,6 +26,7 @@ NGramDrafter::NGramDrafter(const NGramOptions& options) : options_(options) {
 // that do are no harm.
 NGramDrafter::Follower::Follower(const NGramOptions& options, TokenSpan reference_tokens)
     : predictor(options), finder(max_match_tokens(options)), reference(max_match_tokens(options)) {
+    if (options.draw) drawn_from.resize(kMaxSpecLength);
     predictor.update_batch(reference_tokens);
     reference.append(reference_tokens);
 }
@@ -37,19 +39,35 @@ void NGramDrafter::Follower::follow(TokenSpan tokens) {
 
 // Frequencies have the word until what they say makes a match that can be copied on: they know
 // short contexts only, and a long draft of theirs wanders off.
-void NGramDrafter::Follower::draft(Draft& draft, int max_tokens) {
+void NGramDrafter::Follower::draft(Proposal& proposal) {
+    Draft& draft = proposal.draft;
+    const int max_tokens = proposal.max_tokens;
     if (copy(draft, max_tokens)) return;
     std::array<NGramPredictor::Prediction, kMaxSpecLength> predictions;
     const auto n_most = std::min<std::size_t>(max_tokens, predictions.size());
-    const std::size_t n_predicted = predictor.predict(std::span(predictions).first(n_most));
+    const std::size_t n_predicted = predict(proposal, std::span(predictions).first(n_most));
     const std::size_t n_tokens = finder.size();
     for (std::size_t i = 0; i < n_predicted; ++i) {
         const auto& [token, order, frequency] = predictions[i];
-        draft.push(token, {Source::ngram, order, frequency});
+        if (drawn_from.empty())
+            draft.push(token, {Source::ngram, order, frequency});
+        else  // what is known of it must not tell which token was drawn
+            draft.push(token, {Source::ngram, order, static_cast<float>(highest(drawn_from[i]))},
+                       &drawn_from[i]);
         finder.append(token);
         if (copy(draft, max_tokens)) break;
     }
     finder.truncate(n_tokens);
+}
+
+std::size_t NGramDrafter::Follower::predict(const Proposal& proposal,
+                                            std::span<NGramPredictor::Prediction> predictions) {
+    if (drawn_from.empty()) return predictor.predict(predictions);
+    return predictor.draw(
+        predictions, drawn_from, [&](std::size_t i, const Distribution& frequencies) {
+            const std::size_t position = proposal.tokens.size() + i;
+            return proposal.sampler->draft(frequencies, static_cast<Position>(position));
+        });
 }
 
 // Fills the draft up with what followed the longest match, if there is one.
@@ -76,7 +94,7 @@ void NGramDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         follower.follow(proposal.tokens);
-        follower.draft(proposal.draft, proposal.max_tokens);
+        follower.draft(proposal);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <span>
+#include <vector>
 
 #include "draft/drafter.h"
 #include "draft/match_finder.h"
@@ -30,10 +31,13 @@ class NGramDrafter final : public Drafter {
         NGramPredictor predictor;
         MatchFinder finder;
         MatchFinder reference;
+        std::vector<Distribution> drawn_from;  // [i]: of its draft's token i, if it draws
 
         Follower(const NGramOptions& options, TokenSpan reference_tokens);
         void follow(TokenSpan tokens);
-        void draft(Draft& draft, int max_tokens);
+        void draft(Proposal& proposal);
+        std::size_t predict(const Proposal& proposal,
+                            std::span<NGramPredictor::Prediction> predictions);
         bool copy(Draft& draft, int max_tokens) const;
     };
 

@@ -23,6 +23,13 @@ void check(const NGramOptions& options) {
                               std::to_string(options.max_bytes) + ".");
 }
 
+// The context of an n-gram of this order at the end of the tail.
+template <typename Tail>
+TokenSpan context(const Tail& tail, std::size_t n_tail, int order) {
+    const auto n = static_cast<std::size_t>(order - 1);
+    return TokenSpan(tail).subspan(n_tail - n, n);
+}
+
 // Appends a token to the tail and lets the oldest go when it is full.
 template <typename Tail>
 void append(Tail& tail, std::size_t& n_tail, std::size_t n_most, Token token) {
@@ -42,11 +49,6 @@ NGramPredictor::NGramPredictor(const NGramOptions& options)
     capacity_ = std::min<std::size_t>(options.max_bytes / n_orders / FrequencyTable::kBytesPerPair,
                                       std::size_t{1} << 31);
     tables_.assign(n_orders, FrequencyTable(capacity_));
-}
-
-TokenSpan NGramPredictor::context(const Tail& tail, std::size_t n_tail, int order) const {
-    const auto n = static_cast<std::size_t>(order - 1);
-    return TokenSpan(tail).subspan(n_tail - n, n);
 }
 
 void NGramPredictor::update(Token token) {
@@ -85,19 +87,44 @@ void NGramPredictor::update_batch(TokenSpan tokens) {
     for (const Token token : tokens) update(token);
 }
 
+// Calls ask(table, hash of the context), from the longest context on, until it says yes.
+template <typename Ask>
+int NGramPredictor::Walk::longest(Ask ask) const {
+    const int longest = std::min(predictor.max_order_, static_cast<int>(n_tail) + 1);
+    for (int order = longest; order >= kMinOrder; --order)
+        if (ask(predictor.tables_[order - kMinOrder], fnv1a(context(tail, n_tail, order))))
+            return order;
+    return 0;
+}
+
+int NGramPredictor::Walk::best(FrequencyTable::Best& out) const {
+    return longest([&](const FrequencyTable& table, std::uint64_t hash) {
+        out = table.best(hash);
+        return out.token != kNoToken;
+    });
+}
+
+int NGramPredictor::Walk::frequencies(Distribution& out) const {
+    return longest([&](const FrequencyTable& table, std::uint64_t hash) {
+        table.frequencies(hash, out);
+        return !out.empty();
+    });
+}
+
+void NGramPredictor::Walk::go(Token token) {
+    append(tail, n_tail, predictor.max_order_ - 1, token);
+}
+
 std::size_t NGramPredictor::predict(std::span<Prediction> out) const {
-    Tail tail = tail_;
-    std::size_t n_tail = n_tail_;
+    Walk walk{*this, tail_, n_tail_};
+    FrequencyTable::Best best;
     std::size_t n = 0;
-    while (n < out.size()) {
-        FrequencyTable::Best best;
-        int order = std::min(max_order_, static_cast<int>(n_tail) + 1);
-        for (; order >= kMinOrder && best.token == kNoToken; --order)
-            best = tables_[order - kMinOrder].best(fnv1a(context(tail, n_tail, order)));
-        if (best.token == kNoToken) break;
-        out[n++] = {best.token, order + 1,
-                    static_cast<float>(best.count) / static_cast<float>(best.total)};
-        append(tail, n_tail, max_order_ - 1, best.token);
+    for (; n < out.size(); ++n) {
+        const int order = walk.best(best);
+        if (order == 0) break;
+        out[n] = {best.token, order,
+                  static_cast<float>(best.count) / static_cast<float>(best.total)};
+        walk.go(best.token);
     }
     return n;
 }

@@ -43,6 +43,24 @@ class NGramPredictor {
     // that were taken in are predicted. Never allocates.
     std::size_t predict(std::span<Prediction> out) const;
 
+    // The same, but which of the continuations of a context comes is up to
+    // choose(i, frequencies) -> token, where i counts the tokens and `frequencies`, written to
+    // frequencies[i], are those of all continuations of the longest known context.
+    template <typename Choose>
+    std::size_t draw(std::span<Prediction> out, std::span<Distribution> frequencies,
+                     Choose choose) const {
+        Walk walk{*this, tail_, n_tail_};
+        std::size_t n = 0;
+        for (; n < out.size(); ++n) {
+            const int order = walk.frequencies(frequencies[n]);
+            if (order == 0) break;
+            const Token token = choose(n, frequencies[n]);
+            out[n] = {token, order, static_cast<float>(probability(frequencies[n], token))};
+            walk.go(token);
+        }
+        return n;
+    }
+
     // Forgets everything.
     void clear();
 
@@ -55,7 +73,22 @@ class NGramPredictor {
     // The last tokens, oldest first, as far back as a context reaches.
     using Tail = std::array<Token, kMaxOrder>;
 
-    TokenSpan context(const Tail& tail, std::size_t n_tail, int order) const;
+    // A way on from the last token, along tokens that may come.
+    struct Walk {
+        const NGramPredictor& predictor;
+        Tail tail;
+        std::size_t n_tail;
+
+        // What follows the longest known context; the order of its n-gram, 0 if none is known.
+        int best(FrequencyTable::Best& out) const;
+        int frequencies(Distribution& out) const;
+        void go(Token token);
+
+     private:
+        template <typename Ask>
+        int longest(Ask ask) const;
+    };
+
     void forget_oldest();
 
     int max_order_;

@@ -219,7 +219,7 @@ class Stream:
 class NGramOptions:
     """Options of the n-gram predictor."""
 
-    def __init__(self, *, max_order: int, window: int, max_bytes: int) -> None: ...
+    def __init__(self, *, max_order: int, window: int, max_bytes: int, draw: bool) -> None: ...
 
 class DraftModelOptions:
     """A second GGUF that drafts."""

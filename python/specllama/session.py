@@ -64,6 +64,8 @@ class SpecSession:
         ngram_order: Longest n-gram, 2 to 8.
         ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches of 4 tokens
             and more are looked for in the whole text.)
+        ngram_draw: Draw the n-gram drafts of sampled requests from relative frequencies, instead of
+            taking the most frequent token: more is accepted so with acceptance="rejection".
         ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536, and again on that of
             finding matches; what is old goes first.
         draft_n_gpu_layers, draft_n_threads, draft_kv_type: As above, for the draft model. None: as
@@ -100,6 +102,7 @@ class SpecSession:
         ngram_order: int = 4,
         ngram_window: int = 0,
         ngram_max_bytes: int = 64 << 20,
+        ngram_draw: bool = False,
         draft_n_gpu_layers: int | None = None,
         draft_n_threads: int | None = None,
         draft_kv_type: str | None = None,
@@ -131,6 +134,7 @@ class SpecSession:
                 max_order=_check.integer("ngram_order", ngram_order),
                 window=_check.integer("ngram_window", ngram_window),
                 max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
+                draw=bool(ngram_draw),
             )
         elif isinstance(draft, (str, os.PathLike)):
             drafter = _core.DraftModelOptions(

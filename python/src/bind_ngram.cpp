@@ -42,7 +42,7 @@ void bind_ngram(py::module_& m) {
         "Predicts tokens from what followed the same few tokens before: frequency tables of every\n"
         "order from 2 to max_order, contexts hashed with 64-bit FNV-1a, the longest one first.")
         .def(py::init([](int max_order, int window, std::size_t max_bytes) {
-                 return NGramPredictor({max_order, window, max_bytes});
+                 return NGramPredictor({max_order, window, max_bytes, false});
              }),
              py::kw_only(), py::arg("max_order") = defaults.max_order,
              py::arg("window") = defaults.window, py::arg("max_bytes") = defaults.max_bytes)

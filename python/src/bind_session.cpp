@@ -37,10 +37,11 @@ Exact exactness(std::optional<bool> wish) {
 
 void bind_session(py::module_& m) {
     py::class_<NGramOptions>(m, "NGramOptions")
-        .def(py::init([](int max_order, int window, std::size_t max_bytes) {
-                 return NGramOptions{max_order, window, max_bytes};
+        .def(py::init([](int max_order, int window, std::size_t max_bytes, bool draw) {
+                 return NGramOptions{max_order, window, max_bytes, draw};
              }),
-             py::kw_only(), py::arg("max_order"), py::arg("window"), py::arg("max_bytes"));
+             py::kw_only(), py::arg("max_order"), py::arg("window"), py::arg("max_bytes"),
+             py::arg("draw"));
 
     py::class_<DraftModelOptions>(m, "DraftModelOptions")
         .def(py::init([](const std::string& path, std::optional<int> n_gpu_layers, int n_threads,

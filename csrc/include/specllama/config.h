@@ -49,6 +49,9 @@ struct NGramOptions {
     // Bound on the memory of the tables, in bytes; the oldest contexts go first. The drafter keeps
     // the text, too, and a reference text, to find matches in: each within the same bound.
     std::size_t max_bytes = std::size_t{64} << 20;
+    // Draft by drawing from the relative frequencies, not by taking the most frequent token, where
+    // the temperature is above 0. With rejection, more is accepted so.
+    bool draw = false;
 };
 
 // A second GGUF that drafts for the target; it must have the target's vocabulary.
