@@ -59,7 +59,8 @@ void Candidates::keep_top_p() {
     double sum = 0;
     for (std::size_t from = 0, n = 64; from < kept_.size(); n *= 4) {
         const std::size_t to = std::min(from + n, kept_.size());
-        std::partial_sort(kept_.begin() + from, kept_.begin() + to, kept_.end(), before);
+        std::nth_element(kept_.begin() + from, kept_.begin() + to, kept_.end(), before);
+        std::sort(kept_.begin() + from, kept_.begin() + to, before);
         for (; from < to; ++from) {
             sum += weight(kept_[from]);
             if (sum >= top_p_ * total) {
