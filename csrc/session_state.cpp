@@ -66,9 +66,10 @@ int common_prefix(TokenSpan a, TokenSpan b) {
 }  // namespace
 
 SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter) {
-    if (options.spec_length < 1 || options.spec_length > kMaxSpecLength)
+    const int spec_length = options.spec_length.value_or(kMaxSpecLength);
+    if (spec_length < 1 || spec_length > kMaxSpecLength)
         throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
-                              ", not " + std::to_string(options.spec_length) + ".");
+                              ", not " + std::to_string(spec_length) + ".");
     check(options.context);
     const Header header = check_gguf(options.model.path);
     std::optional<Header> draft_header;
@@ -77,15 +78,19 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     settle_memory(header, draft_header ? &*draft_header : nullptr, options);
 
     model_ = Model::load(options.model, header, options.load_progress);
+    std::vector<std::shared_ptr<Drafter>> drafters;
+    if (drafter && !(options.draft_model && options.spec_length))
+        drafters.push_back(std::move(drafter));
     if (options.draft_model) {
         options.draft_model->context.n_ctx = options.context.n_ctx;
         options.draft_model->context.n_batch = options.context.n_batch;
-        drafter = std::make_shared<ModelDrafter>(*model_, *options.draft_model, *draft_header,
-                                                 options.load_progress);
+        drafters.push_back(std::make_shared<ModelDrafter>(*model_, *options.draft_model,
+                                                          *draft_header, options.load_progress));
     }
-    const int n_logits = drafter ? options.spec_length + 1 : 1;
+    const int n_logits = drafters.empty() ? 1 : spec_length + 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
-    engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
+    engine_ = std::make_unique<Engine>(
+        *context_, Speculator(std::move(drafters), options.spec_length, model_->vocab()));
     if (options.context.never_alone && !context_->memory().can_cut())
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");

@@ -53,10 +53,10 @@ void set_seed(Options& options, const std::string& value) {
 }
 
 void set_acceptance(Options& options, const std::string& value) {
-    Acceptance& rule = options.generate.sampling.acceptance;
+    AcceptanceRule& rule = options.generate.sampling.acceptance;
     if (value != "coupled" && value != "rejection")
         throw UsageError("must be coupled or rejection, not \"" + value + "\"");
-    rule = value == "coupled" ? Acceptance::coupled : Acceptance::rejection;
+    rule = value == "coupled" ? AcceptanceRule::coupled : AcceptanceRule::rejection;
 }
 
 Action set(bool Options::*member) {
@@ -69,6 +69,13 @@ void set_draft(Options& options, const std::string& value) {
     options.draft = value == "auto"    ? Draft::automatic
                     : value == "ngram" ? Draft::ngram
                                        : Draft::none;
+}
+
+void set_spec_length(Options& options, const std::string& value) {
+    if (value == "auto")
+        options.session.spec_length.reset();
+    else
+        integer([](Options& o) -> int& { return o.session.spec_length.emplace(); })(options, value);
 }
 
 void set_flash_attention(Options& options, const std::string& value) {
@@ -202,8 +209,8 @@ const std::vector<Flag>& flags() {
         {{"--draft"}, "WHO", "auto, ngram or none: who drafts without -md (auto)", set_draft},
         {{"--spec-length"},
          "N",
-         "most tokens drafted per round, 1 to 64 (4)",
-         integer([](Options& o) -> int& { return o.session.spec_length; })},
+         "most tokens drafted per round, 1 to 64, or auto: what pays (auto)",
+         set_spec_length},
         {{"--speculative-decoding"},
          "",
          "the same as --draft auto",

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,6 +61,15 @@ JsonObject to_json(const Stats& stats) {
     object.add_array("by_round", stats.by_round, [](const Round& round) {
         return "[" + std::to_string(round.drafted) + ", " + std::to_string(round.accepted) + "]";
     });
+    JsonObject by_drafter;
+    for (std::size_t i = 0; i < stats.by_source.size(); ++i)
+        by_drafter.add_array(Stats::kSources[i],
+                             std::array{stats.by_source[i].drafted, stats.by_source[i].accepted},
+                             write);
+    object.add("by_drafter", by_drafter);
+    object.add_array("decode_seconds", stats.decode_seconds,
+                     [](double one) { return std::to_string(one); });
+    object.add("draft_step_seconds", stats.draft_step_seconds);
     object.add("drafter_errors", stats.drafter_errors)
         .add("last_drafter_error", stats.last_drafter_error);
     return object;
@@ -85,6 +95,18 @@ void print_table(const Stats& stats) {
         }
         std::fputs("\n", stderr);
     }
+    for (std::size_t i = 0; i < stats.by_source.size(); ++i)
+        if (stats.by_source[i].drafted > 0)
+            std::fprintf(stderr, "  by %-6s%6d tokens  %8d accepted\n", Stats::kSources[i],
+                         stats.by_source[i].drafted, stats.by_source[i].accepted);
+    bool first = true;
+    for (std::size_t n = 0; n < stats.decode_seconds.size(); ++n) {
+        if (stats.decode_seconds[n] == 0) continue;
+        if (first) std::fputs("ms to decode n tokens", stderr);
+        std::fprintf(stderr, "  %zu: %.3g", n + 1, 1000 * stats.decode_seconds[n]);
+        first = false;
+    }
+    if (!first) std::fputs("\n", stderr);
     std::fprintf(stderr,
                  "seconds   prefill %.3f  draft %.3f  verify %.3f  choose %.3f  text %.3f  "
                  "total %.3f\n",

@@ -52,9 +52,7 @@ int run(Options options, bool (*interrupted)()) {
     std::optional<Session> session;
     try {
         session.emplace(options.session,
-                        options.draft != Draft::none && !options.session.draft_model
-                            ? make_ngram_drafter()
-                            : nullptr);
+                        options.draft != Draft::none ? make_ngram_drafter() : nullptr);
     } catch (const Interrupted&) {
         return kInterrupted;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "draft/draft.h"
@@ -16,6 +17,11 @@ struct Proposal {
     // All its committed tokens, prompt included; the last one is the one to continue.
     TokenSpan tokens;
     int max_tokens = 0;
+    // Of these, how many may be drawn from a distribution.
+    int max_drawn = 0;
+    // Where not null, a costly drafter asks before each token whether to go on, with its draft so
+    // far.
+    const std::function<bool(const Draft&)>* another = nullptr;
     // The request's choice rule; a drafter whose tokens come from its `draft`, too, agrees with the
     // target as often as can be.
     Sampler* sampler = nullptr;
@@ -48,6 +54,10 @@ class Drafter {
     // Not called for rounds without a draft.
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
+
+    // Whether each token of a draft takes time, as those of a model do. Its draft may have tokens
+    // on entry, to go on from.
+    virtual bool costly() const { return false; }
 
     // Tokens that a draft model decoded so far, for the statistics.
     virtual std::int64_t n_decoded() const { return 0; }

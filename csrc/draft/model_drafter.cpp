@@ -67,15 +67,14 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
 }
 
 void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
-    // Cut back to what the sequence has become, but for its last token, whose logits are wanted.
-    const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
-    const TokenSpan wanted = proposal.tokens.first(proposal.tokens.size() - 1);
-    const auto n_common = std::ranges::mismatch(held, wanted).in1 - held.begin();
-    follower.n_cached = context_.memory().rewind(kOnlySequence, static_cast<int>(n_common));
-    follower.tokens.assign(proposal.tokens.begin(), proposal.tokens.end());
-
+    const auto wants_more = [&] {
+        return proposal.draft.size() < proposal.max_tokens &&
+               (proposal.another == nullptr || (*proposal.another)(proposal.draft));
+    };
+    if (!wants_more()) return;
+    follow(proposal, follower);
     if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
-    while (proposal.draft.size() < proposal.max_tokens) {
+    do {
         const std::span<float> logits = decode_pending(kOnlySequence, follower);
         Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
         const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
@@ -90,7 +89,22 @@ void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
         proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
                             draws ? &drawn_from : nullptr);
         follower.tokens.push_back(token);
-    }
+    } while (wants_more());
+}
+
+// Takes over what the sequence, and the draft to go on from, have become. The memory is cut back to
+// what it shares with them, but for the last token, whose logits are wanted.
+void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
+    const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
+    const TokenSpan drafted(proposal.draft.tokens);
+    auto n_common = std::ranges::mismatch(held, proposal.tokens).in1 - held.begin();
+    if (n_common == std::ssize(proposal.tokens))
+        n_common += std::ranges::mismatch(held.subspan(n_common), drafted).in2 - drafted.begin();
+    const auto n_all = std::ssize(proposal.tokens) + std::ssize(drafted);
+    follower.n_cached = context_.memory().rewind(
+        kOnlySequence, static_cast<int>(std::min<std::ptrdiff_t>(n_common, n_all - 1)));
+    follower.tokens.assign(proposal.tokens.begin(), proposal.tokens.end());
+    follower.tokens.insert(follower.tokens.end(), drafted.begin(), drafted.end());
 }
 
 // By the target's rule and noise, but with a temperature and cuts of its own, if it was given any.

@@ -30,6 +30,7 @@ class ModelDrafter final : public Drafter {
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
+    bool costly() const override { return true; }
     std::int64_t n_decoded() const override { return n_decoded_; }
 
  private:
@@ -41,6 +42,7 @@ class ModelDrafter final : public Drafter {
     };
 
     void draft(Proposal& proposal, Follower& follower);
+    void follow(const Proposal& proposal, Follower& follower);
     std::span<float> decode_pending(SequenceId sequence, Follower& follower);
 
     Sampler make_sampler(const Sampler& target) const;

@@ -44,12 +44,14 @@ void NGramDrafter::Follower::draft(Proposal& proposal) {
     const int max_tokens = proposal.max_tokens;
     if (copy(draft, max_tokens)) return;
     std::array<NGramPredictor::Prediction, kMaxSpecLength> predictions;
-    const auto n_most = std::min<std::size_t>(max_tokens, predictions.size());
+    const bool drawn = !drawn_from.empty() && proposal.sampler->rejects();
+    const auto n_most =
+        std::min<std::size_t>(drawn ? proposal.max_drawn : max_tokens, predictions.size());
     const std::size_t n_predicted = predict(proposal, std::span(predictions).first(n_most));
     const std::size_t n_tokens = finder.size();
     for (std::size_t i = 0; i < n_predicted; ++i) {
         const auto& [token, order, frequency] = predictions[i];
-        if (drawn_from.empty())
+        if (!drawn)
             draft.push(token, {Source::ngram, order, frequency});
         else  // what is known of it must not tell which token was drawn
             draft.push(token, {Source::ngram, order, static_cast<float>(highest(drawn_from[i]))},

@@ -1,7 +1,6 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "engine/clock.h"
@@ -12,33 +11,8 @@ namespace specllama {
 
 namespace {
 
-void record_error(Sequence& sequence, const std::string& message) {
-    ++sequence.stats.drafter_errors;
-    sequence.stats.last_drafter_error = message;
-}
-
-// Calls the drafter about one sequence; what it throws as an Error is recorded, no more.
-template <typename Call>
-void contained(Sequence& sequence, Call call) {
-    const Timer timer(sequence.stats.seconds.draft);
-    try {
-        call();
-    } catch (const Error& error) {
-        record_error(sequence, error.what());
-    }
-}
-
-// What is wrong with a draft, or "".
-std::string fault(const Proposal& proposal, const Vocab& vocab) {
-    if (proposal.draft.size() > proposal.max_tokens)
-        return "The drafter proposed " + std::to_string(proposal.draft.size()) +
-               " tokens; at most " + std::to_string(proposal.max_tokens) + " were asked for.";
-    for (const Token token : proposal.draft.tokens)
-        if (!vocab.contains(token))
-            return "The drafter proposed token " + std::to_string(token) + "; the model has " +
-                   std::to_string(vocab.size()) + " tokens.";
-    return "";
-}
+// Most tokens that come again before a draft, where the memory cannot be cut.
+constexpr int kMostPending = 16;
 
 void count_round(Stats& stats, int n_drafted, int n_accepted) {
     ++stats.rounds;
@@ -55,20 +29,14 @@ void count_round(Stats& stats, int n_drafted, int n_accepted) {
 
 }  // namespace
 
-Engine::Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length)
-    : target_(target),
-      drafter_(std::move(drafter)),
-      spec_length_(spec_length),
-      batch_(target.n_batch()) {}
+Engine::Engine(Context& target, Speculator speculator)
+    : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {}
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
-    if (speculates())
-        contained(sequence, [&] { drafter_->begin(sequence.id(), sequence.tokens(), reference); });
+    speculator_.begin(sequence, reference);
 }
 
-void Engine::end(Sequence& sequence) {
-    if (speculates()) contained(sequence, [&] { drafter_->end(sequence.id()); });
-}
+void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
@@ -101,13 +69,12 @@ void Engine::prefill(Sequence& sequence) {
 }
 
 void Engine::round(std::span<Sequence* const> sequences) {
-    proposals_.resize(sequences.size());
     rows_.resize(sequences.size());
     draft(sequences);
     try {
-        decode(sequences);
+        const double seconds = decode(sequences);
         for (std::size_t i = 0; i < sequences.size(); ++i)
-            verify(*sequences[i], proposals_[i].draft, rows_[i]);
+            verify(i, *sequences[i], sequences.size() == 1 ? seconds : 0);
     } catch (...) {
         for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
         throw;
@@ -118,68 +85,40 @@ void Engine::round(std::span<Sequence* const> sequences) {
 // come again with the next one, before its draft. Once they are many, as after a prompt, they go
 // first, without a draft.
 bool Engine::may_draft(const Sequence& sequence) const {
-    return speculates() && (target_.memory().can_cut() ||
-                            static_cast<int>(sequence.pending().size()) <= spec_length_ + 1);
+    return speculator_.speculates() &&
+           (target_.memory().can_cut() || static_cast<int>(sequence.pending().size()) <=
+                                              std::min(speculator_.longest(), kMostPending) + 1);
 }
 
 void Engine::draft(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
-    bool wanted = false;
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        Sequence& sequence = *sequences[i];
-        Proposal& proposal = proposals_[i];
-        proposal.sampler = &sequence.sampler();
-        proposal.sequence = sequence.id();
-        proposal.tokens = sequence.tokens();
-        proposal.draft.clear();
-        proposal.max_tokens =
-            may_draft(sequence)
-                ? draft_budget({.spec_length = spec_length_,
+    limits_.clear();
+    for (const Sequence* sequence : sequences)
+        limits_.push_back(
+            may_draft(*sequence)
+                ? draft_budget({.spec_length = speculator_.longest(),
                                 .n_batch = share,
-                                .n_pending = static_cast<int>(sequence.pending().size()),
-                                .n_tokens_left = sequence.n_tokens_left()})
-                : 0;
-        wanted |= proposal.max_tokens > 0;
-    }
-    if (!wanted) return;
-
-    double seconds = 0;
-    std::string error;
-    const std::int64_t n_decoded = drafter_->n_decoded();
-    {
-        const Timer timer(seconds);
-        try {
-            drafter_->propose(proposals_);
-        } catch (const Error& thrown) {
-            error = thrown.what();
-        }
-    }
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        Sequence& sequence = *sequences[i];
-        sequence.stats.seconds.draft += seconds;
-        sequence.stats.draft_decoded_tokens += static_cast<int>(drafter_->n_decoded() - n_decoded);
-        const std::string wrong =
-            error.empty() ? fault(proposals_[i], target_.model().vocab()) : error;
-        if (wrong.empty()) continue;
-        record_error(sequence, wrong);
-        proposals_[i].draft.clear();
-    }
+                                .n_pending = static_cast<int>(sequence->pending().size()),
+                                .n_tokens_left = sequence->n_tokens_left()})
+                : 0);
+    speculator_.propose(sequences, limits_);
 }
 
-void Engine::decode(std::span<Sequence* const> sequences) {
+double Engine::decode(std::span<Sequence* const> sequences) {
     double seconds = 0;
     {
         const Timer timer(seconds);
         batch_.clear();
         for (std::size_t i = 0; i < sequences.size(); ++i) {
             const Sequence& sequence = *sequences[i];
-            if (!proposals_[i].draft.empty()) target_.memory().checkpoint(sequence.id());
+            const Draft& draft = speculator_.draft(i);
+            if (!draft.empty()) target_.memory().checkpoint(sequence.id());
             const TokenSpan pending = sequence.pending();
             Position position = sequence.n_cached();
             for (const Token token : pending.first(pending.size() - 1))
                 batch_.add(token, position++, sequence.id(), false);
             rows_[i] = batch_.add(pending.back(), position++, sequence.id(), true);
-            for (const Token token : proposals_[i].draft.tokens)
+            for (const Token token : draft.tokens)
                 batch_.add(token, position++, sequence.id(), true);
         }
         target_.decode(batch_);
@@ -188,9 +127,13 @@ void Engine::decode(std::span<Sequence* const> sequences) {
         Seconds& spent = sequence->stats.seconds;
         (sequence->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
+    return seconds;
 }
 
-void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
+void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
+    const Draft& draft = speculator_.draft(i);
+    const int row = rows_[i];
+    const int n_decoded = static_cast<int>(sequence.pending().size()) + draft.size();
     Stats& stats = sequence.stats;
     const int n_before = sequence.n_tokens();
     int n_accepted = 0;
@@ -215,6 +158,8 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft.size(), n_accepted);
 
+    if (speculator_.speculates())
+        speculator_.observe(i, sequence, n_accepted, token, n_decoded, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {
@@ -231,8 +176,6 @@ void Engine::verify(Sequence& sequence, const Draft& draft, int row) {
         throw DecodeError(
             "The model left nothing to choose from: logit_bias, or the model itself, forbids every "
             "token.");
-    if (!draft.empty() && !sequence.done())
-        contained(sequence, [&] { drafter_->observe(sequence.id(), draft, n_accepted, token); });
 }
 
 void Engine::rewind(Sequence& sequence, int keep) {

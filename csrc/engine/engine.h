@@ -1,11 +1,10 @@
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "draft/drafter.h"
 #include "engine/sequence.h"
+#include "engine/speculator.h"
 #include "llama/context.h"
 #include "specllama/types.h"
 
@@ -13,12 +12,9 @@ namespace specllama {
 
 // The round loop: draft, verify all in one target decode, accept, rewind; for any number of
 // sequences at once.
-//
-// A drafter that fails never ends a generation: its error is recorded and the round goes plain.
 class Engine {
  public:
-    // A null drafter means plain decoding.
-    Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length);
+    Engine(Context& target, Speculator speculator);
 
     // A sequence enters, with its prompt and a text to draft from, and leaves. Whether it is done
     // or not.
@@ -30,26 +26,22 @@ class Engine {
     // n_cached() says.
     void step(std::span<Sequence* const> sequences);
 
-    // Whether rounds may draft at all.
-    bool speculates() const { return drafter_ != nullptr; }
-
  private:
     void prefill(Sequence& sequence);
     void round(std::span<Sequence* const> sequences);
     void draft(std::span<Sequence* const> sequences);
     bool may_draft(const Sequence& sequence) const;
-    void decode(std::span<Sequence* const> sequences);
-    void verify(Sequence& sequence, const Draft& draft, int row);
+    double decode(std::span<Sequence* const> sequences);
+    void verify(std::size_t i, Sequence& sequence, double seconds);
     void rewind(Sequence& sequence, int keep);
 
     Context& target_;
-    std::shared_ptr<Drafter> drafter_;
-    int spec_length_;
+    Speculator speculator_;
     // Kept between rounds so that none allocates.
     Batch batch_;
-    std::vector<Sequence*> ready_;     // for a round
-    std::vector<Proposal> proposals_;  // [i] for sequence i of the round
-    std::vector<int> rows_;            // [i]: row of the logits after its last committed token
+    std::vector<Sequence*> ready_;  // for a round
+    std::vector<int> limits_;       // [i]: most tokens to draft for sequence i of the round
+    std::vector<int> rows_;         // [i]: row of the logits after its last committed token
 };
 
 }  // namespace specllama

@@ -92,7 +92,8 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
         is_given ? options.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
     int n_ctx = wanted;
     const auto need = [&] {
-        Need all{n_ctx, footprint(target, options.context, n_ctx, options.spec_length + 1), {}};
+        const int n_logits = options.spec_length.value_or(kMaxSpecLength) + 1;
+        Need all{n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
         if (draft != nullptr) all.draft = footprint(*draft, options.draft_model->context, n_ctx, 1);
         return all;
     };

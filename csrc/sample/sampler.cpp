@@ -53,7 +53,7 @@ SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
             o.logprobs);
     require(o.lenience > 0 && o.lenience <= 1, "lenience", "more than 0 and at most 1 (off)",
             o.lenience);
-    if (o.lenience < 1 && o.acceptance != Acceptance::rejection)
+    if (o.lenience < 1 && o.acceptance != AcceptanceRule::rejection)
         throw InvalidArgument(
             "lenience is for acceptance=\"rejection\"; leave it out, or choose that.");
     for (const auto& [token, bias] : o.logit_bias) {
@@ -135,7 +135,7 @@ TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
 Token Sampler::verify_shifted(std::span<float> logits, Position position, Token drafted,
                               const Distribution* drawn_from) {
     const Noise noise(NoiseStream::choose, seed(), position);
-    if (options_.acceptance == Acceptance::rejection) {
+    if (options_.acceptance == AcceptanceRule::rejection) {
         if (mask_) mask_->apply(logits);
         return drafted == kNoToken ? pick(logits, noise)
                                    : judge_drafted(logits, position, drafted, drawn_from);

@@ -25,9 +25,9 @@ inline constexpr Token kNothingLeft = -2;
 // The noise is a pure function, so the target's token at a position is the same whether its logits
 // were computed alone or inside a draft: the output does not depend on who drafts. (Coupling by
 // common noise: Daliri, Musco, Suresh, "Coupling without communication and drafter-invariant
-// speculative decoding", 2024, section 3.) With Acceptance::rejection that holds for tokens that
-// nobody drafted; what was drafted is judged by speculative sampling (rejection.h), with noise of
-// its own.
+// speculative decoding", 2024, section 3.) With AcceptanceRule::rejection that holds for tokens
+// that nobody drafted; what was drafted is judged by speculative sampling (rejection.h), with noise
+// of its own.
 //
 // Nothing here allocates, but for log-probabilities and grammars. The same calls give the same
 // tokens; only the grammar keeps a state.
@@ -42,7 +42,7 @@ class Sampler {
     std::uint64_t seed() const { return *options_.seed; }
     // Whether drafts must be drawn, from a distribution that is then told to `verify`.
     bool rejects() const {
-        return options_.acceptance == Acceptance::rejection && options_.temperature > 0;
+        return options_.acceptance == AcceptanceRule::rejection && options_.temperature > 0;
     }
 
     // The target's token after `context`, all tokens of the sequence so far, where `drafted` was

@@ -145,6 +145,12 @@ class Stats:
         drafted_by_position: [i]: how often the draft token at position i (from 0) was proposed.
         accepted_by_position: [i]: how often it was accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
+        by_drafter: (drafted, accepted) of "match", "ngram", "model" and "other" drafts: copied from
+            where the same tokens stood before, by frequencies, by a draft model, by any other.
+        decode_seconds: What the planner believes at the end of the generation: [n - 1] is the time
+            of a target decode of n tokens, in seconds, at an empty context; 0 where none was seen.
+            Empty with a fixed spec_length, or without drafts.
+        draft_step_seconds: The same of one step of the draft model; 0 without one.
         drafter_errors: Rounds that went plain because the drafter failed.
         last_drafter_error: What the last of them said; "" if there was none.
     """
@@ -183,6 +189,12 @@ class Stats:
     def accepted_by_position(self) -> list[int]: ...
     @property
     def by_round(self) -> list[tuple[int, int]]: ...
+    @property
+    def by_drafter(self) -> dict[str, tuple[int, int]]: ...
+    @property
+    def decode_seconds(self) -> list[float]: ...
+    @property
+    def draft_step_seconds(self) -> float: ...
     @property
     def drafter_errors(self) -> int: ...
     @property
@@ -320,14 +332,16 @@ class Session:
         self,
         *,
         path: str,
-        drafter: NGramOptions | DraftModelOptions | Drafter | None,
+        drafter: Drafter | None,
+        ngram: NGramOptions | None,
+        draft_model: DraftModelOptions | None,
         n_gpu_layers: int | None,
         n_ctx: int,
         n_batch: int,
         n_threads: int,
         flash_attn: bool | None,
         kv_type: str | None,
-        spec_length: int,
+        spec_length: int | None,
         exact: bool | None,
         progress: Callable[[float], object] | None,
     ) -> None: ...

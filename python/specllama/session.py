@@ -60,7 +60,11 @@ class SpecSession:
             so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
             nothing, unless another option contradicts. False: leave it to the other options.
             `Stats.exact` says whether a run had it.
-        spec_length: Most tokens drafted per round, 1 to 64.
+        spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
+            pay, none included, by what decodes take on this machine and what was accepted so far.
+            A draft model then shares the work with the n-grams. (Which widths are decoded then
+            depends on the clock: outside the exact configuration a fixed number is the way to
+            repeat a run.)
         ngram_order: Longest n-gram, 2 to 8.
         ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches of 4 tokens
             and more are looked for in the whole text.)
@@ -98,7 +102,7 @@ class SpecSession:
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
-        spec_length: int = 4,
+        spec_length: int | Literal["auto"] = "auto",
         ngram_order: int = 4,
         ngram_window: int = 0,
         ngram_max_bytes: int = 64 << 20,
@@ -126,48 +130,54 @@ class SpecSession:
         flash = None if flash_attn == "auto" else bool(flash_attn)
         if model is None and isinstance(draft, str) and draft == "auto":
             draft = BUNDLED_DRAFT
-        drafter: _core.NGramOptions | _core.DraftModelOptions | Drafter | None
-        if draft is None or isinstance(draft, Drafter):
-            drafter = draft
-        elif isinstance(draft, str) and draft in ("auto", "ngram"):
-            drafter = _core.NGramOptions(
+        drafter = draft if isinstance(draft, Drafter) else None
+        ngram: _core.NGramOptions | None = None
+        draft_model: _core.DraftModelOptions | None = None
+        if draft is not None and drafter is None:
+            ngram = _core.NGramOptions(
                 max_order=_check.integer("ngram_order", ngram_order),
                 window=_check.integer("ngram_window", ngram_window),
                 max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
                 draw=bool(ngram_draw),
             )
-        elif isinstance(draft, (str, os.PathLike)):
-            drafter = _core.DraftModelOptions(
-                path=_path("draft", draft),
-                n_gpu_layers=_optional(
-                    _check.integer, "draft_n_gpu_layers", _first(draft_n_gpu_layers, n_gpu_layers)
-                ),
-                n_threads=_check.integer(
-                    "draft_n_threads", _either(draft_n_threads, _either(n_threads, 0))
-                ),
-                flash_attn=flash,
-                kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
-                p_min=_check.number("draft_p_min", draft_p_min),
-                temperature=_optional(_check.number, "draft_temperature", draft_temperature),
-                top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
-                top_p=_optional(_check.number, "draft_top_p", draft_top_p),
-                min_p=_optional(_check.number, "draft_min_p", draft_min_p),
-            )
-        else:
-            raise ArgumentError(
-                f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
-                f"not {draft!r}."
-            )
+            if not isinstance(draft, (str, os.PathLike)):
+                raise ArgumentError(
+                    f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
+                    f"not {draft!r}."
+                )
+            if draft not in ("auto", "ngram"):
+                draft_model = _core.DraftModelOptions(
+                    path=_path("draft", draft),
+                    n_gpu_layers=_optional(
+                        _check.integer,
+                        "draft_n_gpu_layers",
+                        _first(draft_n_gpu_layers, n_gpu_layers),
+                    ),
+                    n_threads=_check.integer(
+                        "draft_n_threads", _either(draft_n_threads, _either(n_threads, 0))
+                    ),
+                    flash_attn=flash,
+                    kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
+                    p_min=_check.number("draft_p_min", draft_p_min),
+                    temperature=_optional(_check.number, "draft_temperature", draft_temperature),
+                    top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
+                    top_p=_optional(_check.number, "draft_top_p", draft_top_p),
+                    min_p=_optional(_check.number, "draft_min_p", draft_min_p),
+                )
         self._core = _core.Session(
             path=str(BUNDLED_MODEL) if model is None else _path("model", model),
             drafter=drafter,
+            ngram=ngram,
+            draft_model=draft_model,
             n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
             n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
             n_batch=_check.integer("n_batch", n_batch),
             n_threads=_check.integer("n_threads", _either(n_threads, 0)),
             flash_attn=flash,
             kv_type=_optional(_check.text, "kv_type", kv_type),
-            spec_length=_check.integer("spec_length", spec_length),
+            spec_length=None
+            if spec_length == "auto"
+            else _check.integer("spec_length", spec_length),
             exact=None if exact == "auto" else bool(exact),
             progress=self._progress.load(),
         )

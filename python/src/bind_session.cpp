@@ -64,17 +64,17 @@ void bind_session(py::module_& m) {
 
     py::class_<Session>(m, "Session")
         .def(py::init([](const std::string& path, const py::object& drafter,
+                         const std::optional<NGramOptions>& ngram,
+                         const std::optional<DraftModelOptions>& draft_model,
                          std::optional<int> n_gpu_layers, int n_ctx, int n_batch, int n_threads,
                          std::optional<bool> flash_attn, std::optional<std::string> kv_type,
-                         int spec_length, std::optional<bool> exact, const py::object& progress) {
+                         std::optional<int> spec_length, std::optional<bool> exact,
+                         const py::object& progress) {
                  std::shared_ptr<Drafter> made;
-                 std::optional<DraftModelOptions> draft_model;
-                 if (py::isinstance<NGramOptions>(drafter))
-                     made = make_ngram_drafter(drafter.cast<NGramOptions>());
-                 else if (py::isinstance<DraftModelOptions>(drafter))
-                     draft_model = drafter.cast<DraftModelOptions>();
-                 else if (!drafter.is_none())
+                 if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);
+                 else if (ngram)
+                     made = make_ngram_drafter(*ngram);
                  SessionOptions options{
                      .model = {.path = path, .n_gpu_layers = n_gpu_layers},
                      .context = {.n_ctx = n_ctx,
@@ -90,9 +90,10 @@ void bind_session(py::module_& m) {
                  const py::gil_scoped_release release;
                  return std::make_unique<Session>(options, std::move(made));
              }),
-             py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("n_gpu_layers"),
-             py::arg("n_ctx"), py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"),
-             py::arg("kv_type"), py::arg("spec_length"), py::arg("exact"), py::arg("progress"))
+             py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("ngram"),
+             py::arg("draft_model"), py::arg("n_gpu_layers"), py::arg("n_ctx"), py::arg("n_batch"),
+             py::arg("n_threads"), py::arg("flash_attn"), py::arg("kv_type"),
+             py::arg("spec_length"), py::arg("exact"), py::arg("progress"))
         .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
              py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
         .def(

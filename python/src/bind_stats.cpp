@@ -23,6 +23,14 @@ std::vector<std::pair<int, int>> by_round(const Stats& stats) {
     return pairs;
 }
 
+py::dict by_drafter(const Stats& stats) {
+    py::dict dict;
+    for (std::size_t i = 0; i < stats.by_source.size(); ++i)
+        dict[Stats::kSources[i]] =
+            py::make_tuple(stats.by_source[i].drafted, stats.by_source[i].accepted);
+    return dict;
+}
+
 py::dict to_dict(const Stats& stats) {
     py::dict dict;
     dict["seed"] = stats.seed;
@@ -42,6 +50,9 @@ py::dict to_dict(const Stats& stats) {
     dict["drafted_by_position"] = stats.drafted_by_position;
     dict["accepted_by_position"] = stats.accepted_by_position;
     dict["by_round"] = by_round(stats);
+    dict["by_drafter"] = by_drafter(stats);
+    dict["decode_seconds"] = stats.decode_seconds;
+    dict["draft_step_seconds"] = stats.draft_step_seconds;
     dict["drafter_errors"] = stats.drafter_errors;
     dict["last_drafter_error"] = stats.last_drafter_error;
     return dict;
@@ -78,6 +89,9 @@ void bind_stats(py::module_& m) {
         .def_readonly("drafted_by_position", &Stats::drafted_by_position)
         .def_readonly("accepted_by_position", &Stats::accepted_by_position)
         .def_property_readonly("by_round", &by_round)
+        .def_property_readonly("by_drafter", &by_drafter)
+        .def_readonly("decode_seconds", &Stats::decode_seconds)
+        .def_readonly("draft_step_seconds", &Stats::draft_step_seconds)
         .def_readonly("drafter_errors", &Stats::drafter_errors)
         .def_readonly("last_drafter_error", &Stats::last_drafter_error)
         .def("to_dict", [](const Stats& stats) { return to_dict(stats); })

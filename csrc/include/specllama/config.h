@@ -86,16 +86,18 @@ using ProgressFunction = std::function<bool(float)>;
 struct SessionOptions {
     ModelOptions model;
     ContextOptions context;
-    // Most tokens drafted per round, 1 to kMaxSpecLength.
-    int spec_length = 4;
-    // Drafts in place of a drafter that the session is given.
+    // Most tokens drafted per round, 1 to kMaxSpecLength. None: what pays, by the measured time of
+    // decodes and the acceptance found.
+    std::optional<int> spec_length;
+    // Drafts in place of a drafter that the session is given; without a fixed spec_length beside
+    // one, if that costs no time.
     std::optional<DraftModelOptions> draft_model;
     Exact exact = Exact::automatic;
     ProgressFunction load_progress;
 };
 
 // What becomes of a draft token.
-enum class Acceptance {
+enum class AcceptanceRule {
     // It is kept if it is what the target chooses. The output does not depend on the drafter.
     coupled,
     // Speculative sampling: it is kept with probability p / q, which is more often. The output has
@@ -129,7 +131,7 @@ struct SamplingOptions {
     bool processed_logprobs = false;
     // Same seed, same tokens, whoever drafts; none: a fresh one, reported in Stats.
     std::optional<std::uint64_t> seed;
-    Acceptance acceptance = Acceptance::coupled;
+    AcceptanceRule acceptance = AcceptanceRule::coupled;
     // For rejection, more than 0: below 1, draft tokens are kept more often than p / q, and the
     // output is no longer the target's: no token comes more often than with p / lenience.
     // (At temperature 0: a token at least this fraction as likely as the likeliest is kept.)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,6 +46,15 @@ struct Stats {
     std::vector<int> accepted_by_position;
     // One entry per round; {0, 0} where nothing was drafted.
     std::vector<Round> by_round;
+    // Whose the draft tokens were, and how many of them were accepted: matches (copied from where
+    // the same tokens stood before), n-grams (by frequencies), a draft model, any other drafter.
+    static constexpr std::array kSources = {"match", "ngram", "model", "other"};
+    std::array<Round, kSources.size()> by_source;
+    // What the planner believes at the end. [n - 1]: seconds of a target decode of n tokens at an
+    // empty context, 0 where none was seen; and those of one step of the draft model. Empty and 0
+    // with a fixed spec_length.
+    std::vector<double> decode_seconds;
+    double draft_step_seconds = 0;
     // Rounds that went plain because the drafter failed or proposed what it may not.
     int drafter_errors = 0;
     std::string last_drafter_error;

@@ -1,0 +1,251 @@
+#include "engine/speculator.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/clock.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// Most tokens drawn from frequencies in one draft: what was drawn must be verified, whatever is
+// known of it, so the planner cannot shorten such a draft.
+constexpr int kLongestDrawn = 4;
+
+void record_error(Sequence& sequence, const std::string& message) {
+    ++sequence.stats.drafter_errors;
+    sequence.stats.last_drafter_error = message;
+}
+
+// Calls the drafter about one sequence; what it throws as an Error is recorded, no more.
+template <typename Call>
+void contained(Sequence& sequence, Call call) {
+    const Timer timer(sequence.stats.seconds.draft);
+    try {
+        call();
+    } catch (const Error& error) {
+        record_error(sequence, error.what());
+    }
+}
+
+// What is wrong with a draft, or "".
+std::string fault(const Proposal& proposal, const Vocab& vocab) {
+    if (proposal.draft.size() > proposal.max_tokens)
+        return "The drafter proposed " + std::to_string(proposal.draft.size()) +
+               " tokens; at most " + std::to_string(proposal.max_tokens) + " were asked for.";
+    for (const Token token : proposal.draft.tokens)
+        if (!vocab.contains(token))
+            return "The drafter proposed token " + std::to_string(token) + "; the model has " +
+                   std::to_string(vocab.size()) + " tokens.";
+    return "";
+}
+
+bool is_drawn(const Draft& draft) {
+    return std::ranges::any_of(draft.drawn_from, [](const Distribution* from) { return from; });
+}
+
+}  // namespace
+
+Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
+                       std::optional<int> spec_length, const Vocab& vocab)
+    : drafters_(std::move(drafters)),
+      spec_length_(spec_length),
+      vocab_(&vocab),
+      proposals_(drafters_.size()) {}
+
+void Speculator::begin(Sequence& sequence, TokenSpan reference) {
+    phases_[sequence.id()] =
+        planner_.begin(sequence.sampler().options().temperature, sequence.n_tokens());
+    for (const auto& drafter : drafters_)
+        contained(sequence, [&] { drafter->begin(sequence.id(), sequence.tokens(), reference); });
+}
+
+void Speculator::end(Sequence& sequence) {
+    for (const auto& drafter : drafters_) contained(sequence, [&] { drafter->end(sequence.id()); });
+    phases_.erase(sequence.id());
+    if (!speculates() || !plans()) return;
+    sequence.stats.decode_seconds = planner_.cost().points().seconds;
+    if (planner_.draft_cost().measured())
+        sequence.stats.draft_step_seconds = planner_.draft_cost().seconds(1, 0);
+}
+
+void Speculator::propose(std::span<Sequence* const> sequences, std::span<const int> limits) {
+    const std::size_t n = sequences.size();
+    rounds_.resize(n);
+    bool wanted = false;
+    for (std::size_t i = 0; i < n; ++i) {
+        const Sequence& sequence = *sequences[i];
+        Round& round = rounds_[i];
+        round.situation = {.n_tokens = sequence.n_tokens(),
+                           .n_pending = static_cast<int>(sequence.pending().size()),
+                           .max_draft = std::min(limits[i], longest())};
+        round.choice = {};
+        round.n_prefix = 0;
+        round.verified.clear();
+        wanted |= round.situation.max_draft > 0;
+    }
+    for (std::size_t d = 0; d < drafters_.size(); ++d) {
+        proposals_[d].resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            Sequence& sequence = *sequences[i];
+            Proposal& proposal = proposals_[d][i];
+            proposal.sampler = &sequence.sampler();
+            proposal.sequence = sequence.id();
+            proposal.tokens = sequence.tokens();
+            proposal.draft.clear();
+            proposal.max_tokens = rounds_[i].situation.max_draft;
+            proposal.max_drawn =
+                plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
+            proposal.another = nullptr;
+        }
+    }
+    if (!wanted) return;
+    for (std::size_t d = 0; d < drafters_.size(); ++d) {
+        if (!plans() || !drafters_[d]->costly()) {
+            ask(d, sequences);
+            continue;
+        }
+        choose(sequences);
+        ask_costly(sequences);
+    }
+    choose(sequences);
+}
+
+// Asks one drafter about all sequences at once.
+double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences) {
+    double seconds = 0;
+    std::string error;
+    const std::int64_t n_decoded = drafters_[drafter]->n_decoded();
+    {
+        const Timer timer(seconds);
+        try {
+            drafters_[drafter]->propose(proposals_[drafter]);
+        } catch (const Error& thrown) {
+            error = thrown.what();
+        }
+    }
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        Sequence& sequence = *sequences[i];
+        Proposal& proposal = proposals_[drafter][i];
+        sequence.stats.seconds.draft += seconds;
+        sequence.stats.draft_decoded_tokens +=
+            static_cast<int>(drafters_[drafter]->n_decoded() - n_decoded);
+        rounds_[i].situation.spent += seconds;
+        const std::string wrong = error.empty() ? fault(proposal, *vocab_) : error;
+        if (wrong.empty()) continue;
+        record_error(sequence, wrong);
+        proposal.draft.clear();
+    }
+    return seconds;
+}
+
+// Asks the costly drafter, which goes on from what the cheap ones have that is worth verifying.
+void Speculator::ask_costly(std::span<Sequence* const> sequences) {
+    const std::size_t last = drafters_.size() - 1;
+    std::vector<Proposal>& proposals = proposals_[last];
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        Round& round = rounds_[i];
+        const Draft& prefix = round.verified;
+        round.n_prefix = is_drawn(prefix) ? 0 : prefix.size();
+        if (round.n_prefix > 0) proposals[i].draft = prefix;
+        round.started = Clock::now();
+        round.another = [this, i](const Draft& draft) { return another(i, draft); };
+        proposals[i].another = &round.another;
+    }
+    const std::int64_t n_before = drafters_[last]->n_decoded();
+    const double seconds = ask(last, sequences);
+    // A step's time shows where nothing else was decoded: no prompt, no long gap.
+    const std::int64_t n_decoded = drafters_[last]->n_decoded() - n_before;
+    const int n_steps = proposals[0].draft.size() - rounds_[0].n_prefix;
+    if (sequences.size() == 1 && n_steps > 0 && n_decoded <= n_steps + 1)
+        planner_.observe_draft_decode(1, rounds_[0].situation.n_tokens, seconds / n_steps);
+}
+
+bool Speculator::another(std::size_t i, const Draft& draft) {
+    const Round& round = rounds_[i];
+    Situation now = round.situation;
+    now.spent += std::chrono::duration<double>(Clock::now() - round.started).count();
+    const Phase& phase = phases_.at(proposals_.back()[i].sequence);
+    return planner_.another(now, phase, draft.evidence, round.choice);
+}
+
+// Settles what is verified of the drafts at hand.
+void Speculator::choose(std::span<Sequence* const> sequences) {
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const Timer timer(sequences[i]->stats.seconds.draft);
+        choose(i);
+    }
+}
+
+void Speculator::choose(std::size_t i) {
+    Round& round = rounds_[i];
+    if (!plans()) {
+        std::swap(round.verified, proposals_[0][i].draft);
+        return;
+    }
+    // What the costly drafter has drawn is verified, whatever it is.
+    Draft& costly = proposals_.back()[i].draft;
+    if (costly.size() > round.n_prefix && proposals_.back()[i].another && is_drawn(costly)) {
+        round.verified = costly;
+        return;
+    }
+    evidence_.clear();
+    for (const std::vector<Proposal>& proposals : proposals_) {
+        const Draft& draft = proposals[i].draft;
+        // Of a drawn draft only the first token's evidence may be looked at: what comes later
+        // depends on what was drawn.
+        const EvidenceSpan evidence(draft.evidence);
+        evidence_.push_back(is_drawn(draft) ? evidence.first(1) : evidence);
+    }
+    round.choice =
+        planner_.choose(round.situation, phases_.at(proposals_[0][i].sequence), evidence_);
+    round.verified.clear();
+    if (round.choice.draft < 0) return;
+    const Draft& chosen = proposals_[round.choice.draft][i].draft;
+    const int n = is_drawn(chosen) ? chosen.size() : round.choice.n_draft;
+    for (int t = 0; t < n; ++t)
+        round.verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
+}
+
+void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Token next,
+                         int n_decoded, double seconds) {
+    const Round& round = rounds_[i];
+    for (int t = 0; t < round.verified.size(); ++t) {
+        auto& count = sequence.stats.by_source[static_cast<int>(round.verified.evidence[t].source)];
+        ++count.drafted;
+        count.accepted += t < n_accepted;
+    }
+    if (plans()) {
+        const Timer timer(sequence.stats.seconds.draft);
+        Phase& phase = phases_.at(sequence.id());
+        if (seconds > 0) planner_.observe_decode(n_decoded, round.situation.n_tokens, seconds);
+        for (const std::vector<Proposal>& proposals : proposals_)
+            judge(round, phase, proposals[i], n_accepted, next);
+    }
+    if (round.verified.empty() || next < 0 || sequence.done()) return;
+    for (const auto& drafter : drafters_)
+        contained(sequence,
+                  [&] { drafter->observe(sequence.id(), round.verified, n_accepted, next); });
+}
+
+// Tells the planner how a drafter did, also where another one's draft was verified: the tokens that
+// came judge every draft.
+void Speculator::judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
+                       Token next) {
+    const Draft& draft = proposal.draft;
+    int n_judged = n_accepted + (next >= 0 ? 1 : 0);
+    int n_right = 0;
+    while (n_right < std::min(draft.size(), n_judged) &&
+           draft.tokens[n_right] == (n_right < n_accepted ? round.verified.tokens[n_right] : next))
+        ++n_right;
+    // What it went on from was another's.
+    const int skip = proposal.another == nullptr ? 0 : round.n_prefix;
+    if (draft.size() <= skip || n_right < skip || n_judged <= skip) return;
+    planner_.observe(phase, round.situation.n_tokens + skip,
+                     EvidenceSpan(draft.evidence).subspan(skip), n_right - skip, n_judged - skip);
+}
+
+}  // namespace specllama

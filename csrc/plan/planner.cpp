@@ -1,0 +1,185 @@
+#include "plan/planner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/constants.h"
+
+namespace specllama {
+
+namespace {
+
+// What a probe of this many seconds is believed to lose.
+double probe_loss(double saved_by_best, double saved, double seconds) {
+    return std::max(saved_by_best - saved, tuning::kProbeLeastLoss * seconds);
+}
+
+}  // namespace
+
+double Planner::draft_step(int n_context) const {
+    return draft_cost_.measured() ? draft_cost_.seconds(1, n_context)
+                                  : tuning::kPriorDraftStep * cost_.seconds(1, n_context);
+}
+
+bool Planner::affordable(double loss, double reserve) {
+    if (lost_ + loss + reserve > tuning::kProbeShare * seconds_) return false;
+    lost_ += loss;
+    return true;
+}
+
+void Planner::Lengths::weigh(const Phase::Weights& phases, double spent) {
+    // What a token costs in each phase, at the length that is best there.
+    Phase::Weights worth;
+    for (int s = 0; s < kPhases; ++s) {
+        worth[s] = (spent + seconds[0]) / tokens[0][s];
+        for (int g = 1; g <= longest; ++g)
+            worth[s] = std::min(worth[s], (spent + seconds[g]) / tokens[g][s]);
+        worth[s] *= phases[s];
+    }
+    for (int g = 0; g <= longest; ++g) {
+        saved[g] = seconds[0] - seconds[g];
+        expected[g] = 0;
+        for (int s = 0; s < kPhases; ++s) {
+            saved[g] += worth[s] * (tokens[g][s] - 1);
+            expected[g] += phases[s] * tokens[g][s];
+        }
+    }
+}
+
+double Planner::decode_seconds(const Situation& situation, int n_draft) const {
+    return cost_.seconds(situation.n_pending + n_draft, situation.n_tokens) + situation.overhead;
+}
+
+void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft) {
+    lengths_.longest = std::clamp(situation.max_draft, 0,
+                                  std::min(static_cast<int>(draft.size()), kMaxSpecLength));
+    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
+    for (int g = 0; g <= lengths_.longest; ++g) {
+        if (g > 0) forecast.add(draft[g - 1]);
+        lengths_.tokens[g] = forecast.tokens();
+        lengths_.seconds[g] = decode_seconds(situation, g);
+    }
+    lengths_.weigh(forecast.weights(), situation.spent);
+}
+
+double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
+    const int n = situation.n_pending + n_draft;
+    const int other = situation.n_pending + n_other;
+    if (std::max(n, other) > CostCurve::kMaxTokens) return 0;
+    return decode_seconds(situation, n_draft) * (1 - std::exp(-cost_.doubt(n, other)));
+}
+
+Choice Planner::choose(const Situation& situation, const Phase& phase,
+                       std::span<const EvidenceSpan> drafts) {
+    Choice best{.seconds = decode_seconds(situation, 0)};
+    Choice hope;
+    double hoped = 0;
+    // Twice: what to hope for depends on what is best.
+    for (const bool hoping : {false, true}) {
+        if (hoping) hoped = best.saved + tuning::kProbeGain * best.seconds;
+        for (std::size_t i = 0; i < drafts.size(); ++i) {
+            if (drafts[i].empty()) continue;
+            weigh(situation, phase, drafts[i]);
+            for (int g = 0; g <= lengths_.longest; ++g) {
+                const Choice choice{g > 0 ? static_cast<int>(i) : -1, g, lengths_.expected[g],
+                                    lengths_.seconds[g], lengths_.saved[g]};
+                if (!hoping) {
+                    if (choice.saved > best.saved) best = choice;
+                    continue;
+                }
+                const double saved = choice.saved + hoped_gain(situation, g, best.n_draft);
+                if (saved <= hoped) continue;
+                hope = choice;
+                hope.probe = true;
+                hoped = saved;
+            }
+        }
+    }
+    return hope.probe && affordable(probe_loss(best.saved, hope.saved, hope.seconds)) ? hope : best;
+}
+
+bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
+                      const Choice& otherwise) {
+    const int n_drafted = static_cast<int>(draft.size());
+    const int cap = std::min(situation.max_draft, kMaxSpecLength);
+    if (n_drafted >= cap) return false;
+    const double step = draft_step(situation.n_tokens);
+    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens,
+                                  draft.empty() ? Source::model : draft[0].source);
+    lengths_.longest = cap;
+    for (int g = 0; g <= cap; ++g) {
+        if (g > n_drafted)
+            forecast.add(Source::model);
+        else if (g > 0)
+            forecast.add(draft[g - 1]);
+        lengths_.tokens[g] = forecast.tokens();
+        lengths_.seconds[g] = decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
+    }
+    const auto saved = lengths_.saved.begin();
+    const auto next = saved + n_drafted + 1;
+    // What is saved by the best that is there already.
+    const auto so_far = [&] { return std::max(otherwise.saved, *std::max_element(saved, next)); };
+    const auto pays = [&](const Phase::Weights& phases) {
+        lengths_.weigh(phases, situation.spent);
+        return *std::max_element(next, saved + cap + 1) > so_far();
+    };
+    if (pays(forecast.weights())) return true;
+
+    // Probes. A longer draft is worth a look if its decode may be cheaper than believed.
+    if (n_drafted > 0) {
+        const double best = so_far();
+        double hoped = best + tuning::kProbeGain * lengths_.seconds[0];
+        double loss = -1;
+        for (int g = n_drafted + 1; g <= cap; ++g) {
+            const double hope = saved[g] + hoped_gain(situation, g, n_drafted);
+            if (hope <= hoped) continue;
+            hoped = hope;
+            loss = probe_loss(best, saved[g], lengths_.seconds[g]);
+        }
+        return loss >= 0 && affordable(step, loss);
+    }
+    return ask_model(step, [&](int s) {
+        Phase::Weights only{};
+        only[s] = 1;
+        return pays(only);
+    });
+}
+
+// A model that is never asked would never be known to have become better. It is asked for one token
+// a round, as long as they are right, so that a run of them shows the phase that the text is in.
+template <typename PaysIn>
+bool Planner::ask_model(double step, PaysIn pays_in) {
+    DraftProbe& probe = draft_probe_;
+    ++probe.n_rounds;
+    if (probe.n_right == 0 && probe.n_rounds < probe.interval) return false;
+    bool may_pay = false;
+    for (int s = 0; s < kPhases && !may_pay; ++s) may_pay = pays_in(s);
+    const int n_more = std::max(tuning::kProbeRun - 1 - probe.n_right, 0);
+    probe.under_way = may_pay && affordable(step, n_more * step);
+    return probe.under_way;
+}
+
+void Planner::DraftProbe::end(bool right) {
+    under_way = false;
+    n_rounds = 0;
+    if (right) {
+        ++n_right;
+        return;
+    }
+    interval = n_right < tuning::kProbeRun / 2 ? std::min(2 * interval, tuning::kProbeIntervalMost)
+                                               : std::max(interval / 2, 1);
+    n_right = 0;
+}
+
+void Planner::observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
+    acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
+    if (draft_probe_.under_way && !draft.empty() && draft[0].source == Source::model)
+        draft_probe_.end(n_right > 0);
+}
+
+void Planner::observe_decode(int n, int n_context, double seconds) {
+    cost_.observe(n, n_context, seconds);
+    if (std::isfinite(seconds) && seconds > 0) seconds_ += seconds;
+}
+
+}  // namespace specllama
