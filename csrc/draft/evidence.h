@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+namespace specllama {
+
+// What a drafter knows about one token it proposes.
+enum class Source : std::uint8_t { match, ngram, model, other };
+
+struct Evidence {
+    Source source = Source::other;
+    // match: tokens before this one that agree with the text copied from, this draft's own
+    // included; ngram: order of the n-gram; else 0.
+    int length = 0;
+    // ngram: relative frequency; model: probability; other: the drafter's own estimate; in [0, 1].
+    float confidence = 1;
+};
+
+}  // namespace specllama

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "draft/evidence.h"
+#include "plan/constants.h"
+
+namespace specllama {
+
+inline constexpr int kSources = 4;
+inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
+
+// What is known of one request's text: which phase it is in, for each source of drafts.
+struct Phase {
+    // Probabilities of the shifts, after the last token that was judged.
+    using Weights = std::array<double, kPhases>;
+    std::array<Weights, kSources> weights{};
+    // Position of that token.
+    std::array<int, kSources> position{};
+    int temperature = 0;  // its class
+};
+
+// How often the target agrees with a token, given what its drafter knows about it.
+//
+// Two things are learned. For each kind of evidence (the length of a match, the order and relative
+// frequency of an n-gram, the probability that a draft model gives), and for each class of
+// temperature, a running rate, shared by all requests. And for each request the phase its text is
+// in: a hidden state that shifts the log-odds of all rates of a source together, and now and then
+// changes (the filter of Hamilton, "A new approach to the economic analysis of nonstationary time
+// series", 1989, with Bernoulli observations). So rates are remembered over a text that changes
+// between copying and free, and a change is noticed within a few tokens.
+class Acceptance {
+ public:
+    Acceptance();
+
+    // The phase at the start of a request.
+    Phase begin(double temperature, int position) const;
+
+    // What the target said about a draft whose first token has this position in the text: of its
+    // tokens the first n_right were right, and the target was heard about n_judged. So token
+    // n_right, if there is one and n_right < n_judged, was wrong; of those behind it nothing is
+    // known.
+    void observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
+                 int n_judged);
+
+    // Walks along a draft.
+    class Walk {
+     public:
+        Walk(const Acceptance& acceptance, const Phase& phase, int position)
+            : acceptance_(acceptance), phase_(phase), position_(position) {}
+
+        // Probability that the next token is right if all before it are.
+        double next(const Evidence& evidence);
+        // Of a token that a source has not proposed yet.
+        double next(Source source);
+
+     private:
+        double step(Source source, std::size_t bin);
+
+        const Acceptance& acceptance_;
+        Phase phase_;
+        int position_;
+    };
+
+ private:
+    // One rate, and what the phases make of it.
+    struct Bin {
+        double prior = 0;
+        double right = 0;
+        double judged = 0;
+        Phase::Weights in_phase{};
+        void set();
+    };
+    static constexpr std::size_t kMatchBins = 14;
+    static constexpr std::size_t kOrders = 7;  // 2 to 8
+    static constexpr std::size_t kFrequencyBins = 5;
+    static constexpr std::size_t kModelBins = 10;
+    static constexpr std::size_t kOtherBins = 10;
+    static constexpr std::size_t kMatch = kSources;  // before it one of each source's tokens alike
+    static constexpr std::size_t kNGram = kMatch + kMatchBins;
+    static constexpr std::size_t kModel = kNGram + kOrders * kFrequencyBins;
+    static constexpr std::size_t kOther = kModel + kModelBins;
+    static constexpr std::size_t kBins = kOther + kOtherBins;
+    static constexpr std::size_t kTemperatures = 4;
+
+    struct Table {
+        std::array<Bin, kBins> bins;
+        // How often each shift was met, by source.
+        std::array<Phase::Weights, kSources> met;
+        std::array<Phase::Weights, kSources> share;
+    };
+
+    static std::size_t bin_of(const Evidence& evidence);
+    static double prior_of(std::size_t bin);
+    // Lets the phase of a source end, perhaps, in each token up to a position.
+    void pass(Phase& phase, std::size_t source, int position) const;
+
+    std::array<Table, kTemperatures> tables_;
+};
+
+}  // namespace specllama

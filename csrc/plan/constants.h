@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+
+// Every constant of the planner, with its reason. One set for all machines, models and texts.
+namespace specllama::tuning {
+
+// -- Cost of a decode ------------------------------------------------------------------------
+
+// A guess at v(n) / v(1) before anything is measured: 1 + kPriorStep (n - 1)^kPriorPower lies
+// between what bf16 and q4_0 weights cost on a CPU, so it errs on the side of short drafts.
+inline constexpr double kPriorStep = 0.45;
+inline constexpr double kPriorPower = 0.9;
+// And at v(1), in seconds; the first measurement replaces it, whatever it is.
+inline constexpr double kPriorSeconds = 0.05;
+inline constexpr double kPriorSecondsSd = 10;
+// Standard deviations, of the logarithm: of the guess at v(n) / v(1) for distant n (between the
+// cheapest and the dearest curve measured lies a factor of 4), and of one timing on a machine that
+// does other things too.
+inline constexpr double kShapeSd = 0.35;
+inline constexpr double kTimingSd = 0.08;
+// How far the machine's speed, and apart from it a single ratio, may wander per decode: a machine
+// that slows down is followed within some ten decodes, a ratio is doubted again after a thousand.
+inline constexpr double kSpeedWander = 0.02;
+inline constexpr double kShapeWander = 0.003;
+// A timing further off than this many standard deviations counts as one that far off.
+inline constexpr double kOutlier = 3;
+// Of a curve from an earlier session: the same machine, perhaps busier or cooler.
+inline constexpr double kCachedSpeedSd = 0.3;
+inline constexpr double kCachedShapeSd = 0.1;
+// A ratio known this well needs no measurement of its own.
+inline constexpr double kShapeSure = 0.2;
+
+// Decodes after which what the context costs is half forgotten, in decodes of the same n.
+inline constexpr double kSlopeWindow = 1000;
+// No slope is believed before it shows in the equivalent of 30 decodes spread over 500 tokens, nor
+// one by which 1000 tokens would add more than the half of v(1).
+inline constexpr double kSlopePrior = 30 * 150.0 * 150.0;
+inline constexpr double kSlopeMost = 0.5 / 1000;
+
+// A step of a draft model that was never measured, as a part of v(1).
+inline constexpr double kPriorDraftStep = 0.1;
+
+// -- Acceptance ------------------------------------------------------------------------------
+
+// A rate forgets: its memory is about so many tokens long, a few screens of text.
+inline constexpr double kRateWindow = 400;
+// Its prior counts like so many tokens.
+inline constexpr double kRatePrior = 6;
+// Phases of a text (copying, free): how far each shifts the log-odds of all rates. Steps of 1.2 are
+// about what some twenty tokens can tell apart; 4 either way reaches from 0.5 to 0.02 and 0.98.
+inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
+// How often each is found, before a text has shown it, counted as so many tokens.
+inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 20, 4, 4, 4};
+inline constexpr double kShiftWindow = 3000;
+// Probability that a phase ends with a token: phases are some tens of tokens long.
+inline constexpr double kPhaseEnd = 1.0 / 48;
+
+// -- Probes ----------------------------------------------------------------------------------
+
+// Part of the time that may go into rounds which only look whether another choice is better.
+inline constexpr double kProbeShare = 0.005;
+// What a probe must promise, as a factor of the best known speed, at costs one standard deviation
+// below what is believed.
+inline constexpr double kProbeGain = 1.02;
+// Rounds between probes: doubled by each that found nothing, as before after one that did.
+inline constexpr int kProbeIntervalLeast = 8;
+inline constexpr int kProbeIntervalMost = 4096;
+// A probe found something if the decode was cheaper than believed by this factor.
+inline constexpr double kProbeSurprise = 0.93;
+
+}  // namespace specllama::tuning

@@ -1,0 +1,125 @@
+#include "plan/cost_curve.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/constants.h"
+
+namespace specllama {
+
+namespace {
+
+// [n - 1]: log n.
+const std::array<double, CostCurve::kMaxTokens> kLogs = [] {
+    std::array<double, CostCurve::kMaxTokens> logs;
+    for (int n = 1; n <= CostCurve::kMaxTokens; ++n) logs[n - 1] = std::log(n);
+    return logs;
+}();
+
+double square(double x) { return x * x; }
+
+bool usable(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+
+// Of a time at some context, at least this much is left when the context's part is taken off.
+constexpr double kLeastWithoutContext = 0.1;
+
+}  // namespace
+
+CostCurve::CostCurve() { start(); }
+
+void CostCurve::start() {
+    for (int n = 1; n <= kMaxTokens; ++n) {
+        seconds_[n - 1] = tuning::kPriorSeconds *
+                          (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
+        log_seconds_[n - 1] = std::log(seconds_[n - 1]);
+        covariance_[n - 1].fill(0);
+    }
+    wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
+    observed_.fill(0);
+    n_observed_ = 0;
+    slope_ = ContextSlope();
+}
+
+void CostCurve::wander(double speed_sd, double shape_sd) {
+    for (int i = 0; i < kMaxTokens; ++i)
+        for (int j = 0; j < kMaxTokens; ++j)
+            covariance_[i][j] += square(speed_sd) + square(shape_sd) * kLogs[std::min(i, j)];
+}
+
+void CostCurve::observe(int n, int n_context, double seconds) {
+    if (n < 1 || n > kMaxTokens || n_context < 0 || !usable(seconds)) return;
+    wander(tuning::kSpeedWander, tuning::kShapeWander);
+    const double of_context = slope_.seconds(n, n_context);
+    const double empty = std::max(seconds - of_context, kLeastWithoutContext * seconds);
+    const double most =
+        tuning::kOutlier *
+        std::sqrt(covariance_[n - 1][n - 1] + square(tuning::kTimingSd));
+    const double log_seconds =
+        std::clamp(std::log(empty), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
+    learn(n, log_seconds, tuning::kTimingSd);
+    slope_.observe(n, n_context, std::exp(log_seconds) + of_context);
+    ++observed_[n - 1];
+    ++n_observed_;
+}
+
+void CostCurve::learn(int n, double log_seconds, double sd) {
+    const Row row = covariance_[n - 1];
+    const double total = row[n - 1] + square(sd);
+    const double off = (log_seconds - log_seconds_[n - 1]) / total;
+    for (int i = 0; i < kMaxTokens; ++i) {
+        log_seconds_[i] += row[i] * off;
+        seconds_[i] = std::exp(log_seconds_[i]);
+        const double gain = row[i] / total;
+        for (int j = 0; j < kMaxTokens; ++j) covariance_[i][j] -= gain * row[j];
+    }
+}
+
+double CostCurve::seconds(int n, int n_context) const {
+    const int known = std::clamp(n, 1, kMaxTokens);
+    const double empty = seconds_[known - 1] * std::max(n, 1) / known;
+    return empty + slope_.seconds(std::max(n, 1), std::max(n_context, 0));
+}
+
+double CostCurve::doubt(int n, int m) const {
+    const double variance = covariance_[n - 1][n - 1] + covariance_[m - 1][m - 1] -
+                            2 * covariance_[n - 1][m - 1];
+    return std::sqrt(std::max(variance, 0.0));
+}
+
+int CostCurve::next_probe(int n_max) const {
+    n_max = std::min(n_max, kMaxTokens);
+    for (int n = 1; n <= n_max; n *= 2)
+        if (!measured(n)) return n;
+    int most = 0;
+    double most_doubt = tuning::kShapeSure;
+    for (int n = 2; n <= n_max; ++n) {
+        if (measured(n) || doubt(n, 1) <= most_doubt) continue;
+        most = n;
+        most_doubt = doubt(n, 1);
+    }
+    return most;
+}
+
+CurvePoints CostCurve::points() const {
+    CurvePoints points{std::vector<double>(kMaxTokens), slope_.base(), slope_.per_token()};
+    for (int n = 1; n <= kMaxTokens; ++n)
+        if (measured(n)) points.seconds[n - 1] = seconds_[n - 1];
+    return points;
+}
+
+void CostCurve::restore(const CurvePoints& points) {
+    start();
+    const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
+    for (int n = 1; n <= n_points; ++n) {
+        if (!usable(points.seconds[n - 1])) continue;
+        learn(n, std::log(points.seconds[n - 1]), tuning::kCachedShapeSd);
+        ++observed_[n - 1];
+        ++n_observed_;
+    }
+    if (!measured()) return;
+    wander(tuning::kCachedSpeedSd, 0);
+    const auto slope = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
+    slope_.set(slope(points.context_base), slope(points.context_per_token));
+}
+
+}  // namespace specllama

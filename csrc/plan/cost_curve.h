@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "plan/context_slope.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// A cost curve as plain numbers, to be kept from one session to the next.
+struct CurvePoints {
+    // [n - 1]: of a decode of n tokens at an empty context; 0: never measured.
+    std::vector<double> seconds;
+    // Seconds that each token of context adds to a decode of one, and more for each further token.
+    double context_base = 0;
+    double context_per_token = 0;
+};
+
+// v(n, context): the seconds of one decode of n tokens, learned from the decodes that are made.
+//
+// The logarithm of v is a guess plus an error that is a Gaussian process over log n (Rasmussen and
+// Williams, "Gaussian processes for machine learning", 2006, chapter 2): one part common to all n,
+// the machine's speed, and one that is alike for near n, the shape. So one slow decode of 8 tokens
+// moves all points together, many of them change the shape near 8, and a point that was never
+// measured has the guess's shape on the height of its measured neighbours. Both parts wander, so
+// that old measurements count less and less.
+class CostCurve {
+ public:
+    // Decodes of more tokens are extrapolated, and not learned from.
+    static constexpr int kMaxTokens = kMaxSpecLength + 1;
+
+    CostCurve();
+
+    // Takes in what a decode of n tokens took. Times that are not positive numbers, and n and
+    // contexts that cannot be, are ignored.
+    void observe(int n, int n_context, double seconds);
+
+    // n >= 1. Always positive and finite.
+    double seconds(int n, int n_context) const;
+
+    // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
+    double doubt(int n, int m) const;
+
+    // Whether any decode was observed, now or in the session that the points come from.
+    bool measured() const { return n_observed_ > 0; }
+    bool measured(int n) const { return observed_[n - 1] > 0; }
+
+    // Which n up to n_max is most worth a measurement of its own: 1, 2, 4, 8, ..., then what is
+    // least certain; 0: all are known well enough.
+    int next_probe(int n_max) const;
+
+    CurvePoints points() const;
+    // Starts anew from the points of an earlier session. Those that are no positive numbers are
+    // ignored.
+    void restore(const CurvePoints& points);
+
+ private:
+    using Row = std::array<double, kMaxTokens>;
+
+    void start();
+    // The step of a Kalman filter: log_seconds of n were seen, give or take sd.
+    void learn(int n, double log_seconds, double sd);
+    void wander(double speed_sd, double shape_sd);
+
+    Row log_seconds_;                         // [n - 1], at an empty context
+    std::array<Row, kMaxTokens> covariance_;  // of the errors of log_seconds_
+    Row seconds_;                             // exp(log_seconds_)
+    std::array<int, kMaxTokens> observed_;
+    int n_observed_;
+    ContextSlope slope_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <span>
+
+#include "draft/evidence.h"
+#include "plan/acceptance.h"
+#include "plan/cost_curve.h"
+
+namespace specllama {
+
+// What the planner needs to know of a round beforehand.
+struct Situation {
+    int n_tokens = 0;   // of the sequence so far: the position of a draft's first token
+    int n_pending = 1;  // of those, how many the decode takes in before the draft
+    int max_draft = 0;  // most tokens that may be drafted
+    double overhead = 0;  // seconds a round costs beside drafting and decoding, e.g. of a network
+    double spent = 0;     // seconds that went into drafts for this round so far
+};
+
+// What a round should do.
+struct Choice {
+    int draft = -1;   // index of the draft to verify; -1: none
+    int n_draft = 0;  // how many of its tokens
+    // Expected, the latter from now on without what was spent.
+    double tokens = 1;
+    double seconds = 0;
+    // Not the best that is known: made to find out whether it is better.
+    bool probe = false;
+};
+
+using EvidenceSpan = std::span<const Evidence>;
+
+// Decides how many tokens of which draft are verified, from what a decode costs and how likely the
+// tokens are: the choice with the highest expected speed
+//
+//     S(g) = (1 + sum over i <= g of P(first i tokens right)) / (spent + v(n_pending + g) + overhead)
+//
+// over all drafts at hand and EVERY g from 0 to the cap: v is a staircase, so the first step that
+// does not pay says nothing about the next. (Leviathan et al. 2023, Theorem 3.8, with measured v(n)
+// and a probability for each token.) 0 is a legal answer.
+//
+// Pure: it reads no clock, and the same inputs give the same choices. Of a session; each request has
+// its Phase. No call allocates.
+class Planner {
+ public:
+    Phase begin(double temperature, int n_prompt) const;
+
+    // What to verify of the drafts at hand.
+    Choice choose(const Situation& situation, const Phase& phase,
+                  std::span<const EvidenceSpan> drafts);
+
+    // Whether a draft model should draft another token after those of `draft` (none, to begin
+    // with): unless no continuation up to the cap can be expected to beat the best that could be
+    // done without: verify what is drafted so far or do what `otherwise` says, a choice among the
+    // cheap drafts.
+    bool another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
+                 const Choice& otherwise);
+
+    // What the target said about a draft of this round, verified or not: the first n_right of its
+    // tokens are the target's, and the target was heard about n_judged, which is one more than it
+    // accepted. A draft that was not verified is so judged for free by the round's tokens.
+    void observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
+        acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
+    }
+
+    // What a decode of n tokens took: by the target, by the draft model.
+    void observe_decode(int n, int n_context, double seconds);
+    void observe_draft_decode(int n, int n_context, double seconds);
+
+    CostCurve& cost() { return cost_; }
+    CostCurve& draft_cost() { return draft_cost_; }
+
+ private:
+    // Seconds of one token by the draft model.
+    double draft_step(int n_context) const;
+    bool affordable(double loss);
+
+    CostCurve cost_;
+    CostCurve draft_cost_;
+    Acceptance acceptance_;
+
+    // Probes.
+    struct Backoff {
+        int interval = tuning::kProbeIntervalLeast;
+        int n_rounds = 0;  // since the last
+        bool due() const { return n_rounds >= interval; }
+        void found(bool something);
+    };
+    double seconds_ = 0;      // of all decodes
+    double lost_ = 0;         // of those, by probes
+    Backoff cost_probe_;
+    Backoff draft_probe_;
+    int probed_n_ = 0;        // decode under way that is a probe
+    double probed_seconds_ = 0;  // what it is believed to take
+};
+
+}  // namespace specllama
