@@ -162,26 +162,43 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
     }
 }
 
-double Acceptance::Walk::step(Source source, std::size_t bin) {
+Acceptance::Forecast::Forecast(const Acceptance& acceptance, const Phase& phase, int position,
+                               Source first)
+    : acceptance_(acceptance),
+      phase_(phase),
+      first_(static_cast<std::size_t>(first)),
+      position_(position) {
+    acceptance_.pass(phase_, first_, position - 1);
+    for (int s = 0; s < kPhases; ++s) survival_[s][s] = 1;
+    tokens_.fill(1);
+}
+
+void Acceptance::Forecast::add(Source source, std::size_t bin) {
     const auto at = static_cast<std::size_t>(source);
-    acceptance_.pass(phase_, at, position_++);
-    Phase::Weights& weights = phase_.weights[at];
-    const Phase::Weights& rates = acceptance_.tables_[phase_.temperature].bins[bin].in_phase;
-    double rate = 0;
-    for (int i = 0; i < kPhases; ++i) {
-        weights[i] *= rates[i];
-        rate += weights[i];
+    const Table& table = acceptance_.tables_[phase_.temperature];
+    const Phase::Weights& rates = table.bins[bin].in_phase;
+    const int position = position_++;
+    if (at == first_) {
+        const Phase::Weights& share = table.share[at];
+        for (int s = 0; s < kPhases; ++s) {
+            Phase::Weights& row = survival_[s];
+            const double ends =
+                tuning::kPhaseEnd * std::accumulate(row.begin(), row.end(), 0.0);
+            for (int t = 0; t < kPhases; ++t) {
+                row[t] = ((1 - tuning::kPhaseEnd) * row[t] + ends * share[t]) * rates[t];
+                tokens_[s] += row[t];
+            }
+        }
+        return;
     }
-    for (double& weight : weights) weight /= rate;
-    return rate;
-}
-
-double Acceptance::Walk::next(const Evidence& evidence) {
-    return step(evidence.source, bin_of(evidence));
-}
-
-double Acceptance::Walk::next(Source source) {
-    return step(source, static_cast<std::size_t>(source));
+    // Another source's phase is its own matter: its token is right by the same chance whatever the
+    // first source's phase.
+    acceptance_.pass(phase_, at, position);
+    double rate = 0;
+    for (int t = 0; t < kPhases; ++t) rate += phase_.weights[at][t] *= rates[t];
+    for (double& weight : phase_.weights[at]) weight /= rate;
+    for (int s = 0; s < kPhases; ++s)
+        for (double& survival : survival_[s]) tokens_[s] += survival *= rate;
 }
 
 }  // namespace specllama

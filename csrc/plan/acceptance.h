@@ -45,23 +45,31 @@ class Acceptance {
     void observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                  int n_judged);
 
-    // Walks along a draft.
-    class Walk {
+    // What may come of a draft, token by token.
+    class Forecast {
      public:
-        Walk(const Acceptance& acceptance, const Phase& phase, int position)
-            : acceptance_(acceptance), phase_(phase), position_(position) {}
+        // Of a draft whose first token, by this source, has this position.
+        Forecast(const Acceptance& acceptance, const Phase& phase, int position, Source first);
 
-        // Probability that the next token is right if all before it are.
-        double next(const Evidence& evidence);
-        // Of a token that a source has not proposed yet.
-        double next(Source source);
+        // One token more: one that was proposed, or one that a source will propose.
+        void add(const Evidence& evidence) { add(evidence.source, bin_of(evidence)); }
+        void add(Source source) { add(source, static_cast<std::size_t>(source)); }
+
+        // Probabilities of the phases that the first token's source may be in, and, if it is in
+        // one, the tokens to expect of a round with this draft: 1 and those that are right.
+        const Phase::Weights& weights() const { return phase_.weights[first_]; }
+        const Phase::Weights& tokens() const { return tokens_; }
 
      private:
-        double step(Source source, std::size_t bin);
+        void add(Source source, std::size_t bin);
 
         const Acceptance& acceptance_;
         Phase phase_;
+        std::size_t first_;
         int position_;
+        // [s][t]: probability that all tokens so far are right and the phase is t now, if it was s.
+        std::array<Phase::Weights, kPhases> survival_{};
+        Phase::Weights tokens_;
     };
 
  private:

@@ -19,10 +19,12 @@ inline constexpr double kPriorSecondsSd = 10;
 // does other things too.
 inline constexpr double kShapeSd = 0.35;
 inline constexpr double kTimingSd = 0.08;
+// Variance, as a part of that, which a point has for itself: between two neighbours may be a stair.
+inline constexpr double kStep = 0.25;
 // How far the machine's speed, and apart from it a single ratio, may wander per decode: a machine
 // that slows down is followed within some ten decodes, a ratio is doubted again after a thousand.
 inline constexpr double kSpeedWander = 0.02;
-inline constexpr double kShapeWander = 0.003;
+inline constexpr double kShapeWander = 0.001;
 // A timing further off than this many standard deviations counts as one that far off.
 inline constexpr double kOutlier = 3;
 // Of a curve from an earlier session: the same machine, perhaps busier or cooler.
@@ -62,7 +64,9 @@ inline constexpr double kPhaseEnd = 1.0 / 48;
 inline constexpr double kProbeShare = 0.005;
 // What a probe must promise, as a factor of the best known speed, at costs one standard deviation
 // below what is believed.
-inline constexpr double kProbeGain = 1.02;
+inline constexpr double kProbeGain = 0.02;
+// A probe counts as a loss of at least this part of its time, however good it looked.
+inline constexpr double kProbeLeastLoss = 0.05;
 // Rounds between probes: doubled by each that found nothing, as before after one that did.
 inline constexpr int kProbeIntervalLeast = 8;
 inline constexpr int kProbeIntervalMost = 4096;

@@ -41,9 +41,11 @@ void CostCurve::start() {
 }
 
 void CostCurve::wander(double speed_sd, double shape_sd) {
-    for (int i = 0; i < kMaxTokens; ++i)
+    for (int i = 0; i < kMaxTokens; ++i) {
         for (int j = 0; j < kMaxTokens; ++j)
             covariance_[i][j] += square(speed_sd) + square(shape_sd) * kLogs[std::min(i, j)];
+        covariance_[i][i] += square(shape_sd) * tuning::kStep;
+    }
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {

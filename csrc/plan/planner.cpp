@@ -7,12 +7,6 @@
 
 namespace specllama {
 
-namespace {
-
-double speed(double tokens, double seconds) { return tokens / seconds; }
-
-}  // namespace
-
 void Planner::Backoff::found(bool something) {
     n_rounds = 0;
     interval = something ? tuning::kProbeIntervalLeast
@@ -34,56 +28,76 @@ bool Planner::affordable(double loss) {
     return true;
 }
 
+void Planner::Lengths::weigh(const Phase::Weights& phases, double spent) {
+    // What a token costs in each phase, at the length that is best there.
+    Phase::Weights worth;
+    for (int s = 0; s < kPhases; ++s) {
+        worth[s] = (spent + seconds[0]) / tokens[0][s];
+        for (int g = 1; g <= longest; ++g)
+            worth[s] = std::min(worth[s], (spent + seconds[g]) / tokens[g][s]);
+        worth[s] *= phases[s];
+    }
+    for (int g = 0; g <= longest; ++g) {
+        saved[g] = seconds[0] - seconds[g];
+        expected[g] = 0;
+        for (int s = 0; s < kPhases; ++s) {
+            saved[g] += worth[s] * (tokens[g][s] - 1);
+            expected[g] += phases[s] * tokens[g][s];
+        }
+    }
+}
+
+double Planner::decode_seconds(const Situation& situation, int n_draft) const {
+    return cost_.seconds(situation.n_pending + n_draft, situation.n_tokens) + situation.overhead;
+}
+
+void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft) {
+    lengths_.longest =
+        std::min({static_cast<int>(draft.size()), situation.max_draft, kMaxSpecLength});
+    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
+    for (int g = 0; g <= lengths_.longest; ++g) {
+        if (g > 0) forecast.add(draft[g - 1]);
+        lengths_.tokens[g] = forecast.tokens();
+        lengths_.seconds[g] = decode_seconds(situation, g);
+    }
+    lengths_.weigh(forecast.weights(), situation.spent);
+}
+
 Choice Planner::choose(const Situation& situation, const Phase& phase,
                        std::span<const EvidenceSpan> drafts) {
-    const auto decode = [&](int n_draft) {
-        return cost_.seconds(situation.n_pending + n_draft, situation.n_tokens) +
-               situation.overhead;
-    };
-    Choice best{.seconds = decode(0)};
-    Choice hope = best;  // the best if costs are a little lower than believed
-    double best_speed = speed(1, situation.spent + best.seconds);
-    double hope_speed = 0;
-    const int reference = std::min(situation.n_pending, CostCurve::kMaxTokens);
-    for (std::size_t i = 0; i < drafts.size(); ++i) {
-        const int cap = std::min({static_cast<int>(drafts[i].size()), situation.max_draft,
-                                  kMaxSpecLength});
-        Acceptance::Walk walk(acceptance_, phase, situation.n_tokens);
-        double survival = 1;
-        double tokens = 1;
-        for (int g = 1; g <= cap; ++g) {
-            survival *= walk.next(drafts[i][g - 1]);
-            tokens += survival;
-            const Choice choice{static_cast<int>(i), g, tokens, decode(g)};
-            const double choice_speed = speed(tokens, situation.spent + choice.seconds);
-            if (choice_speed > best_speed) {
-                best = choice;
-                best_speed = choice_speed;
-            }
-            const int n = situation.n_pending + g;
-            if (n > CostCurve::kMaxTokens) continue;
-            const double hoped =
-                choice_speed * std::exp(cost_.doubt(n, reference));
-            if (hoped > hope_speed) {
+    Choice best{.seconds = decode_seconds(situation, 0)};
+    Choice hope;
+    double hoped = 0;
+    // Twice: what to hope for depends on what is best.
+    for (const bool hoping : {false, true}) {
+        const int best_n = std::min(situation.n_pending + best.n_draft, CostCurve::kMaxTokens);
+        if (hoping) hoped = best.saved + tuning::kProbeGain * best.seconds;
+        for (std::size_t i = 0; i < drafts.size(); ++i) {
+            if (drafts[i].empty()) continue;
+            weigh(situation, phase, drafts[i]);
+            for (int g = 1; g <= lengths_.longest; ++g) {
+                const Choice choice{static_cast<int>(i), g, lengths_.expected[g],
+                                    lengths_.seconds[g], lengths_.saved[g]};
+                if (!hoping) {
+                    if (choice.saved > best.saved) best = choice;
+                    continue;
+                }
+                const int n = situation.n_pending + g;
+                if (n > CostCurve::kMaxTokens || n == best_n) continue;
+                const double saved =
+                    choice.saved + choice.seconds * (1 - std::exp(-cost_.doubt(n, best_n)));
+                if (saved <= hoped) continue;
                 hope = choice;
-                hope_speed = hoped;
+                hoped = saved;
             }
         }
     }
-    ++cost_probe_.n_rounds;
-    probed_n_ = 0;
-    if (hope_speed > tuning::kProbeGain * best_speed &&
-        (hope.draft != best.draft || hope.n_draft != best.n_draft) && cost_probe_.due()) {
-        const double loss =
-            situation.spent + hope.seconds - hope.tokens / best_speed;
-        if (affordable(std::max(loss, 0.0))) {
-            probed_n_ = situation.n_pending + hope.n_draft;
-            probed_seconds_ = hope.seconds - situation.overhead;
-            hope.probe = true;
-            return hope;
-        }
-    }
-    return best;
+    if (hope.draft < 0) return best;
+    if (!affordable(
+            std::max(best.saved - hope.saved, tuning::kProbeLeastLoss * hope.seconds)))
+        return best;
+    hope.probe = true;
+    return hope;
 }
 
 bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
@@ -91,40 +105,32 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     const int n_drafted = static_cast<int>(draft.size());
     const int cap = std::min(situation.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
-    const auto seconds = [&](int g) {
-        return situation.spent + cost_.seconds(situation.n_pending + g, situation.n_tokens) +
-               situation.overhead;
-    };
     const double step = draft_step(situation.n_tokens);
-    double bar = speed(1, seconds(0));
-    bar = std::max(bar, speed(otherwise.tokens, situation.spent + otherwise.seconds));
-    Acceptance::Walk walk(acceptance_, phase, situation.n_tokens);
-    double survival = 1;
-    double tokens = 1;
-    for (int g = 1; g <= n_drafted; ++g) {
-        survival *= walk.next(draft[g - 1]);
-        tokens += survival;
-        bar = std::max(bar, speed(tokens, seconds(g)));
+    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens,
+                                  draft.empty() ? Source::model : draft[0].source);
+    lengths_.longest = cap;
+    for (int g = 0; g <= cap; ++g) {
+        if (g > n_drafted)
+            forecast.add(Source::model);
+        else if (g > 0)
+            forecast.add(draft[g - 1]);
+        lengths_.tokens[g] = forecast.tokens();
+        lengths_.seconds[g] =
+            decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
     }
-    double loss = 0;
-    for (int g = n_drafted + 1; g <= cap; ++g) {
-        survival *= walk.next(Source::model);
-        tokens += survival;
-        if (speed(tokens, seconds(g) + (g - n_drafted) * step) > bar) return true;
-    }
+    lengths_.weigh(forecast.weights(), situation.spent);
+    const auto saved = lengths_.saved.begin();
+    const double so_far =
+        std::max(otherwise.saved, *std::max_element(saved, saved + n_drafted + 1));
+    if (*std::max_element(saved + n_drafted + 1, saved + cap + 1) > so_far) return true;
     if (n_drafted > 0) return false;
     ++draft_probe_.n_rounds;
-    loss = step;
-    if (!draft_probe_.due() || !affordable(loss)) return false;
+    if (!draft_probe_.due() || !affordable(step)) return false;
     draft_probe_.found(false);
     return true;
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {
-    if (n == probed_n_) {
-        cost_probe_.found(seconds < tuning::kProbeSurprise * probed_seconds_);
-        probed_n_ = 0;
-    }
     cost_.observe(n, n_context, seconds);
     if (std::isfinite(seconds) && seconds > 0) seconds_ += seconds;
 }

@@ -24,6 +24,8 @@ struct Choice {
     // Expected, the latter from now on without what was spent.
     double tokens = 1;
     double seconds = 0;
+    // Expected to be saved by it against decoding plainly.
+    double saved = 0;
     // Not the best that is known: made to find out whether it is better.
     bool probe = false;
 };
@@ -74,7 +76,20 @@ class Planner {
     // Seconds of one token by the draft model.
     double draft_step(int n_context) const;
     bool affordable(double loss);
+    double decode_seconds(const Situation& situation, int n_draft) const;
+    void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
 
+    // What every length of a draft is worth.
+    struct Lengths {
+        int longest = 0;
+        // [g]: in each phase; on average.
+        std::array<Phase::Weights, kMaxSpecLength + 1> tokens;
+        std::array<double, kMaxSpecLength + 1> expected;
+        std::array<double, kMaxSpecLength + 1> seconds;
+        std::array<double, kMaxSpecLength + 1> saved;
+        void weigh(const Phase::Weights& phases, double spent);
+    };
+    Lengths lengths_;
     CostCurve cost_;
     CostCurve draft_cost_;
     Acceptance acceptance_;
@@ -88,10 +103,7 @@ class Planner {
     };
     double seconds_ = 0;      // of all decodes
     double lost_ = 0;         // of those, by probes
-    Backoff cost_probe_;
     Backoff draft_probe_;
-    int probed_n_ = 0;        // decode under way that is a probe
-    double probed_seconds_ = 0;  // what it is believed to take
 };
 
 }  // namespace specllama
