@@ -188,3 +188,41 @@ def calibrate(planner: Planner, curve: Curve, n_decodes: int = 10) -> None:
         n = planner.cost.next_probe(MAX_DRAFT + 1)
         if n:
             planner.cost.observe(n, 0, float(curve[n]))
+
+
+def planned_with_model(
+    text: Text,
+    curve: Curve,
+    planner: Planner,
+    step: float,
+    *,
+    seed: int = 0,
+    noise: float = 0.05,
+    start: int = 0,
+) -> Run:
+    """Run the planner with a draft model, whose every token costs `step` seconds."""
+    rng = np.random.default_rng([seed, 1])
+    phase = planner.begin(0.0, 0)
+    i, seconds, counted_from = 0, 0.0, 0
+    drafted = []
+    while i < len(text):
+        if i < start:
+            counted_from, seconds = i, 0.0
+        evidence = text.evidence(i, MAX_DRAFT)
+        plain = planner.choose(Situation(n_tokens=i), phase, [])
+        n, spent = 0, 0.0
+        while planner.another(Situation(n_tokens=i, spent=spent), phase, evidence[:n], plain):
+            planner.observe_draft_decode(1, i + n, step * float(np.exp(noise * rng.normal())))
+            spent += step
+            n += 1
+        choice = planner.choose(Situation(n_tokens=i, spent=spent), phase, [evidence[:n]])
+        g = choice.n_draft
+        accepted = min(g, int(text.run[i]))
+        took = float(curve[g + 1])
+        planner.observe_decode(g + 1, i, took * float(np.exp(noise * rng.normal())))
+        right = min(accepted + 1, n, int(text.run[i]))
+        planner.observe(phase, i, evidence[:n], right, accepted + 1)
+        drafted.append(n)
+        seconds += took + spent
+        i += accepted + 1
+    return Run(seconds / (i - counted_from), drafted, 0.0)

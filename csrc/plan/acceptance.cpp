@@ -70,7 +70,7 @@ std::size_t Acceptance::bin_of(const Evidence& evidence) {
 }
 
 double Acceptance::prior_of(std::size_t bin) {
-    if (bin < kMatch) return 0.6;
+    if (bin < kMatch) return bin == static_cast<std::size_t>(Source::model) ? 0.7 : 0.6;
     if (bin < kNGram) {
         const std::size_t at = bin - kMatch;
         return match_prior(at < kMatchEnds.size() ? kMatchEnds[at] : kMatchEnds.back());

@@ -56,7 +56,7 @@ inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 20, 4, 4, 4};
 inline constexpr double kShiftWindow = 3000;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
-inline constexpr double kPhaseEnd = 1.0 / 48;
+inline constexpr double kPhaseEnd = 1.0 / 40;
 
 // -- Probes ----------------------------------------------------------------------------------
 

@@ -78,7 +78,8 @@ void CostCurve::learn(int n, double log_seconds, double sd) {
 
 double CostCurve::seconds(int n, int n_context) const {
     const int known = std::clamp(n, 1, kMaxTokens);
-    const double empty = seconds_[known - 1] * std::max(n, 1) / known;
+    // More tokens never cost less than one: what looks so is noise.
+    const double empty = std::max(seconds_[known - 1], seconds_[0]) * std::max(n, 1) / known;
     return empty + slope_.seconds(std::max(n, 1), std::max(n_context, 0));
 }
 

@@ -7,12 +7,6 @@
 
 namespace specllama {
 
-void Planner::Backoff::found(bool something) {
-    n_rounds = 0;
-    interval = something ? tuning::kProbeIntervalLeast
-                         : std::min(2 * interval, tuning::kProbeIntervalMost);
-}
-
 Phase Planner::begin(double temperature, int n_prompt) const {
     return acceptance_.begin(temperature, n_prompt);
 }
@@ -75,8 +69,8 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
         for (std::size_t i = 0; i < drafts.size(); ++i) {
             if (drafts[i].empty()) continue;
             weigh(situation, phase, drafts[i]);
-            for (int g = 1; g <= lengths_.longest; ++g) {
-                const Choice choice{static_cast<int>(i), g, lengths_.expected[g],
+            for (int g = 0; g <= lengths_.longest; ++g) {
+                const Choice choice{g > 0 ? static_cast<int>(i) : -1, g, lengths_.expected[g],
                                     lengths_.seconds[g], lengths_.saved[g]};
                 if (!hoping) {
                     if (choice.saved > best.saved) best = choice;
@@ -88,16 +82,13 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
                     choice.saved + choice.seconds * (1 - std::exp(-cost_.doubt(n, best_n)));
                 if (saved <= hoped) continue;
                 hope = choice;
+                hope.probe = true;
                 hoped = saved;
             }
         }
     }
-    if (hope.draft < 0) return best;
-    if (!affordable(
-            std::max(best.saved - hope.saved, tuning::kProbeLeastLoss * hope.seconds)))
-        return best;
-    hope.probe = true;
-    return hope;
+    const double loss = std::max(best.saved - hope.saved, tuning::kProbeLeastLoss * hope.seconds);
+    return hope.probe && affordable(loss) ? hope : best;
 }
 
 bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
@@ -115,19 +106,37 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
         else if (g > 0)
             forecast.add(draft[g - 1]);
         lengths_.tokens[g] = forecast.tokens();
-        lengths_.seconds[g] =
-            decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
+        lengths_.seconds[g] = decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
     }
-    lengths_.weigh(forecast.weights(), situation.spent);
-    const auto saved = lengths_.saved.begin();
-    const double so_far =
-        std::max(otherwise.saved, *std::max_element(saved, saved + n_drafted + 1));
-    if (*std::max_element(saved + n_drafted + 1, saved + cap + 1) > so_far) return true;
-    if (n_drafted > 0) return false;
-    ++draft_probe_.n_rounds;
-    if (!draft_probe_.due() || !affordable(step)) return false;
-    draft_probe_.found(false);
-    return true;
+    const auto pays = [&](const Phase::Weights& phases) {
+        lengths_.weigh(phases, situation.spent);
+        const auto saved = lengths_.saved.begin();
+        const auto next = saved + n_drafted + 1;
+        return *std::max_element(next, saved + cap + 1) >
+               std::max(otherwise.saved, *std::max_element(saved, next));
+    };
+    if (pays(forecast.weights())) return true;
+    // A model that is never asked would never be known to have become better.
+    if (n_drafted > 0 || ++draft_probe_.n_rounds < draft_probe_.interval) return false;
+    for (int s = 0; s < kPhases; ++s) {
+        Phase::Weights only{};
+        only[s] = 1;
+        if (!pays(only)) continue;
+        draft_probe_.under_way = affordable(step);
+        return draft_probe_.under_way;
+    }
+    return false;
+}
+
+void Planner::observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
+    acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
+    if (draft_probe_.under_way && !draft.empty() && draft[0].source == Source::model) {
+        int& interval = draft_probe_.interval;
+        interval = n_right > 0 ? std::max(interval / 2, 1)
+                               : std::min(2 * interval, tuning::kProbeIntervalMost);
+        draft_probe_.n_rounds = 0;
+        draft_probe_.under_way = false;
+    }
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {

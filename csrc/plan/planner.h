@@ -61,9 +61,7 @@ class Planner {
     // What the target said about a draft of this round, verified or not: the first n_right of its
     // tokens are the target's, and the target was heard about n_judged, which is one more than it
     // accepted. A draft that was not verified is so judged for free by the round's tokens.
-    void observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
-        acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
-    }
+    void observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged);
 
     // What a decode of n tokens took: by the target, by the draft model.
     void observe_decode(int n, int n_context, double seconds);
@@ -94,16 +92,16 @@ class Planner {
     CostCurve draft_cost_;
     Acceptance acceptance_;
 
-    // Probes.
-    struct Backoff {
-        int interval = tuning::kProbeIntervalLeast;
+    // Whether the draft model is asked although it does not seem to pay: the more rarely, the more
+    // often it was wrong then.
+    struct DraftProbe {
+        int interval = 1;
         int n_rounds = 0;  // since the last
-        bool due() const { return n_rounds >= interval; }
-        void found(bool something);
+        bool under_way = false;
     };
+    DraftProbe draft_probe_;
     double seconds_ = 0;      // of all decodes
     double lost_ = 0;         // of those, by probes
-    Backoff draft_probe_;
 };
 
 }  // namespace specllama
