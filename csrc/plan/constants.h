@@ -67,10 +67,9 @@ inline constexpr double kProbeShare = 0.005;
 inline constexpr double kProbeGain = 0.02;
 // A probe counts as a loss of at least this part of its time, however good it looked.
 inline constexpr double kProbeLeastLoss = 0.05;
-// Rounds between probes: doubled by each that found nothing, as before after one that did.
-inline constexpr int kProbeIntervalLeast = 8;
-inline constexpr int kProbeIntervalMost = 4096;
-// A probe found something if the decode was cheaper than believed by this factor.
-inline constexpr double kProbeSurprise = 0.93;
+// A draft model that does not seem to pay is asked again after so many rounds at most, and for so
+// many tokens: enough to tell in one go which phase a text is in.
+inline constexpr int kProbeIntervalMost = 1024;
+inline constexpr int kProbeDraftMost = 16;
 
 }  // namespace specllama::tuning

@@ -108,35 +108,50 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
         lengths_.tokens[g] = forecast.tokens();
         lengths_.seconds[g] = decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
     }
-    const auto pays = [&](const Phase::Weights& phases) {
+    // Whether the best continuation saves more, by `margin` seconds, than what is there already.
+    const auto pays = [&](const Phase::Weights& phases, double margin) {
         lengths_.weigh(phases, situation.spent);
         const auto saved = lengths_.saved.begin();
         const auto next = saved + n_drafted + 1;
         return *std::max_element(next, saved + cap + 1) >
-               std::max(otherwise.saved, *std::max_element(saved, next));
+               margin + std::max(otherwise.saved, *std::max_element(saved, next));
     };
-    if (pays(forecast.weights())) return true;
-    // A model that is never asked would never be known to have become better.
-    if (n_drafted > 0 || ++draft_probe_.n_rounds < draft_probe_.interval) return false;
+    if (pays(forecast.weights(), 0)) return true;
+
+    // Probes. A longer draft is worth a look if decodes of it may be cheaper than believed.
+    if (n_drafted < draft_probe_.n_drafting) return true;
+    if (n_drafted > 0) {
+        const int n = std::min(situation.n_pending + n_drafted, CostCurve::kMaxTokens);
+        for (int g = n_drafted + 1; g <= cap; ++g) {
+            const int further = std::min(situation.n_pending + g, CostCurve::kMaxTokens);
+            lengths_.seconds[g] *= std::exp(-cost_.doubt(further, n));
+        }
+        return pays(forecast.weights(), tuning::kProbeGain * lengths_.seconds[0]) &&
+               affordable(step);
+    }
+    // And a model that is never asked would never be known to have become better.
+    if (++draft_probe_.n_rounds < draft_probe_.interval) return false;
     for (int s = 0; s < kPhases; ++s) {
         Phase::Weights only{};
         only[s] = 1;
-        if (!pays(only)) continue;
-        draft_probe_.under_way = affordable(step);
-        return draft_probe_.under_way;
+        if (!pays(only, 0)) continue;
+        if (affordable(draft_probe_.length * step)) draft_probe_.n_drafting = draft_probe_.length;
+        break;
     }
-    return false;
+    return draft_probe_.n_drafting > 0;
+}
+
+void Planner::DraftProbe::end(bool right) {
+    interval = right ? std::max(interval / 2, 1) : std::min(2 * interval, tuning::kProbeIntervalMost);
+    length = right ? std::min(2 * length, tuning::kProbeDraftMost) : std::max(length / 2, 1);
+    n_drafting = 0;
+    n_rounds = 0;
 }
 
 void Planner::observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
     acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
-    if (draft_probe_.under_way && !draft.empty() && draft[0].source == Source::model) {
-        int& interval = draft_probe_.interval;
-        interval = n_right > 0 ? std::max(interval / 2, 1)
-                               : std::min(2 * interval, tuning::kProbeIntervalMost);
-        draft_probe_.n_rounds = 0;
-        draft_probe_.under_way = false;
-    }
+    if (draft_probe_.n_drafting > 0 && !draft.empty() && draft[0].source == Source::model)
+        draft_probe_.end(n_right == std::min<int>(n_judged, static_cast<int>(draft.size())));
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {

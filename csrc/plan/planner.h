@@ -92,12 +92,14 @@ class Planner {
     CostCurve draft_cost_;
     Acceptance acceptance_;
 
-    // Whether the draft model is asked although it does not seem to pay: the more rarely, the more
-    // often it was wrong then.
+    // When the draft model is asked although it does not seem to pay, and for how many tokens: the
+    // more rarely and the fewer, the more often it was wrong then.
     struct DraftProbe {
         int interval = 1;
-        int n_rounds = 0;  // since the last
-        bool under_way = false;
+        int length = 1;
+        int n_rounds = 0;    // since the last
+        int n_drafting = 0;  // tokens of the one under way
+        void end(bool right);
     };
     DraftProbe draft_probe_;
     double seconds_ = 0;      // of all decodes
