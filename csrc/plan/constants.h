@@ -53,7 +53,7 @@ inline constexpr double kRatePrior = 6;
 // about what some twenty tokens can tell apart; 4 either way reaches from 0.5 to 0.02 and 0.98.
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
 // How often each is found, before a text has shown it, counted as so many tokens.
-inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 20, 4, 4, 4};
+inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
 inline constexpr double kShiftWindow = 3000;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;

@@ -7,6 +7,15 @@
 
 namespace specllama {
 
+namespace {
+
+// What a probe of this many seconds is believed to lose.
+double probe_loss(double saved_by_best, double saved, double seconds) {
+    return std::max(saved_by_best - saved, tuning::kProbeLeastLoss * seconds);
+}
+
+}  // namespace
+
 Phase Planner::begin(double temperature, int n_prompt) const {
     return acceptance_.begin(temperature, n_prompt);
 }
@@ -16,8 +25,8 @@ double Planner::draft_step(int n_context) const {
                                   : tuning::kPriorDraftStep * cost_.seconds(1, n_context);
 }
 
-bool Planner::affordable(double loss) {
-    if (lost_ + loss > tuning::kProbeShare * seconds_) return false;
+bool Planner::affordable(double loss, double reserve) {
+    if (lost_ + loss + reserve > tuning::kProbeShare * seconds_) return false;
     lost_ += loss;
     return true;
 }
@@ -57,6 +66,13 @@ void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan
     lengths_.weigh(forecast.weights(), situation.spent);
 }
 
+double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
+    const int n = situation.n_pending + n_draft;
+    const int other = situation.n_pending + n_other;
+    if (std::max(n, other) > CostCurve::kMaxTokens) return 0;
+    return decode_seconds(situation, n_draft) * (1 - std::exp(-cost_.doubt(n, other)));
+}
+
 Choice Planner::choose(const Situation& situation, const Phase& phase,
                        std::span<const EvidenceSpan> drafts) {
     Choice best{.seconds = decode_seconds(situation, 0)};
@@ -64,7 +80,6 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
     double hoped = 0;
     // Twice: what to hope for depends on what is best.
     for (const bool hoping : {false, true}) {
-        const int best_n = std::min(situation.n_pending + best.n_draft, CostCurve::kMaxTokens);
         if (hoping) hoped = best.saved + tuning::kProbeGain * best.seconds;
         for (std::size_t i = 0; i < drafts.size(); ++i) {
             if (drafts[i].empty()) continue;
@@ -76,10 +91,7 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
                     if (choice.saved > best.saved) best = choice;
                     continue;
                 }
-                const int n = situation.n_pending + g;
-                if (n > CostCurve::kMaxTokens || n == best_n) continue;
-                const double saved =
-                    choice.saved + choice.seconds * (1 - std::exp(-cost_.doubt(n, best_n)));
+                const double saved = choice.saved + hoped_gain(situation, g, best.n_draft);
                 if (saved <= hoped) continue;
                 hope = choice;
                 hope.probe = true;
@@ -87,8 +99,7 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
             }
         }
     }
-    const double loss = std::max(best.saved - hope.saved, tuning::kProbeLeastLoss * hope.seconds);
-    return hope.probe && affordable(loss) ? hope : best;
+    return hope.probe && affordable(probe_loss(best.saved, hope.saved, hope.seconds)) ? hope : best;
 }
 
 bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
@@ -108,33 +119,36 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
         lengths_.tokens[g] = forecast.tokens();
         lengths_.seconds[g] = decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
     }
-    // Whether the best continuation saves more, by `margin` seconds, than what is there already.
-    const auto pays = [&](const Phase::Weights& phases, double margin) {
+    const auto saved = lengths_.saved.begin();
+    const auto next = saved + n_drafted + 1;
+    // What is saved by the best that is there already.
+    const auto so_far = [&] { return std::max(otherwise.saved, *std::max_element(saved, next)); };
+    const auto pays = [&](const Phase::Weights& phases) {
         lengths_.weigh(phases, situation.spent);
-        const auto saved = lengths_.saved.begin();
-        const auto next = saved + n_drafted + 1;
-        return *std::max_element(next, saved + cap + 1) >
-               margin + std::max(otherwise.saved, *std::max_element(saved, next));
+        return *std::max_element(next, saved + cap + 1) > so_far();
     };
-    if (pays(forecast.weights(), 0)) return true;
+    if (pays(forecast.weights())) return true;
 
-    // Probes. A longer draft is worth a look if decodes of it may be cheaper than believed.
+    // Probes. A longer draft is worth a look if its decode may be cheaper than believed.
     if (n_drafted < draft_probe_.n_drafting) return true;
     if (n_drafted > 0) {
-        const int n = std::min(situation.n_pending + n_drafted, CostCurve::kMaxTokens);
+        const double best = so_far();
+        double hoped = best + tuning::kProbeGain * lengths_.seconds[0];
+        double loss = -1;
         for (int g = n_drafted + 1; g <= cap; ++g) {
-            const int further = std::min(situation.n_pending + g, CostCurve::kMaxTokens);
-            lengths_.seconds[g] *= std::exp(-cost_.doubt(further, n));
+            const double hope = saved[g] + hoped_gain(situation, g, n_drafted);
+            if (hope <= hoped) continue;
+            hoped = hope;
+            loss = probe_loss(best, saved[g], lengths_.seconds[g]);
         }
-        return pays(forecast.weights(), tuning::kProbeGain * lengths_.seconds[0]) &&
-               affordable(step);
+        return loss >= 0 && affordable(step, loss);
     }
     // And a model that is never asked would never be known to have become better.
     if (++draft_probe_.n_rounds < draft_probe_.interval) return false;
     for (int s = 0; s < kPhases; ++s) {
         Phase::Weights only{};
         only[s] = 1;
-        if (!pays(only, 0)) continue;
+        if (!pays(only)) continue;
         if (affordable(draft_probe_.length * step)) draft_probe_.n_drafting = draft_probe_.length;
         break;
     }

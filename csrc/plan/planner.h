@@ -73,7 +73,10 @@ class Planner {
  private:
     // Seconds of one token by the draft model.
     double draft_step(int n_context) const;
-    bool affordable(double loss);
+    // Whether a probe may lose so much, and this much would be left; then it is lost.
+    bool affordable(double loss, double reserve = 0);
+    // Seconds by which a decode may be cheaper than believed, next to one of another length.
+    double hoped_gain(const Situation& situation, int n_draft, int n_other) const;
     double decode_seconds(const Situation& situation, int n_draft) const;
     void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
 
