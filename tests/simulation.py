@@ -34,7 +34,7 @@ def curves() -> dict[str, Curve]:
     """Synthetic curves, and the measured ones of tests/data/curves.json."""
     n = range(1, MAX_DRAFT + 2)
     synthetic = {
-        "flat": {k: 1.0 for k in n},
+        "flat": dict.fromkeys(n, 1.0),
         "linear": {k: 1.0 + 0.35 * (k - 1) for k in n},
         "steep": {k: float(k) for k in n},
         "staircase": {k: 1.0 + 0.8 * ((k - 1) // 8) for k in n},
@@ -109,25 +109,18 @@ def best_fixed(text: Text, curve: Curve, start: int = 0, step: float = 0.0) -> f
     return min(fixed(text, curve, g, start, step) for g in range(MAX_DRAFT + 1))
 
 
-def oracle(text: Text, curve: Curve, start: int = 0) -> float:
-    """Seconds per token of who knows every acceptance rate, but not its outcome: the policy of
-    least expected time, by dynamic programming from the end."""
-    n = len(text)
-    rate = np.concatenate([text.rate, np.zeros(MAX_DRAFT + 1)])
-    left = np.zeros(n + MAX_DRAFT + 2)  # expected seconds from a position on
-    policy = np.zeros(n, dtype=int)
-    for i in range(n - 1, -1, -1):
-        ahead = rate[i : i + MAX_DRAFT]
-        survival = np.concatenate([[1.0], np.cumprod(ahead)])  # of the first k
-        after = left[i + 1 : i + MAX_DRAFT + 2]
-        stopped = np.concatenate([[0.0], np.cumsum(survival[:-1] * (1 - ahead) * after[:-1])])
-        expected = curve[1:] + stopped + survival * after
-        policy[i] = int(expected.argmin())
-        left[i] = expected[policy[i]]
+def phase_oracle(text: Text, curve: Curve, start: int = 0) -> float:
+    """Seconds per token of who knows the acceptance rate at each position, and drafts as is best
+    where it is constant."""
+    best = {
+        a: int(np.argmax(np.cumsum(a ** np.arange(MAX_DRAFT + 1)) / curve[1:]))
+        for a in set(text.rate.tolist())
+    }
     i, seconds = start, 0.0
-    while i < n:
-        seconds += float(curve[policy[i] + 1])
-        i += min(policy[i], int(text.run[i])) + 1
+    while i < len(text):
+        n_draft = best[float(text.rate[i])]
+        seconds += float(curve[n_draft + 1])
+        i += min(n_draft, int(text.run[i])) + 1
     return seconds / (i - start)
 
 
@@ -136,8 +129,8 @@ class Run:
     """What a planned run took."""
 
     seconds_per_token: float
-    drafted: list[int]  # per round
-    probe_share: float
+    drafted: list[int]  # per round, tokens verified
+    probes: list[bool]  # per round
 
 
 def planned(
@@ -159,11 +152,11 @@ def planned(
     """
     rng = np.random.default_rng([seed, 1])
     phase = planner.begin(0.0, 0)
-    i, seconds, probes, counted_from = 0, 0.0, 0.0, 0
-    drafted = []
+    i, seconds, counted_from = 0, 0.0, 0
+    run = Run(0.0, [], [])
     while i < len(text):
         if i < start:
-            counted_from, seconds, probes = i, 0.0, 0.0
+            counted_from, seconds = i, 0.0
         now = curve(i) if callable(curve) else curve
         draft = text.evidence(i, MAX_DRAFT)
         choice = planner.choose(Situation(n_tokens=i), phase, [draft])
@@ -175,11 +168,12 @@ def planned(
             told *= 50
         planner.observe_decode(g + 1, i, told)
         planner.observe(phase, i, draft, min(accepted + 1, int(text.run[i])), accepted + 1)
-        drafted.append(g)
+        run.drafted.append(g)
+        run.probes.append(choice.probe)
         seconds += took
-        probes += took * choice.probe
         i += accepted + 1
-    return Run(seconds / (i - counted_from), drafted, probes / seconds)
+    run.seconds_per_token = seconds / (i - counted_from)
+    return run
 
 
 def calibrate(planner: Planner, curve: Curve, n_decodes: int = 10) -> None:
@@ -204,7 +198,7 @@ def planned_with_model(
     rng = np.random.default_rng([seed, 1])
     phase = planner.begin(0.0, 0)
     i, seconds, counted_from = 0, 0.0, 0
-    drafted = []
+    run = Run(0.0, [], [])
     while i < len(text):
         if i < start:
             counted_from, seconds = i, 0.0
@@ -222,7 +216,9 @@ def planned_with_model(
         planner.observe_decode(g + 1, i, took * float(np.exp(noise * rng.normal())))
         right = min(accepted + 1, n, int(text.run[i]))
         planner.observe(phase, i, evidence[:n], right, accepted + 1)
-        drafted.append(n)
+        run.drafted.append(g)
+        run.probes.append(choice.probe)
         seconds += took + spent
         i += accepted + 1
-    return Run(seconds / (i - counted_from), drafted, 0.0)
+    run.seconds_per_token = seconds / (i - counted_from)
+    return run

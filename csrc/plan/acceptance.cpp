@@ -36,7 +36,8 @@ double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::size_t part(float fraction, std::size_t n_parts) {
     if (!(fraction > 0)) return 0;  // a NaN, too
-    const auto at = static_cast<std::size_t>(std::min(fraction, 1.0F) * static_cast<float>(n_parts));
+    const auto at =
+        static_cast<std::size_t>(std::min(fraction, 1.0F) * static_cast<float>(n_parts));
     return std::min(at, n_parts - 1);
 }
 double middle(std::size_t at, std::size_t n_parts) {
@@ -53,8 +54,9 @@ std::size_t temperature_class(double temperature) {
 std::size_t Acceptance::bin_of(const Evidence& evidence) {
     switch (evidence.source) {
         case Source::match:
-            return kMatch + static_cast<std::size_t>(std::ranges::lower_bound(
-                                kMatchEnds, evidence.length) - kMatchEnds.begin());
+            return kMatch +
+                   static_cast<std::size_t>(std::ranges::lower_bound(kMatchEnds, evidence.length) -
+                                            kMatchEnds.begin());
         case Source::ngram:
             return kNGram +
                    static_cast<std::size_t>(
@@ -88,8 +90,7 @@ double Acceptance::prior_of(std::size_t bin) {
 
 void Acceptance::Bin::set() {
     const double rate = (right + tuning::kRatePrior * prior) / (judged + tuning::kRatePrior);
-    for (int i = 0; i < kPhases; ++i)
-        in_phase[i] = logistic(log_odds(rate) + tuning::kShifts[i]);
+    for (int i = 0; i < kPhases; ++i) in_phase[i] = logistic(log_odds(rate) + tuning::kShifts[i]);
 }
 
 Acceptance::Acceptance() {
@@ -98,8 +99,7 @@ Acceptance::Acceptance() {
         table.bins[i].prior = prior_of(i);
         table.bins[i].set();
     }
-    const double sum =
-        std::accumulate(tuning::kShiftPrior.begin(), tuning::kShiftPrior.end(), 0.0);
+    const double sum = std::accumulate(tuning::kShiftPrior.begin(), tuning::kShiftPrior.end(), 0.0);
     for (std::size_t source = 0; source < kSources; ++source)
         for (int i = 0; i < kPhases; ++i) {
             table.met[source][i] = 0;
@@ -124,8 +124,7 @@ void Acceptance::pass(Phase& phase, std::size_t source, int position) const {
     const double lasts = n_tokens == 1 ? kLast : std::pow(kLast, n_tokens);
     const Phase::Weights& share = tables_[phase.temperature].share[source];
     Phase::Weights& weights = phase.weights[source];
-    for (int i = 0; i < kPhases; ++i)
-        weights[i] = lasts * weights[i] + (1 - lasts) * share[i];
+    for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * share[i];
 }
 
 void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
@@ -182,8 +181,7 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
         const Phase::Weights& share = table.share[at];
         for (int s = 0; s < kPhases; ++s) {
             Phase::Weights& row = survival_[s];
-            const double ends =
-                tuning::kPhaseEnd * std::accumulate(row.begin(), row.end(), 0.0);
+            const double ends = tuning::kPhaseEnd * std::accumulate(row.begin(), row.end(), 0.0);
             for (int t = 0; t < kPhases; ++t) {
                 row[t] = ((1 - tuning::kPhaseEnd) * row[t] + ends * share[t]) * rates[t];
                 tokens_[s] += row[t];

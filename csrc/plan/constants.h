@@ -67,9 +67,9 @@ inline constexpr double kProbeShare = 0.005;
 inline constexpr double kProbeGain = 0.02;
 // A probe counts as a loss of at least this part of its time, however good it looked.
 inline constexpr double kProbeLeastLoss = 0.05;
-// A draft model that does not seem to pay is asked again after so many rounds at most, and for so
-// many tokens: enough to tell in one go which phase a text is in.
+// A draft model that does not seem to pay is asked again after so many rounds at most, once there
+// is time for a run of so many tokens: that many in a row tell one phase from another.
 inline constexpr int kProbeIntervalMost = 1024;
-inline constexpr int kProbeDraftMost = 16;
+inline constexpr int kProbeRun = 8;
 
 }  // namespace specllama::tuning

@@ -39,8 +39,7 @@ void ContextSlope::fit() {
         xx += x;
         xz += x * z;
         zz += x * z * z;
-        const double y =
-            (m.covariance - m.variance * (prior_base_ + prior_per_token_ * z)) * scale;
+        const double y = (m.covariance - m.variance * (prior_base_ + prior_per_token_ * z)) * scale;
         xy += y;
         zy += y * z;
     }

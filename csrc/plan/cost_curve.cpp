@@ -18,7 +18,8 @@ const std::array<double, CostCurve::kMaxTokens> kLogs = [] {
 
 double square(double x) { return x * x; }
 
-bool usable(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+// Also keeps what is learned far from what a double cannot hold.
+bool usable(double seconds) { return seconds > 1e-9 && seconds < 1e6; }
 
 // Of a time at some context, at least this much is left when the context's part is taken off.
 constexpr double kLeastWithoutContext = 0.1;
@@ -29,8 +30,8 @@ CostCurve::CostCurve() { start(); }
 
 void CostCurve::start() {
     for (int n = 1; n <= kMaxTokens; ++n) {
-        seconds_[n - 1] = tuning::kPriorSeconds *
-                          (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
+        seconds_[n - 1] =
+            tuning::kPriorSeconds * (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
         log_seconds_[n - 1] = std::log(seconds_[n - 1]);
         covariance_[n - 1].fill(0);
     }
@@ -54,8 +55,7 @@ void CostCurve::observe(int n, int n_context, double seconds) {
     const double of_context = slope_.seconds(n, n_context);
     const double empty = std::max(seconds - of_context, kLeastWithoutContext * seconds);
     const double most =
-        tuning::kOutlier *
-        std::sqrt(covariance_[n - 1][n - 1] + square(tuning::kTimingSd));
+        tuning::kOutlier * std::sqrt(covariance_[n - 1][n - 1] + square(tuning::kTimingSd));
     const double log_seconds =
         std::clamp(std::log(empty), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
     learn(n, log_seconds, tuning::kTimingSd);
@@ -84,8 +84,8 @@ double CostCurve::seconds(int n, int n_context) const {
 }
 
 double CostCurve::doubt(int n, int m) const {
-    const double variance = covariance_[n - 1][n - 1] + covariance_[m - 1][m - 1] -
-                            2 * covariance_[n - 1][m - 1];
+    const double variance =
+        covariance_[n - 1][n - 1] + covariance_[m - 1][m - 1] - 2 * covariance_[n - 1][m - 1];
     return std::sqrt(std::max(variance, 0.0));
 }
 

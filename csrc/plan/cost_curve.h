@@ -32,8 +32,8 @@ class CostCurve {
 
     CostCurve();
 
-    // Takes in what a decode of n tokens took. Times that are not positive numbers, and n and
-    // contexts that cannot be, are ignored.
+    // Takes in what a decode of n tokens took. Times that are not positive numbers, or no times
+    // of a decode (over 1e6 s), and n and contexts that cannot be, are ignored.
     void observe(int n, int n_context, double seconds);
 
     // n >= 1. Always positive and finite.

@@ -16,10 +16,6 @@ double probe_loss(double saved_by_best, double saved, double seconds) {
 
 }  // namespace
 
-Phase Planner::begin(double temperature, int n_prompt) const {
-    return acceptance_.begin(temperature, n_prompt);
-}
-
 double Planner::draft_step(int n_context) const {
     return draft_cost_.measured() ? draft_cost_.seconds(1, n_context)
                                   : tuning::kPriorDraftStep * cost_.seconds(1, n_context);
@@ -55,8 +51,8 @@ double Planner::decode_seconds(const Situation& situation, int n_draft) const {
 }
 
 void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft) {
-    lengths_.longest =
-        std::min({static_cast<int>(draft.size()), situation.max_draft, kMaxSpecLength});
+    lengths_.longest = std::clamp(situation.max_draft, 0,
+                                  std::min(static_cast<int>(draft.size()), kMaxSpecLength));
     Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
     for (int g = 0; g <= lengths_.longest; ++g) {
         if (g > 0) forecast.add(draft[g - 1]);
@@ -130,7 +126,6 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     if (pays(forecast.weights())) return true;
 
     // Probes. A longer draft is worth a look if its decode may be cheaper than believed.
-    if (n_drafted < draft_probe_.n_drafting) return true;
     if (n_drafted > 0) {
         const double best = so_far();
         double hoped = best + tuning::kProbeGain * lengths_.seconds[0];
@@ -143,38 +138,48 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
         }
         return loss >= 0 && affordable(step, loss);
     }
-    // And a model that is never asked would never be known to have become better.
-    if (++draft_probe_.n_rounds < draft_probe_.interval) return false;
-    for (int s = 0; s < kPhases; ++s) {
+    return ask_model(step, [&](int s) {
         Phase::Weights only{};
         only[s] = 1;
-        if (!pays(only)) continue;
-        if (affordable(draft_probe_.length * step)) draft_probe_.n_drafting = draft_probe_.length;
-        break;
-    }
-    return draft_probe_.n_drafting > 0;
+        return pays(only);
+    });
+}
+
+// A model that is never asked would never be known to have become better. It is asked for one token
+// a round, as long as they are right, so that a run of them shows the phase that the text is in.
+template <typename PaysIn>
+bool Planner::ask_model(double step, PaysIn pays_in) {
+    DraftProbe& probe = draft_probe_;
+    ++probe.n_rounds;
+    if (probe.n_right == 0 && probe.n_rounds < probe.interval) return false;
+    bool may_pay = false;
+    for (int s = 0; s < kPhases && !may_pay; ++s) may_pay = pays_in(s);
+    const int n_more = std::max(tuning::kProbeRun - 1 - probe.n_right, 0);
+    probe.under_way = may_pay && affordable(step, n_more * step);
+    return probe.under_way;
 }
 
 void Planner::DraftProbe::end(bool right) {
-    interval = right ? std::max(interval / 2, 1) : std::min(2 * interval, tuning::kProbeIntervalMost);
-    length = right ? std::min(2 * length, tuning::kProbeDraftMost) : std::max(length / 2, 1);
-    n_drafting = 0;
+    under_way = false;
     n_rounds = 0;
+    if (right) {
+        ++n_right;
+        return;
+    }
+    interval = n_right < tuning::kProbeRun / 2 ? std::min(2 * interval, tuning::kProbeIntervalMost)
+                                               : std::max(interval / 2, 1);
+    n_right = 0;
 }
 
 void Planner::observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
     acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
-    if (draft_probe_.n_drafting > 0 && !draft.empty() && draft[0].source == Source::model)
-        draft_probe_.end(n_right == std::min<int>(n_judged, static_cast<int>(draft.size())));
+    if (draft_probe_.under_way && !draft.empty() && draft[0].source == Source::model)
+        draft_probe_.end(n_right > 0);
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {
     cost_.observe(n, n_context, seconds);
     if (std::isfinite(seconds) && seconds > 0) seconds_ += seconds;
-}
-
-void Planner::observe_draft_decode(int n, int n_context, double seconds) {
-    draft_cost_.observe(n, n_context, seconds);
 }
 
 }  // namespace specllama

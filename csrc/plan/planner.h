@@ -1,18 +1,22 @@
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "draft/evidence.h"
 #include "plan/acceptance.h"
 #include "plan/cost_curve.h"
+#include "specllama/types.h"
 
 namespace specllama {
 
+using EvidenceSpan = std::span<const Evidence>;
+
 // What the planner needs to know of a round beforehand.
 struct Situation {
-    int n_tokens = 0;   // of the sequence so far: the position of a draft's first token
-    int n_pending = 1;  // of those, how many the decode takes in before the draft
-    int max_draft = 0;  // most tokens that may be drafted
+    int n_tokens = 0;     // of the sequence so far: the position of a draft's first token
+    int n_pending = 1;    // of those, how many the decode takes in before the draft
+    int max_draft = 0;    // most tokens that may be drafted
     double overhead = 0;  // seconds a round costs beside drafting and decoding, e.g. of a network
     double spent = 0;     // seconds that went into drafts for this round so far
 };
@@ -30,83 +34,93 @@ struct Choice {
     bool probe = false;
 };
 
-using EvidenceSpan = std::span<const Evidence>;
-
 // Decides how many tokens of which draft are verified, from what a decode costs and how likely the
 // tokens are: the choice with the highest expected speed
 //
-//     S(g) = (1 + sum over i <= g of P(first i tokens right)) / (spent + v(n_pending + g) + overhead)
+//     S(g) = (1 + sum over i <= g of P(first i tokens right)) / (spent + v(n_pending + g) +
+//     overhead)
 //
 // over all drafts at hand and EVERY g from 0 to the cap: v is a staircase, so the first step that
-// does not pay says nothing about the next. (Leviathan et al. 2023, Theorem 3.8, with measured v(n)
+// does not pay says nothing about the next. (Leviathan et al. 2023, Theorem 3.8, with measured v
 // and a probability for each token.) 0 is a legal answer.
 //
-// Pure: it reads no clock, and the same inputs give the same choices. Of a session; each request has
-// its Phase. No call allocates.
+// Where the phase of the text is in doubt, the highest S is not the best: tokens gained where many
+// are right are cheap anyway, and time lost where few are is not. So a token counts as the time it
+// costs in its phase at the best g there, 1 / max S; what is maximised is the time saved, expected
+// over the phases. In a single phase this is the g of the highest S.
+//
+// Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
+// request has its Phase. No call allocates.
 class Planner {
  public:
-    Phase begin(double temperature, int n_prompt) const;
+    // The phase at the start of a request.
+    Phase begin(double temperature, int n_prompt) const {
+        return acceptance_.begin(temperature, n_prompt);
+    }
 
-    // What to verify of the drafts at hand.
+    // What to verify of the drafts at hand; they may be none, or empty.
     Choice choose(const Situation& situation, const Phase& phase,
                   std::span<const EvidenceSpan> drafts);
 
-    // Whether a draft model should draft another token after those of `draft` (none, to begin
-    // with): unless no continuation up to the cap can be expected to beat the best that could be
-    // done without: verify what is drafted so far or do what `otherwise` says, a choice among the
-    // cheap drafts.
+    // Whether a draft model should draft another token after those of `draft`, whose time is in
+    // situation.spent: unless no continuation up to the cap can be expected to beat the best that
+    // could be done without, which is to verify some of what is drafted or to do what `otherwise`
+    // says, a choice among the drafts at hand. To be asked before the first token, too.
     bool another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
                  const Choice& otherwise);
 
-    // What the target said about a draft of this round, verified or not: the first n_right of its
-    // tokens are the target's, and the target was heard about n_judged, which is one more than it
-    // accepted. A draft that was not verified is so judged for free by the round's tokens.
+    // What the target said about a draft of this round: the first n_right of its tokens are the
+    // target's, and the target was heard about n_judged, which is one more than it accepted. Also
+    // for what was not verified: the round's tokens judge every draft for free.
     void observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged);
 
     // What a decode of n tokens took: by the target, by the draft model.
     void observe_decode(int n, int n_context, double seconds);
-    void observe_draft_decode(int n, int n_context, double seconds);
+    void observe_draft_decode(int n, int n_context, double seconds) {
+        draft_cost_.observe(n, n_context, seconds);
+    }
 
     CostCurve& cost() { return cost_; }
     CostCurve& draft_cost() { return draft_cost_; }
 
  private:
-    // Seconds of one token by the draft model.
-    double draft_step(int n_context) const;
-    // Whether a probe may lose so much, and this much would be left; then it is lost.
-    bool affordable(double loss, double reserve = 0);
-    // Seconds by which a decode may be cheaper than believed, next to one of another length.
-    double hoped_gain(const Situation& situation, int n_draft, int n_other) const;
-    double decode_seconds(const Situation& situation, int n_draft) const;
-    void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
-
     // What every length of a draft is worth.
     struct Lengths {
         int longest = 0;
         // [g]: in each phase; on average.
-        std::array<Phase::Weights, kMaxSpecLength + 1> tokens;
-        std::array<double, kMaxSpecLength + 1> expected;
-        std::array<double, kMaxSpecLength + 1> seconds;
-        std::array<double, kMaxSpecLength + 1> saved;
+        std::array<Phase::Weights, kMaxSpecLength + 1> tokens{};
+        std::array<double, kMaxSpecLength + 1> expected{};
+        std::array<double, kMaxSpecLength + 1> seconds{};
+        std::array<double, kMaxSpecLength + 1> saved{};
         void weigh(const Phase::Weights& phases, double spent);
     };
-    Lengths lengths_;
+    // Of a draft model that does not seem to pay.
+    struct DraftProbe {
+        int interval = 1;  // rounds from one to the next: longer, the more were useless
+        int n_rounds = 0;  // since the last
+        int n_right = 0;   // in a row
+        bool under_way = false;
+        void end(bool right);
+    };
+
+    double decode_seconds(const Situation& situation, int n_draft) const;
+    // Of one token by the draft model.
+    double draft_step(int n_context) const;
+    void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
+    // Seconds by which a decode may be cheaper than believed, next to one of another length.
+    double hoped_gain(const Situation& situation, int n_draft, int n_other) const;
+    // Whether a probe may lose so much, and this much would be left; then it is lost.
+    bool affordable(double loss, double reserve = 0);
+    template <typename PaysIn>
+    bool ask_model(double step, PaysIn pays_in);
+
     CostCurve cost_;
     CostCurve draft_cost_;
     Acceptance acceptance_;
-
-    // When the draft model is asked although it does not seem to pay, and for how many tokens: the
-    // more rarely and the fewer, the more often it was wrong then.
-    struct DraftProbe {
-        int interval = 1;
-        int length = 1;
-        int n_rounds = 0;    // since the last
-        int n_drafting = 0;  // tokens of the one under way
-        void end(bool right);
-    };
+    Lengths lengths_;     // kept here for its size
+    double seconds_ = 0;  // of all decodes
+    double lost_ = 0;     // of those, by probes
     DraftProbe draft_probe_;
-    double seconds_ = 0;      // of all decodes
-    double lost_ = 0;         // of those, by probes
 };
 
 }  // namespace specllama

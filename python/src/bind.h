@@ -15,6 +15,7 @@ void bind_chunk(py::module_& m);
 void bind_device(py::module_& m);
 void bind_error(py::module_& m);
 void bind_ngram(py::module_& m);
+void bind_plan(py::module_& m);
 void bind_sampling(py::module_& m);
 void bind_session(py::module_& m);
 void bind_stats(py::module_& m);
