@@ -143,7 +143,7 @@ def planned(
     start: int = 0,
     outliers: float = 0.0,
 ) -> Run:
-    """Run the planner over the text; time counts from token `start` on. Every draft runs to the cap.
+    """Run the planner over the text, every draft at the cap; time counts from token `start` on.
 
     Args:
         curve: Of the machine; or of the machine at a position of the text.

@@ -371,7 +371,7 @@ class CurvePoints:
     """A cost curve as plain numbers, to be kept from one session to the next.
 
     Attributes:
-        seconds: [n - 1]: of a decode of n tokens at an empty context; 0 where it was never measured.
+        seconds: [n - 1]: of a decode of n tokens at an empty context; 0: never measured.
         context_base: Seconds that each token of context adds to a decode of one token.
         context_per_token: What it adds more for each further token of the decode.
     """
@@ -491,10 +491,11 @@ class Choice:
     def probe(self) -> bool: ...
 
 class Planner:
-    """Decides how many tokens of which draft are verified, by expected speed: the tokens to expect
-    over the seconds that drafting and verifying them take, for every length from 0 to 64. (Leviathan
-    et al., "Fast Inference from Transformers via Speculative Decoding", 2023, Theorem 3.8, with
-    measured costs and a probability for each token.)
+    """Decides how many tokens of which draft are verified, by expected speed.
+
+    That is the tokens to expect over the seconds that drafting and verifying them take, for every
+    length from 0 to 64. (Leviathan et al., "Fast Inference from Transformers via Speculative
+    Decoding", 2023, Theorem 3.8, with measured costs and a probability for each token.)
 
     It reads no clock: the same calls give the same choices.
     """
