@@ -65,7 +65,7 @@ void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan
 double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
     const int n = situation.n_pending + n_draft;
     const int other = situation.n_pending + n_other;
-    if (std::max(n, other) > CostCurve::kMaxTokens) return 0;
+    if (std::min(n, other) < 1 || std::max(n, other) > CostCurve::kMaxTokens) return 0;
     return decode_seconds(situation, n_draft) * (1 - std::exp(-cost_.doubt(n, other)));
 }
 
