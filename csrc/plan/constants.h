@@ -33,11 +33,12 @@ inline constexpr double kCachedShapeSd = 0.1;
 // A ratio known this well needs no measurement of its own.
 inline constexpr double kShapeSure = 0.2;
 
-// Decodes after which what the context costs is half forgotten, in decodes of the same n.
-inline constexpr double kSlopeWindow = 1000;
-// No slope is believed before it shows in the equivalent of 30 decodes spread over 500 tokens, nor
-// one by which 1000 tokens would add more than the half of v(1).
-inline constexpr double kSlopePrior = 30 * 150.0 * 150.0;
+// Decodes of an n after which what it says of the context's cost is half forgotten: some tens of
+// requests.
+inline constexpr double kSlopeWindow = 20'000;
+// A slope is believed by half once it showed in contexts 800 tokens apart, and none by which 1000
+// tokens would add more than half of v(1).
+inline constexpr double kSlopePrior = 800.0 * 800.0;
 inline constexpr double kSlopeMost = 0.5 / 1000;
 
 // A step of a draft model that was never measured, as a part of v(1).
@@ -67,6 +68,11 @@ inline constexpr double kProbeShare = 0.005;
 inline constexpr double kProbeGain = 0.02;
 // A probe counts as a loss of at least this part of its time, however good it looked.
 inline constexpr double kProbeLeastLoss = 0.05;
+// Rounds from one such probe to the next: longer by this factor after each, up to a most; 1 again
+// after one whose decode was cheaper than believed by the part kProbeSurprise.
+inline constexpr double kProbeSpacing = 1.1;
+inline constexpr double kProbeSpacingMost = 256;
+inline constexpr double kProbeSurprise = 0.15;
 // A draft model that does not seem to pay is asked again after so many rounds at most, once there
 // is time for a run of so many tokens: that many in a row tell one phase from another.
 inline constexpr int kProbeIntervalMost = 1024;

@@ -7,20 +7,21 @@
 namespace specllama {
 
 void ContextSlope::set(double base, double per_token) {
-    moments_ = {};
+    pairs_ = {};
     base_ = prior_base_ = base;
     per_token_ = prior_per_token_ = per_token;
 }
 
 void ContextSlope::observe(int n, int n_context, double seconds) {
-    Moments& m = moments_[n - 1];
-    constexpr double kKeep = 1 - 1 / tuning::kSlopeWindow;
-    m.weight = kKeep * m.weight + 1;
-    const double from_mean = n_context - m.context;
-    m.context += from_mean / m.weight;
-    m.seconds += (seconds - m.seconds) / m.weight;
-    m.variance = kKeep * m.variance + from_mean * (n_context - m.context);
-    m.covariance = kKeep * m.covariance + from_mean * (seconds - m.seconds);
+    Pairs& pairs = pairs_[n - 1];
+    if (n_context < pairs.context) {
+        constexpr double kKeep = 1 - 1 / tuning::kSlopeWindow;
+        const double step = n_context - pairs.context;
+        pairs.squares = kKeep * pairs.squares + step * step;
+        pairs.products = kKeep * pairs.products + step * (seconds - pairs.seconds);
+    }
+    pairs.context = n_context;
+    pairs.seconds = seconds;
     fit();
 }
 
@@ -29,17 +30,18 @@ void ContextSlope::observe(int n, int n_context, double seconds) {
 void ContextSlope::fit() {
     double unit = 0;
     double xx = 0, xz = 0, zz = 0, xy = 0, zy = 0;
-    for (int n = 1; n <= static_cast<int>(moments_.size()); ++n) {
-        const Moments& m = moments_[n - 1];
-        if (m.weight == 0) continue;
-        if (unit == 0) unit = m.seconds / n;
-        const double scale = 1 / (m.seconds * m.seconds);
-        const double x = m.variance * scale;
+    for (int n = 1; n <= static_cast<int>(pairs_.size()); ++n) {
+        const Pairs& pairs = pairs_[n - 1];
+        if (pairs.context < 0) continue;
+        if (unit == 0) unit = pairs.seconds / n;
+        const double scale = 1 / (pairs.seconds * pairs.seconds);
+        const double x = pairs.squares * scale;
         const double z = n - 1;
         xx += x;
         xz += x * z;
         zz += x * z * z;
-        const double y = (m.covariance - m.variance * (prior_base_ + prior_per_token_ * z)) * scale;
+        const double y =
+            (pairs.products - pairs.squares * (prior_base_ + prior_per_token_ * z)) * scale;
         xy += y;
         zy += y * z;
     }

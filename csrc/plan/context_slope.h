@@ -10,7 +10,9 @@ namespace specllama {
 // tokens, as a + b (n - 1), neither negative. Reading the KV memory costs the same for any n (a);
 // computing with it is done n times (b).
 //
-// Learned from decodes of the same n at different contexts, each weighted by its own time.
+// Learned from pairs of decodes of the same n, one after the other, of which the second has the
+// shorter context: the steps from one request to the next, weighted by their length. Within a
+// request the context grows as slowly as a machine gets hot, and nobody could tell the two apart.
 class ContextSlope {
  public:
     void observe(int n, int n_context, double seconds);
@@ -25,17 +27,17 @@ class ContextSlope {
     void set(double base, double per_token);
 
  private:
-    // Moments of (context, seconds) over the decodes of one n.
-    struct Moments {
-        double weight = 0;
-        double context = 0;
+    // The last decode of one n, and sums over the pairs: of squared steps of the context, and of
+    // those times the steps of the seconds.
+    struct Pairs {
+        int context = -1;
         double seconds = 0;
-        double variance = 0;    // sum of squares of the context about its mean
-        double covariance = 0;  // of context and seconds
+        double squares = 0;
+        double products = 0;
     };
     void fit();
 
-    std::array<Moments, kMaxSpecLength + 1> moments_{};  // [n - 1]
+    std::array<Pairs, kMaxSpecLength + 1> pairs_{};  // [n - 1]
     double base_ = 0;
     double per_token_ = 0;
     // What fit() falls back on where little was seen.

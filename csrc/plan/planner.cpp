@@ -65,7 +65,7 @@ void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan
 double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
     const int n = situation.n_pending + n_draft;
     const int other = situation.n_pending + n_other;
-    if (std::max(n, other) > CostCurve::kMaxTokens) return 0;
+    if (std::min(n, other) < 1 || std::max(n, other) > CostCurve::kMaxTokens) return 0;
     return decode_seconds(situation, n_draft) * (1 - std::exp(-cost_.doubt(n, other)));
 }
 
@@ -76,6 +76,7 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
     double hoped = 0;
     // Twice: what to hope for depends on what is best.
     for (const bool hoping : {false, true}) {
+        if (hoping && ++cost_probe_.n_rounds < cost_probe_.interval) break;
         if (hoping) hoped = best.saved + tuning::kProbeGain * best.seconds;
         for (std::size_t i = 0; i < drafts.size(); ++i) {
             if (drafts[i].empty()) continue;
@@ -95,7 +96,11 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
             }
         }
     }
-    return hope.probe && affordable(probe_loss(best.saved, hope.saved, hope.seconds)) ? hope : best;
+    if (!hope.probe || !affordable(probe_loss(best.saved, hope.saved, hope.seconds))) return best;
+    cost_probe_.n_rounds = 0;
+    cost_probe_.n = situation.n_pending + hope.n_draft;
+    cost_probe_.seconds = hope.seconds - situation.overhead;
+    return hope;
 }
 
 bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
@@ -178,6 +183,13 @@ void Planner::observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_righ
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {
+    if (n == cost_probe_.n) {
+        double& interval = cost_probe_.interval;
+        const bool cheaper = seconds < (1 - tuning::kProbeSurprise) * cost_probe_.seconds;
+        interval =
+            cheaper ? 1 : std::min(tuning::kProbeSpacing * interval, tuning::kProbeSpacingMost);
+    }
+    cost_probe_.n = 0;
     cost_.observe(n, n_context, seconds);
     if (std::isfinite(seconds) && seconds > 0) seconds_ += seconds;
 }

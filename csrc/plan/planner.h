@@ -94,6 +94,13 @@ class Planner {
         std::array<double, kMaxSpecLength + 1> saved{};
         void weigh(const Phase::Weights& phases, double spent);
     };
+    // Of decodes that may be cheaper than believed.
+    struct CostProbe {
+        double interval = 1;  // rounds from one to the next
+        int n_rounds = 0;     // since the last
+        int n = 0;            // width of the one under way
+        double seconds = 0;   // that it is believed to take
+    };
     // Of a draft model that does not seem to pay.
     struct DraftProbe {
         int interval = 1;  // rounds from one to the next: longer, the more were useless
@@ -120,6 +127,7 @@ class Planner {
     Lengths lengths_;     // kept here for its size
     double seconds_ = 0;  // of all decodes
     double lost_ = 0;     // of those, by probes
+    CostProbe cost_probe_;
     DraftProbe draft_probe_;
 };
 

@@ -1,5 +1,6 @@
 """The C++ core. Its names are re-exported by `specllama`; use those."""
 
+import enum
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -499,3 +500,172 @@ class MatchFinder:
     @property
     def size_bytes(self) -> int:
         """Memory in use, in bytes."""
+
+class CurvePoints:
+    """A cost curve as plain numbers, to be kept from one session to the next.
+
+    Attributes:
+        seconds: [n - 1]: of a decode of n tokens at an empty context; 0: never measured.
+        context_base: Seconds that each token of context adds to a decode of one token.
+        context_per_token: What it adds more for each further token of the decode.
+    """
+
+    def __init__(
+        self, seconds: list[float], context_base: float = 0.0, context_per_token: float = 0.0
+    ) -> None: ...
+    @property
+    def seconds(self) -> list[float]: ...
+    @property
+    def context_base(self) -> float: ...
+    @property
+    def context_per_token(self) -> float: ...
+
+class CostCurve:
+    """v(n): the seconds of one decode of n tokens, learned from the decodes that are made.
+
+    The logarithm of v is a guess plus an error that is a Gaussian process over log n (Rasmussen and
+    Williams, "Gaussian processes for machine learning", 2006, chapter 2), with a part common to all
+    n, the machine's speed.
+    """
+
+    def __init__(self) -> None: ...
+    def observe(self, n: int, n_context: int, seconds: float) -> None:
+        """Take in what a decode of n tokens, 1 to 65, took.
+
+        What cannot be is ignored: seconds that are no positive number, n or n_context out of range.
+        """
+
+    def seconds(self, n: int, n_context: int = 0) -> float:
+        """Return the seconds to expect of a decode of n tokens; never less than those of one."""
+
+    def doubt(self, n: int, m: int = 1) -> float:
+        """Return the standard deviation of log(v(n) / v(m)).
+
+        Raises:
+            ArgumentError: n or m is not from 1 to 65.
+        """
+
+    def next_probe(self, n_max: int) -> int:
+        """Return the n up to n_max that is most worth a measurement of its own; 0: none is."""
+
+    def points(self) -> CurvePoints:
+        """Return what was learned."""
+
+    def restore(self, points: CurvePoints) -> None:
+        """Start anew from what an earlier session learned."""
+
+class Source(enum.Enum):
+    """What a draft token comes from."""
+
+    match = 0
+    ngram = 1
+    model = 2
+    other = 3
+
+class Evidence:
+    """What a drafter knows about one token it proposes.
+
+    Args:
+        source: Where it comes from.
+        length: match: tokens before this one that agree with the text copied from, the draft's own
+            included; ngram: order of the n-gram; else 0.
+        confidence: ngram: relative frequency; model: probability; other: the drafter's own
+            estimate; in [0, 1].
+    """
+
+    def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...
+
+class Phase:
+    """What is known of the phase that one request's text is in; see `Planner.begin`."""
+
+class Situation:
+    """What a planner needs to know of a round beforehand.
+
+    Args:
+        n_tokens: Tokens of the sequence so far: the position of a draft's first token.
+        n_pending: How many of those the decode takes in before the draft.
+        max_draft: Most tokens that may be drafted.
+        overhead: Seconds that a round costs beside drafting and decoding.
+        spent: Seconds that went into drafts for this round so far.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_tokens: int,
+        n_pending: int = 1,
+        max_draft: int = 64,
+        overhead: float = 0.0,
+        spent: float = 0.0,
+    ) -> None: ...
+
+class Choice:
+    """What a round should do.
+
+    Attributes:
+        draft: Index of the draft to verify; -1: none.
+        n_draft: How many of its tokens.
+        tokens: Tokens to expect of the round.
+        seconds: Seconds to expect of it, without those already spent.
+        saved: Seconds that it is expected to save against decoding plainly.
+        probe: Not the best that is known: made to find out whether it is better.
+    """
+
+    @property
+    def draft(self) -> int: ...
+    @property
+    def n_draft(self) -> int: ...
+    @property
+    def tokens(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def saved(self) -> float: ...
+    @property
+    def probe(self) -> bool: ...
+
+class Planner:
+    """Decides how many tokens of which draft are verified, by expected speed.
+
+    That is the tokens to expect over the seconds that drafting and verifying them take, for every
+    length from 0 to 64. (Leviathan et al., "Fast Inference from Transformers via Speculative
+    Decoding", 2023, Theorem 3.8, with measured costs and a probability for each token.)
+
+    It reads no clock: the same calls give the same choices.
+    """
+
+    def __init__(self) -> None: ...
+    def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> Phase:
+        """Return the phase at the start of a request whose prompt has n_prompt tokens."""
+
+    def choose(self, situation: Situation, phase: Phase, drafts: list[list[Evidence]]) -> Choice:
+        """Return what to verify of the drafts at hand."""
+
+    def another(
+        self, situation: Situation, phase: Phase, draft: list[Evidence], otherwise: Choice
+    ) -> bool:
+        """Return whether a draft model should draft another token after those of `draft`."""
+
+    def observe(
+        self, phase: Phase, n_tokens: int, draft: list[Evidence], n_right: int, n_judged: int
+    ) -> None:
+        """Take in what the target said about a draft, verified or not.
+
+        Args:
+            phase: The request's; updated.
+            n_tokens: Position of the draft's first token.
+            draft: The whole draft.
+            n_right: How many of its first tokens are the target's.
+            n_judged: How many tokens of the target are known: one more than it accepted.
+        """
+
+    def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
+        """Take in what a decode of n tokens by the target took."""
+
+    def observe_draft_decode(self, n: int, n_context: int, seconds: float) -> None:
+        """Take in what a decode of n tokens by the draft model took."""
+
+    @property
+    def cost(self) -> CostCurve: ...
+    @property
+    def draft_cost(self) -> CostCurve: ...

@@ -13,4 +13,5 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_session(m);
     specllama::bind_ngram(m);
     specllama::bind_match(m);
+    specllama::bind_plan(m);
 }

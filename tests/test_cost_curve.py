@@ -1,0 +1,173 @@
+"""The cost curve: learns v(n) from decodes, and keeps its shape."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from simulation import curves
+from specllama import ArgumentError
+from specllama._core import CostCurve, CurvePoints
+
+CURVES = curves()
+
+
+def learned(name: str, widths: list[int], *, times: int = 1, factor: float = 1.0) -> CostCurve:
+    curve = CostCurve()
+    for _ in range(times):
+        for n in widths:
+            curve.observe(n, 0, factor * float(CURVES[name][n]))
+    return curve
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_measured_points_are_met(name: str) -> None:
+    widths = [1, 2, 4, 8, 16, 32, 64]
+    curve = learned(name, widths, times=3)
+    for n in widths:
+        assert curve.seconds(n) == pytest.approx(CURVES[name][n], rel=0.06)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_points_between_measured_ones_have_their_height(name: str) -> None:
+    curve = learned(name, [1, 2, 4, 8, 16, 32, 64], times=3)
+    for n in range(1, 65):
+        lower, upper = 2 ** int(math.log2(n)), 2 ** math.ceil(math.log2(n))
+        around = CURVES[name][[lower, upper]]
+        assert 0.8 * around.min() < curve.seconds(n) < 1.25 * around.max()
+
+
+def test_a_stair_stays_a_stair() -> None:
+    curve = learned("staircase", list(range(1, 34)), times=4)
+    truth = CURVES["staircase"]
+    for n in range(1, 34):
+        assert curve.seconds(n) == pytest.approx(truth[n], rel=0.08)
+    assert curve.seconds(9) > 1.6 * curve.seconds(8)
+
+
+def test_nothing_is_known_at_first() -> None:
+    curve = CostCurve()
+    ratios = [curve.seconds(n) / curve.seconds(1) for n in range(1, 66)]
+    assert ratios == sorted(ratios)
+    assert 1.2 < ratios[1] < 2
+    assert curve.doubt(64) > curve.doubt(2) > 0.2
+
+
+@pytest.mark.parametrize("second", [1e-4, 0.05, 30.0])
+def test_the_first_measurement_sets_the_speed(second: float) -> None:
+    curve = CostCurve()
+    curve.observe(1, 0, second)
+    assert curve.seconds(1) == pytest.approx(second, rel=0.02)
+    assert 1.2 * second < curve.seconds(2) < 2 * second
+
+
+def test_an_outlier_moves_little() -> None:
+    curve = learned("q8_0", [1, 2, 4, 8], times=20)
+    before = np.array([curve.seconds(n) for n in range(1, 66)])
+    curve.observe(4, 0, 50 * float(CURVES["q8_0"][4]))
+    after = np.array([curve.seconds(n) for n in range(1, 66)])
+    assert np.abs(after / before - 1).max() < 0.1
+
+
+def test_a_slower_machine_moves_all_points_together() -> None:
+    curve = learned("q8_0", [1, 2, 4, 8, 16, 32], times=5)
+    before = np.array([curve.seconds(n) for n in (1, 2, 4, 8, 16, 32)])
+    for _ in range(60):
+        curve.observe(4, 0, 2 * float(CURVES["q8_0"][4]))
+    after = np.array([curve.seconds(n) for n in (1, 2, 4, 8, 16, 32)])
+    assert curve.seconds(4) == pytest.approx(2 * CURVES["q8_0"][4], rel=0.03)
+    assert (after / before > 1.6).all()
+
+
+def test_a_shape_that_changes_is_noticed() -> None:
+    curve = learned("flat", [1, 2, 4, 8, 16], times=20)
+    for _ in range(400):
+        for n in (1, 8):
+            curve.observe(n, 0, float(CURVES["linear"][n]))
+    assert curve.seconds(8) / curve.seconds(1) == pytest.approx(CURVES["linear"][8] / 0.05, rel=0.1)
+
+
+@pytest.mark.parametrize("per_token", [0.0, 2e-6])
+def test_the_slope_over_the_context(per_token: float) -> None:
+    rng = np.random.default_rng(3)
+    truth = CURVES["bf16"]
+
+    def seconds(n: int, context: int) -> float:
+        return float(truth[n]) + (8e-6 + per_token * (n - 1)) * context
+
+    curve = CostCurve()
+    for _ in range(6):  # requests
+        for context in range(0, 4000, 10):
+            n = int(rng.choice([1, 4, 8]))
+            curve.observe(n, context, seconds(n, context) * float(np.exp(0.05 * rng.normal())))
+    for n in (1, 4, 8):
+        for context in (0, 2000, 4000):
+            assert curve.seconds(n, context) == pytest.approx(seconds(n, context), rel=0.12)
+
+
+def test_no_slope_is_seen_in_noise() -> None:
+    rng = np.random.default_rng(4)
+    curve = CostCurve()
+    for context in range(2000):
+        curve.observe(1, context, 0.05 * float(np.exp(0.05 * rng.normal())))
+    assert curve.seconds(1, 2000) == pytest.approx(curve.seconds(1, 0), rel=0.1)
+
+
+def test_points_are_kept_from_one_session_to_the_next() -> None:
+    first = learned("q8_0", [1, 2, 4, 8, 16, 32], times=5)
+    points = first.points()
+    assert [n + 1 for n, seconds in enumerate(points.seconds) if seconds] == [1, 2, 4, 8, 16, 32]
+    second = CostCurve()
+    second.restore(CurvePoints(points.seconds, points.context_base, points.context_per_token))
+    for n in (1, 2, 4, 8, 16, 32):
+        assert second.seconds(n) == pytest.approx(first.seconds(n), rel=0.03)
+    assert second.next_probe(32) not in (1, 2, 4, 8, 16, 32)
+    # The machine is busy now: one decode says so for all.
+    second.observe(1, 0, 2 * first.seconds(1))
+    assert second.seconds(8) > 1.6 * first.seconds(8)
+
+
+def test_probes_come_in_order_of_use_and_end() -> None:
+    curve = CostCurve()
+    probed = []
+    while n := curve.next_probe(40):
+        probed.append(n)
+        curve.observe(n, 0, float(CURVES["bf16"][n]))
+    assert probed[:6] == [1, 2, 4, 8, 16, 32]
+    assert len(probed) == len(set(probed)) <= 40
+    assert CostCurve().next_probe(0) == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf, -math.inf, 1e300, 1e-300])
+def test_times_that_cannot_be_are_ignored(seconds: float) -> None:
+    curve = learned("bf16", [1, 2, 4])
+    before = [curve.seconds(n) for n in range(1, 66)]
+    curve.observe(2, 0, seconds)
+    assert [curve.seconds(n) for n in range(1, 66)] == before
+    curve.restore(CurvePoints([seconds] * 65, seconds, seconds))
+    assert [curve.seconds(n) for n in range(1, 66)] == [
+        CostCurve().seconds(n) for n in range(1, 66)
+    ]
+
+
+def test_widths_and_contexts_that_cannot_be() -> None:
+    curve = learned("bf16", [1, 2, 4])
+    before = [curve.seconds(n) for n in range(1, 66)]
+    for n, context in ((0, 0), (-1, 0), (66, 0), (10**9, 0), (2, -1)):
+        curve.observe(n, context, 1.0)
+    assert [curve.seconds(n) for n in range(1, 66)] == before
+    assert curve.seconds(0) == curve.seconds(1) == curve.seconds(1, -5)
+    assert curve.seconds(130) == pytest.approx(2 * curve.seconds(65))
+    for n, m in ((0, 1), (66, 1), (1, 0), (1, 66)):
+        with pytest.raises(ArgumentError, match="from 1 to 65"):
+            curve.doubt(n, m)
+    curve.restore(CurvePoints([]))
+    assert curve.next_probe(65) == 1
+
+
+def test_more_tokens_never_cost_less_than_one() -> None:
+    curve = CostCurve()
+    for n, seconds in ((1, 0.05), (2, 0.04)) * 20:
+        curve.observe(n, 0, seconds)
+    assert curve.seconds(2) == curve.seconds(1)
