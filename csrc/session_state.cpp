@@ -132,6 +132,7 @@ void SessionState::retire() {
 std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
     check_prompt(prompt, model()->vocab(), n_ctx());
     check_tokens(options.reference, model()->vocab(), "reference");
+    check_tokens(options.replayed, model()->vocab(), "replayed text");
     check_options(options, n_ctx() - static_cast<int>(prompt.size()));
     const Gate::Work work(gate_, [&] {
         if (closed_) throw_closed();

@@ -60,4 +60,8 @@ Stats Stream::stats() const {
     return session_->look([&] { return sequence_->stats; });
 }
 
+std::vector<RoundTrace> Stream::trace() const {
+    return session_->look([&] { return sequence_->trace; });
+}
+
 }  // namespace specllama

@@ -158,8 +158,7 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft.size(), n_accepted);
 
-    if (speculator_.speculates())
-        speculator_.observe(i, sequence, n_accepted, token, n_decoded, was_prompt ? 0 : seconds);
+    speculator_.observe(i, sequence, n_accepted, token, n_decoded, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {

@@ -24,10 +24,13 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
                                                 : make_grammar(vocab, options.sampling.grammar)),
-      text_(options.stop) {
+      replayed_(options.replayed),
+      text_(options.stop),
+      traces_(options.trace) {
     const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);
     if (max_tokens >= 0)
         n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(max_tokens));
+    if (!replayed_.empty()) n_most_ = std::min(n_most_, prompt.size() + replayed_.size());
     // The round loop appends to these without allocating.
     tokens_.reserve(n_most_);
     stats.by_round.reserve(n_most_ - n_prompt_);
@@ -43,7 +46,7 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
 int Sequence::n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
 
 bool Sequence::commit(Token token, bool from_draft) {
-    if (vocab_->is_end(token)) {
+    if (vocab_->is_end(token) && replayed_.empty()) {
         finish(FinishReason::stop);
         return false;
     }

@@ -11,6 +11,7 @@
 #include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/stats.h"
+#include "specllama/trace.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -46,9 +47,11 @@ class Sequence {
 
     int n_tokens_left() const;
 
-    // The token that the target's logits after the last token call for, see Sampler::verify.
+    // The token that the target's logits after the last token call for, see Sampler::verify; or,
+    // where a text is replayed, that text's.
     Token verify(std::span<float> logits, Token drafted, const Distribution* drawn_from) {
-        return sampler_.verify(logits, tokens_, drafted, drawn_from, &logprobs_);
+        const Token token = sampler_.verify(logits, tokens_, drafted, drawn_from, &logprobs_);
+        return replayed_.empty() ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
@@ -68,6 +71,10 @@ class Sequence {
     // Whether take_chunks has nothing more to give. May be asked from any thread.
     bool all_taken() const { return all_taken_; }
 
+    // Whether rounds are traced, and those that were.
+    bool traces() const { return traces_; }
+    std::vector<RoundTrace> trace;
+
     Stats stats;
 
  private:
@@ -78,8 +85,10 @@ class Sequence {
     std::size_t n_most_;  // tokens at which it ends
     int n_cached_;
     Sampler sampler_;
+    std::vector<Token> replayed_;
     std::optional<TokenLogprobs> logprobs_;  // of the token chosen last
     TextStream text_;
+    bool traces_;
     bool done_ = false;
     std::atomic<bool> all_taken_ = false;
     FinishReason finish_reason_ = FinishReason::none;

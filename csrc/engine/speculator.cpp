@@ -66,7 +66,7 @@ void Speculator::begin(Sequence& sequence, TokenSpan reference) {
 void Speculator::end(Sequence& sequence) {
     for (const auto& drafter : drafters_) contained(sequence, [&] { drafter->end(sequence.id()); });
     phases_.erase(sequence.id());
-    if (!speculates() || !plans()) return;
+    if (!plans()) return;
     sequence.stats.decode_seconds = planner_.cost().points().seconds;
     if (planner_.draft_cost().measured())
         sequence.stats.draft_step_seconds = planner_.draft_cost().seconds(1, 0);
@@ -182,6 +182,7 @@ void Speculator::choose(std::span<Sequence* const> sequences) {
 
 void Speculator::choose(std::size_t i) {
     Round& round = rounds_[i];
+    if (!speculates()) return;
     if (!plans()) {
         std::swap(round.verified, proposals_[0][i].draft);
         return;
@@ -218,6 +219,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Toke
         ++count.drafted;
         count.accepted += t < n_accepted;
     }
+    if (sequence.traces()) trace(round, sequence, n_accepted, next, seconds);
     if (plans()) {
         const Timer timer(sequence.stats.seconds.draft);
         Phase& phase = phases_.at(sequence.id());
@@ -229,6 +231,24 @@ void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Toke
     for (const auto& drafter : drafters_)
         contained(sequence,
                   [&] { drafter->observe(sequence.id(), round.verified, n_accepted, next); });
+}
+
+void Speculator::trace(const Round& round, Sequence& sequence, int n_accepted, Token next,
+                       double seconds) {
+    RoundTrace& trace = sequence.trace.emplace_back();
+    trace.position = round.situation.n_tokens - sequence.stats.prompt_tokens;
+    for (int t = 0; t < round.verified.size(); ++t) {
+        const Evidence& evidence = round.verified.evidence[t];
+        trace.draft.push_back({round.verified.tokens[t], static_cast<int>(evidence.source),
+                               evidence.length, evidence.confidence});
+    }
+    trace.accepted = n_accepted;
+    trace.next = std::max(next, kNoToken);
+    trace.draft_seconds = round.situation.spent;
+    trace.decode_seconds = seconds;
+    if (!plans()) return;
+    trace.expected_tokens = round.choice.tokens;
+    trace.expected_seconds = round.situation.spent + round.choice.seconds;
 }
 
 // Tells the planner how a drafter did, also where another one's draft was verified: the tokens that

@@ -65,12 +65,13 @@ class Speculator {
         std::function<bool(const Draft&)> another;
     };
 
-    bool plans() const { return !spec_length_; }
+    bool plans() const { return speculates() && !spec_length_; }
     double ask(std::size_t drafter, std::span<Sequence* const> sequences);
     void ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences);
     void choose(std::size_t i);
+    void trace(const Round& round, Sequence& sequence, int n_accepted, Token next, double seconds);
     void judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
                Token next);
 

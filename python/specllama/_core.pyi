@@ -203,6 +203,58 @@ class Stats:
     def to_dict(self) -> dict[str, object]:
         """Return everything as a dict that JSON can hold."""
 
+class DraftedToken:
+    """A token that was proposed and verified.
+
+    Attributes:
+        token: Token id.
+        drafter: "match", "ngram", "model" or "other", as in `Stats.by_drafter`.
+        length: Of a match: how many tokens before it agree with the text copied from. Of an n-gram:
+            its order. Else 0.
+        confidence: Of an n-gram: its relative frequency. Of a draft model: its probability. Else 1.
+    """
+
+    @property
+    def token(self) -> int: ...
+    @property
+    def drafter(self) -> str: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def confidence(self) -> float: ...
+
+class RoundTrace:
+    """What one round did.
+
+    Attributes:
+        position: Generated tokens before it.
+        draft: The tokens verified, in order.
+        accepted: How many of them, from the first, were accepted.
+        next: The target's own token behind these; None if nothing could come.
+        draft_seconds: Time of drafting.
+        decode_seconds: Time of the target's decode; 0 for the round that ended the prefill.
+        expected_tokens: What the planner expected of the round, in tokens; 0 with a fixed
+            spec_length.
+        expected_seconds: The same in seconds of drafting and decoding.
+    """
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def draft(self) -> list[DraftedToken]: ...
+    @property
+    def accepted(self) -> int: ...
+    @property
+    def next(self) -> int | None: ...
+    @property
+    def draft_seconds(self) -> float: ...
+    @property
+    def decode_seconds(self) -> float: ...
+    @property
+    def expected_tokens(self) -> float: ...
+    @property
+    def expected_seconds(self) -> float: ...
+
 class Stream:
     """A generation in progress."""
 
@@ -228,6 +280,8 @@ class Stream:
     def logprobs(self) -> list[TokenLogprobs]: ...
     @property
     def stats(self) -> Stats: ...
+    @property
+    def trace(self) -> list[RoundTrace]: ...
 
 class NGramOptions:
     """Options of the n-gram predictor."""
@@ -356,6 +410,8 @@ class Session:
         stop: list[str],
         sampling: SamplingOptions,
         reference: list[int],
+        replayed: list[int],
+        trace: bool,
     ) -> Stream: ...
     def close(self) -> None: ...
     @property

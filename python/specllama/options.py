@@ -56,6 +56,7 @@ class GenerateOptions(TypedDict, total=False):
         reference: A text, or token ids, that the n-gram drafter may copy from besides prompt and
             generation: the file being edited, retrieved documents. It is no part of the prompt; it
             changes the speed, not the text, as drafters do (none).
+        trace: Keep in `Generation.rounds` what every round did (False).
     """
 
     max_tokens: int | None
@@ -78,6 +79,7 @@ class GenerateOptions(TypedDict, total=False):
     grammar: str | None
     json_schema: str | Mapping[str, Any] | None
     reference: str | Iterable[int] | None
+    trace: bool
 
 
 class CoreOptions(NamedTuple):
@@ -88,6 +90,7 @@ class CoreOptions(NamedTuple):
     sampling: _core.SamplingOptions
     echo: bool
     reference: str | list[int]
+    trace: bool
 
 
 def core_options(
@@ -112,6 +115,7 @@ def core_options(
     grammar: str | None = None,
     json_schema: str | Mapping[str, Any] | None = None,
     reference: str | Iterable[int] | None = None,
+    trace: bool = False,
 ) -> CoreOptions:
     """Check the types of `GenerateOptions` and fill in defaults. Raises ArgumentError."""
     if acceptance not in ("coupled", "rejection"):
@@ -139,6 +143,7 @@ def core_options(
         sampling=sampling,
         echo=bool(echo),
         reference=_reference(reference),
+        trace=bool(trace),
     )
 
 

@@ -226,7 +226,7 @@ class SpecSession:
             **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
                 min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
                 logit_bias, logprobs, processed_logprobs, seed, acceptance, lenience, grammar,
-                json_schema, reference.
+                json_schema, reference, trace.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
@@ -253,6 +253,46 @@ class SpecSession:
         Arguments and errors are those of `generate`; `echo` concerns the text of
         `Stream.result()`. The stream may be left at any time.
         """
+        return self._start(prompt, [], options)
+
+    def replay(
+        self,
+        prompt: str | Iterable[int],
+        text: str | Iterable[int],
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Generate as if the model had chosen a given text: for measuring on text of one's own.
+
+        Every decode, choice, draft, verification and rewind is really done; only what the model
+        chooses is put aside for what the text has there. So real text meets real cost, also with
+        models too small to have written it.
+
+        Args:
+            prompt: As for `generate`.
+            text: What is generated, as text or token ids; the context must have room for it.
+            **options: As for `generate`, without stop, grammar and max_tokens, which have no say.
+
+        Raises:
+            ArgumentError: The text is empty, or as for `generate`.
+        """
+        for name in ("stop", "grammar", "json_schema", "max_tokens"):
+            if name in options:
+                raise ArgumentError(f"replay takes no {name}: the text decides.")
+        tokens = (
+            self.tokenize(text, add_special=False)
+            if isinstance(text, str)
+            else _check.tokens("text", text)
+        )
+        if not tokens:
+            raise ArgumentError("The text to replay is empty; give at least one token.")
+        stream = self._start(prompt, tokens, {**options, "max_tokens": len(tokens)})
+        for _ in stream:
+            pass
+        return stream.result()
+
+    def _start(
+        self, prompt: str | Iterable[int], replayed: list[int], options: GenerateOptions
+    ) -> Stream:
         checked = core_options(**options)
         reference = checked.reference
         if isinstance(reference, str):
@@ -269,6 +309,8 @@ class SpecSession:
             stop=checked.stop,
             sampling=checked.sampling,
             reference=reference,
+            replayed=replayed,
+            trace=checked.trace,
         )
         if checked.echo and not text:
             text = self.detokenize(tokens)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal
 
 from specllama import _core
-from specllama._core import Chunk, Stats, TokenLogprobs
+from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
 from specllama.errors import BusyError
 
 FinishReason = Literal["stop", "length"]
@@ -29,6 +29,7 @@ class Generation:
             the context is full), or None when it was interrupted.
         stats: What it took.
         logprobs: One per token, if they were asked for; else empty.
+        rounds: What every round did, with `trace=True`; else empty.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Generation:
     finish_reason: FinishReason | None
     stats: Stats
     logprobs: list[TokenLogprobs]
+    rounds: list[RoundTrace]
 
     def __str__(self) -> str:
         return self.text
@@ -61,6 +63,7 @@ class Record:
             finish_reason=self.finish_reason,
             stats=self.core.stats,
             logprobs=self.core.logprobs,
+            rounds=self.core.trace,
         )
 
 

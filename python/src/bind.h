@@ -22,6 +22,7 @@ void bind_sampling(py::module_& m);
 void bind_session(py::module_& m);
 void bind_stats(py::module_& m);
 void bind_stream(py::module_& m);
+void bind_trace(py::module_& m);
 
 // "stop", "length", or None while a generation is unfinished.
 py::object to_python(FinishReason reason);

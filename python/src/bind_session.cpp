@@ -107,13 +107,13 @@ void bind_session(py::module_& m) {
             "start",
             [](Session& session, const std::vector<Token>& prompt, std::optional<int> max_tokens,
                std::vector<std::string> stop, const SamplingOptions& sampling,
-               std::vector<Token> reference) {
+               std::vector<Token> reference, std::vector<Token> replayed, bool trace) {
                 const py::gil_scoped_release release;
-                return session.start(prompt,
-                                     {max_tokens, std::move(stop), sampling, std::move(reference)});
+                return session.start(prompt, {max_tokens, std::move(stop), sampling,
+                                              std::move(reference), std::move(replayed), trace});
             },
             py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
-            py::arg("sampling"), py::arg("reference"))
+            py::arg("sampling"), py::arg("reference"), py::arg("replayed"), py::arg("trace"))
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("n_ctx", &Session::n_ctx)

@@ -39,7 +39,8 @@ void bind_stream(py::module_& m) {
         .def_property_readonly("tokens", released(&Stream::tokens))
         .def_property_readonly("text", released(&Stream::text))
         .def_property_readonly("logprobs", released(&Stream::logprobs))
-        .def_property_readonly("stats", released(&Stream::stats));
+        .def_property_readonly("stats", released(&Stream::stats))
+        .def_property_readonly("trace", released(&Stream::trace));
 }
 
 }  // namespace specllama

@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_model_file(m);
     specllama::bind_chunk(m);
     specllama::bind_stats(m);
+    specllama::bind_trace(m);
     specllama::bind_stream(m);
     specllama::bind_sampling(m);
     specllama::bind_session(m);

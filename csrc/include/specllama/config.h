@@ -152,6 +152,11 @@ struct GenerateOptions {
     // Text that the n-gram drafter may copy from besides prompt and generation: the file being
     // edited, retrieved documents. It is no part of the prompt, and changes what a drafter may.
     std::vector<Token> reference;
+    // For measuring: everything is done as always, but these are what the target is taken to have
+    // chosen. The generation ends with them.
+    std::vector<Token> replayed;
+    // Whether Stream::trace tells what every round did.
+    bool trace = false;
 };
 
 }  // namespace specllama

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "specllama/stats.h"
+#include "specllama/trace.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -49,6 +50,8 @@ class Stream {
     // One per token, if they were asked for.
     std::vector<TokenLogprobs> logprobs() const;
     Stats stats() const;
+    // One entry per round, if they were asked for.
+    std::vector<RoundTrace> trace() const;
 
  private:
     friend class Session;

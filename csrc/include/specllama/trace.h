@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "specllama/types.h"
+
+namespace specllama {
+
+// A token that was proposed and verified.
+struct DraftedToken {
+    Token token = kNoToken;
+    // Index into Stats::kSources.
+    int source = 0;
+    // What its drafter knew: tokens before it that agree with the text copied from, or the order of
+    // the n-gram; and its relative frequency or probability.
+    int length = 0;
+    float confidence = 0;
+};
+
+// What one round did.
+struct RoundTrace {
+    // Generated tokens before it.
+    int position = 0;
+    std::vector<DraftedToken> draft;
+    int accepted = 0;
+    // What came behind the accepted ones; kNoToken if nothing could.
+    Token next = kNoToken;
+    double draft_seconds = 0;
+    double decode_seconds = 0;
+    // What the planner expected: tokens, and seconds of drafting and decoding; 0 with a fixed
+    // spec_length.
+    double expected_tokens = 0;
+    double expected_seconds = 0;
+};
+
+}  // namespace specllama

@@ -1,0 +1,39 @@
+#include "bind.h"
+#include "specllama/stats.h"
+#include "specllama/trace.h"
+
+namespace specllama {
+
+void bind_trace(py::module_& m) {
+    py::class_<DraftedToken>(m, "DraftedToken", "A token that was proposed and verified.")
+        .def_readonly("token", &DraftedToken::token)
+        .def_property_readonly(
+            "drafter", [](const DraftedToken& self) { return Stats::kSources[self.source]; })
+        .def_readonly("length", &DraftedToken::length)
+        .def_readonly("confidence", &DraftedToken::confidence)
+        .def("__repr__", [](const py::object& self) {
+            return py::str("DraftedToken(token={}, drafter={!r}, length={}, confidence={:.3f})")
+                .format(self.attr("token"), self.attr("drafter"), self.attr("length"),
+                        self.attr("confidence"));
+        });
+    py::class_<RoundTrace>(m, "RoundTrace", "What one round did.")
+        .def_readonly("position", &RoundTrace::position)
+        .def_readonly("draft", &RoundTrace::draft)
+        .def_readonly("accepted", &RoundTrace::accepted)
+        .def_property_readonly("next",
+                               [](const RoundTrace& self) {
+                                   return self.next == kNoToken ? py::object(py::none())
+                                                                : py::int_(self.next);
+                               })
+        .def_readonly("draft_seconds", &RoundTrace::draft_seconds)
+        .def_readonly("decode_seconds", &RoundTrace::decode_seconds)
+        .def_readonly("expected_tokens", &RoundTrace::expected_tokens)
+        .def_readonly("expected_seconds", &RoundTrace::expected_seconds)
+        .def("__repr__", [](const py::object& self) {
+            return py::str("RoundTrace(position={}, draft={}, accepted={}, next={})")
+                .format(self.attr("position"), self.attr("draft"), self.attr("accepted"),
+                        self.attr("next"));
+        });
+}
+
+}  // namespace specllama

@@ -1,0 +1,80 @@
+"""What rounds did, and texts that are replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from prompts import PROMPTS
+from specllama import ArgumentError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+PROMPT = PROMPTS["module"]
+
+
+@pytest.mark.parametrize("options", [{}, {"spec_length": 4}, {"draft": None}])
+def test_rounds_tell_the_generation(open_session: Open, options: dict[str, Any]) -> None:
+    session = open_session(**({"draft": BUNDLED_DRAFT} | options))
+    generation = session.generate(PROMPT, max_tokens=100, trace=True)
+    stats = generation.stats
+    tokens: list[int] = []
+    by_drafter = dict.fromkeys(stats.by_drafter, (0, 0))
+    for one in generation.rounds:
+        assert one.position == len(tokens)
+        tokens += [drafted.token for drafted in one.draft[: one.accepted]]
+        assert one.next is not None
+        tokens.append(one.next)
+        for i, drafted in enumerate(one.draft):
+            n, right = by_drafter[drafted.drafter]
+            by_drafter[drafted.drafter] = n + 1, right + (i < one.accepted)
+            assert 0 <= drafted.confidence <= 1
+        assert (one.expected_tokens > 0) == (
+            "spec_length" not in options and "draft" not in options
+        )
+    assert tokens == generation.tokens
+    assert by_drafter == stats.by_drafter
+    assert [(len(r.draft), r.accepted) for r in generation.rounds] == stats.by_round
+    assert sum(r.decode_seconds for r in generation.rounds) <= stats.seconds.verify
+    assert session.generate(PROMPT, max_tokens=10).rounds == []
+
+
+def test_a_replayed_text_comes_whoever_drafts(open_session: Open) -> None:
+    text = "    # nothing that the model would say\n    self.x = 7\n" * 4
+    for draft in (None, "ngram", BUNDLED_DRAFT):
+        for spec_length in ("auto", 4):
+            session = open_session(draft=draft, spec_length=spec_length)
+            generation = session.replay(PROMPT, text)
+            assert generation.text == text
+            assert generation.finish_reason == "length"
+            assert generation.tokens == session.tokenize(text, add_special=False)
+            if draft is not None:
+                assert generation.stats.accepted > 10  # it repeats itself
+            # And nothing of it stays.
+            assert session.generate(PROMPT, max_tokens=5).tokens != generation.tokens[:5]
+
+
+def test_what_the_model_says_replayed_is_what_it_says(open_session: Open) -> None:
+    session = open_session(spec_length=4)
+    said = session.generate(PROMPT, max_tokens=60)
+    replayed = session.replay(PROMPT, said.tokens)
+    assert replayed.tokens == said.tokens
+    assert replayed.stats.by_round == said.stats.by_round
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "The text to replay is empty"),
+        ([], {}, "The text to replay is empty"),
+        ([1, 9999], {}, "Token 9999 in the replayed text is out of range"),
+        ("x", {"stop": "y"}, "replay takes no stop"),
+        ("x", {"max_tokens": 3}, "replay takes no max_tokens"),
+        ([5] * 5000, {}, "max_tokens is 5000, but behind the prompt"),
+        (7, {}, "text must be"),
+    ],
+)
+def test_bad_replays(open_session: Open, text: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        open_session().replay(PROMPT, text, **options)
