@@ -14,7 +14,7 @@ Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 
-@pytest.mark.parametrize("options", [{}, {"spec_length": 4}, {"draft": None}])
+@pytest.mark.parametrize("options", [{"spec_length": "auto"}, {"spec_length": 4}, {"draft": None}])
 def test_rounds_tell_the_generation(open_session: Open, options: dict[str, Any]) -> None:
     session = open_session(**({"draft": BUNDLED_DRAFT} | options))
     generation = session.generate(PROMPT, max_tokens=100, trace=True)
@@ -30,9 +30,7 @@ def test_rounds_tell_the_generation(open_session: Open, options: dict[str, Any])
             n, right = by_drafter[drafted.drafter]
             by_drafter[drafted.drafter] = n + 1, right + (i < one.accepted)
             assert 0 <= drafted.confidence <= 1
-        assert (one.expected_tokens > 0) == (
-            "spec_length" not in options and "draft" not in options
-        )
+        assert (one.expected_tokens > 0) == (options.get("spec_length") == "auto")
     assert tokens == generation.tokens
     assert by_drafter == stats.by_drafter
     assert [(len(r.draft), r.accepted) for r in generation.rounds] == stats.by_round
