@@ -1,6 +1,7 @@
 #include "session_state.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "llama/exact.h"
 #include "llama/footprint.h"
 #include "llama/gguf_file.h"
+#include "plan/curve_file.h"
+#include "specllama/device.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -63,6 +66,20 @@ int common_prefix(TokenSpan a, TokenSpan b) {
     return static_cast<int>(end - a.begin());
 }
 
+// What the time of a decode depends on, on one line.
+std::string curve_key(const Header& header, const ModelOptions& model,
+                      const ContextOptions& context) {
+    std::string key = "llama.cpp " + std::string(llama_cpp_version());
+    for (const Device& device : list_devices()) key += ", " + device.description;
+    for (const std::int64_t number :
+         {static_cast<std::int64_t>(header.weight_bytes), std::int64_t{header.n_vocab},
+          std::int64_t{header.head_size}, std::int64_t{model.n_gpu_layers.value_or(-1)},
+          std::int64_t{model.repack}, std::int64_t{context.n_threads},
+          std::int64_t{context.never_alone}, static_cast<std::int64_t>(context.flash_attn)})
+        key += ", " + std::to_string(number);
+    return key + ", " + context.kv_type.value_or("f16");
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter) {
@@ -94,6 +111,16 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     if (options.context.never_alone && !context_->memory().can_cut())
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
+    if (engine_->speculator().plans()) {
+        Planner& planner = engine_->speculator().planner();
+        curves_.emplace_back(curve_key(header, options.model, options.context), &planner.cost());
+        if (options.draft_model)
+            curves_.emplace_back(
+                curve_key(*draft_header, options.draft_model->model, options.draft_model->context),
+                &planner.draft_cost());
+        for (const auto& [key, curve] : curves_)
+            if (const auto points = load_curve(key)) curve->restore(*points);
+    }
     n_ctx_ = context_->n_ctx();
     n_threads_ = context_->n_threads();
 }
@@ -109,11 +136,21 @@ const SessionState& SessionState::open() const {
     return *this;
 }
 
+SessionState::~SessionState() { keep_curves(); }
+
+// For the next session with these models on this machine.
+void SessionState::keep_curves() {
+    for (const auto& [key, curve] : curves_)
+        if (curve->measured()) save_curve(key, curve->points());
+    curves_.clear();
+}
+
 void SessionState::close() {
     const Gate::Work work(gate_);
     if (closed_) return;
     closed_ = true;
     retire();
+    keep_curves();
     engine_.reset();
     context_.reset();
     const std::lock_guard lock(model_mutex_);

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -11,6 +13,7 @@
 #include "engine/sequence.h"
 #include "llama/context.h"
 #include "llama/model.h"
+#include "plan/cost_curve.h"
 #include "specllama/config.h"
 #include "specllama/types.h"
 
@@ -20,6 +23,10 @@ namespace specllama {
 class SessionState {
  public:
     SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter);
+
+    ~SessionState();
+    SessionState(const SessionState&) = delete;
+    SessionState& operator=(const SessionState&) = delete;
 
     // Throws Closed. Safe from any thread; the model lives as long as it is held.
     std::shared_ptr<const Model> model() const;
@@ -45,6 +52,7 @@ class SessionState {
  private:
     const SessionState& open() const;
     void retire();
+    void keep_curves();
 
     Gate gate_;
     std::atomic<bool> closed_ = false;
@@ -52,6 +60,9 @@ class SessionState {
     std::shared_ptr<const Model> model_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
+    // What the planner has learned of the target and the draft model, and under which names it is
+    // kept.
+    std::vector<std::pair<std::string, CostCurve*>> curves_;
     int n_ctx_;
     int n_threads_;
     bool exact_;

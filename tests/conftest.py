@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,9 @@ EXACT: dict[str, Any] = {
     "n_gpu_layers": 0,
     "n_threads": 1,
 }
+
+# What decodes take is remembered from session to session: not in the home of who runs the tests.
+os.environ["SPECLLAMA_CACHE"] = tempfile.mkdtemp(prefix="specllama-")
 
 # What pays depends on the clock: with a fixed length a run can be repeated.
 FIXED: dict[str, Any] = {"spec_length": 4}

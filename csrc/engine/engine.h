@@ -16,6 +16,8 @@ class Engine {
  public:
     Engine(Context& target, Speculator speculator);
 
+    Speculator& speculator() { return speculator_; }
+
     // A sequence enters, with its prompt and a text to draft from, and leaves. Whether it is done
     // or not.
     void begin(Sequence& sequence, TokenSpan reference);

@@ -31,6 +31,9 @@ class Speculator {
                const Vocab& vocab);
 
     bool speculates() const { return !drafters_.empty(); }
+    // Whether lengths are planned, and by whom.
+    bool plans() const { return speculates() && !spec_length_; }
+    Planner& planner() { return planner_; }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
 
@@ -65,7 +68,6 @@ class Speculator {
         std::function<bool(const Draft&)> another;
     };
 
-    bool plans() const { return speculates() && !spec_length_; }
     double ask(std::size_t drafter, std::span<Sequence* const> sequences);
     void ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
