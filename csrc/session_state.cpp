@@ -86,7 +86,7 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     const int n_logits = drafter ? options.spec_length + 1 : 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(*context_, std::move(drafter), options.spec_length);
-    if (options.context.never_alone && !context_->memory().can_cut())
+    if (options.context.never_alone && context_->memory().n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
     n_ctx_ = context_->n_ctx();

@@ -40,6 +40,12 @@ std::string fault(const Proposal& proposal, const Vocab& vocab) {
     return "";
 }
 
+// A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
+// a saved state, however long the draft was.
+int longest_draft(int spec_length, int n_cuttable) {
+    return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
+}
+
 void count_round(Stats& stats, int n_drafted, int n_accepted) {
     ++stats.rounds;
     stats.drafted += n_drafted;
@@ -58,10 +64,13 @@ void count_round(Stats& stats, int n_drafted, int n_accepted) {
 Engine::Engine(Context& target, std::shared_ptr<Drafter> drafter, int spec_length)
     : target_(target),
       drafter_(std::move(drafter)),
-      spec_length_(spec_length),
+      spec_length_(longest_draft(spec_length, target.memory().n_cuttable())),
       batch_(target.n_batch()) {}
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
+    // What the next prompt can go back to where the memory cannot be cut: a conversation that is
+    // taken up again before its last turn.
+    target_.memory().checkpoint(sequence.id());
     if (speculates())
         contained(sequence, [&] { drafter_->begin(sequence.id(), sequence.tokens(), reference); });
 }
@@ -118,7 +127,7 @@ void Engine::round(std::span<Sequence* const> sequences) {
 // come again with the next one, before its draft. Once they are many, as after a prompt, they go
 // first, without a draft.
 bool Engine::may_draft(const Sequence& sequence) const {
-    return speculates() && (target_.memory().can_cut() ||
+    return speculates() && (target_.memory().n_cuttable() > 0 ||
                             static_cast<int>(sequence.pending().size()) <= spec_length_ + 1);
 }
 
@@ -173,7 +182,8 @@ void Engine::decode(std::span<Sequence* const> sequences) {
         batch_.clear();
         for (std::size_t i = 0; i < sequences.size(); ++i) {
             const Sequence& sequence = *sequences[i];
-            if (!proposals_[i].draft.empty()) target_.memory().checkpoint(sequence.id());
+            if (!proposals_[i].draft.empty() && target_.memory().n_cuttable() == 0)
+                target_.memory().checkpoint(sequence.id());
             const TokenSpan pending = sequence.pending();
             Position position = sequence.n_cached();
             for (const Token token : pending.first(pending.size() - 1))
