@@ -50,9 +50,10 @@ bool Memory::in_reach(SequenceId sequence, int keep) const {
     if (n_cuttable_ == kAnyNumber)
         return n_swa_ == 0 ||
                llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
-    // There is a snapshot after each of the last tokens of the last decode, and none before its
-    // first. Beyond them llama.cpp would take up what an earlier decode has left there.
-    return keep > decoded_from_[sequence] && size(sequence) - keep <= n_cuttable_;
+    // The snapshots are those after the last tokens of the last decode; there is none before its
+    // first token, and llama.cpp would take up what an earlier decode has left there. More tokens
+    // than there are snapshots, and a second cut, it refuses itself.
+    return keep > decoded_from_[sequence];
 }
 
 bool Memory::restore() {
@@ -65,14 +66,9 @@ bool Memory::restore() {
 int Memory::rewind(SequenceId sequence, int keep) {
     const int now = size(sequence);
     if (now <= keep) return now;
-    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1)) {
-        decoded_from_[sequence] = keep;  // the snapshots serve one cut
+    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1))
         return keep;
-    }
-    if (saved_sequence_ == sequence && saved_size_ <= keep && restore()) {
-        decoded_from_[sequence] = saved_size_;
-        return saved_size_;
-    }
+    if (saved_sequence_ == sequence && saved_size_ <= keep && restore()) return saved_size_;
     llama_memory_seq_rm(memory_, sequence, -1, -1);
     saved_sequence_ = -1;
     return 0;

@@ -48,7 +48,7 @@ class Memory {
     llama_memory_i* memory_;
     int n_swa_;
     int n_cuttable_;
-    std::vector<Position> decoded_from_;  // [sequence]: where the snapshots begin
+    std::vector<Position> decoded_from_;  // [sequence]: first position of the last decode
     // The checkpoint.
     SequenceId saved_sequence_ = -1;
     int saved_size_ = 0;
