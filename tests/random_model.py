@@ -14,6 +14,15 @@ HEAD = 64
 WINDOW = 32
 """Sliding window of the Gemma model, in tokens."""
 
+INNER, STATE, RANK, KERNEL = 2 * WIDTH, 16, 32, 4
+STATE_SPACE = {
+    "ssm.conv_kernel": KERNEL,
+    "ssm.inner_size": INNER,
+    "ssm.state_size": STATE,
+    "ssm.time_step_rank": RANK,
+}
+"""Sizes of a Mamba layer."""
+
 FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_a")
 """Matrices that stay float32, as in real files; the others are Q8_0."""
 
@@ -39,6 +48,19 @@ class RandomModel:
         self.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
         for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
             self.tensors[f"{n}{name}.weight"] = self.matrix(WIDTH, WIDTH)
+
+    def state_space(self, layer: int) -> None:
+        n = f"blk.{layer}."
+        self.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
+        self.tensors[n + "ssm_in.weight"] = self.matrix(2 * INNER, WIDTH)
+        self.tensors[n + "ssm_conv1d.weight"] = self.matrix(INNER, KERNEL)
+        self.tensors[n + "ssm_conv1d.bias"] = self.matrix(INNER)
+        self.tensors[n + "ssm_x.weight"] = self.matrix(RANK + 2 * STATE, INNER)
+        self.tensors[n + "ssm_dt.weight"] = self.matrix(INNER, RANK)
+        self.tensors[n + "ssm_dt.bias"] = self.matrix(INNER)
+        self.tensors[n + "ssm_a"] = -np.abs(self.matrix(INNER, STATE))
+        self.tensors[n + "ssm_d"] = self.matrix(INNER)
+        self.tensors[n + "ssm_out.weight"] = self.matrix(WIDTH, INNER)
 
     def feed_forward(self, layer: int) -> None:
         n = f"blk.{layer}."
@@ -127,31 +149,25 @@ def write_sliding_window(path: Path) -> Path:
 def write_recurrent(path: Path) -> Path:
     """A Mamba."""
     model = RandomModel(4)
-    inner, state, rank, kernel = 2 * WIDTH, 16, 32, 4
     for layer in range(2):
-        n = f"blk.{layer}."
-        model.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
-        model.tensors[n + "ssm_in.weight"] = model.matrix(2 * inner, WIDTH)
-        model.tensors[n + "ssm_conv1d.weight"] = model.matrix(inner, kernel)
-        model.tensors[n + "ssm_conv1d.bias"] = model.matrix(inner)
-        model.tensors[n + "ssm_x.weight"] = model.matrix(rank + 2 * state, inner)
-        model.tensors[n + "ssm_dt.weight"] = model.matrix(inner, rank)
-        model.tensors[n + "ssm_dt.bias"] = model.matrix(inner)
-        model.tensors[n + "ssm_a"] = -np.abs(model.matrix(inner, state))
-        model.tensors[n + "ssm_d"] = model.matrix(inner)
-        model.tensors[n + "ssm_out.weight"] = model.matrix(WIDTH, inner)
-    fields = {
-        "ssm.conv_kernel": kernel,
-        "ssm.inner_size": inner,
-        "ssm.state_size": state,
-        "ssm.time_step_rank": rank,
-        "feed_forward_length": 0,
-        "attention.head_count": 0,
-    }
+        model.state_space(layer)
+    fields = STATE_SPACE | {"feed_forward_length": 0, "attention.head_count": 0}
     return model.write(path, "mamba", 2, fields)
 
 
 def write_hybrid(path: Path) -> Path:
+    """A Jamba: a state space, then attention."""
+    model = RandomModel(6)
+    model.state_space(0)
+    for name, size in (("dt", RANK), ("b", STATE), ("c", STATE)):
+        model.tensors[f"blk.0.ssm_{name}_norm.weight"] = np.ones(size)
+    model.attention(1)
+    for layer in range(2):
+        model.feed_forward(layer)
+    return model.write(path, "jamba", 2, STATE_SPACE | {"attention.head_count_kv": [0, 2]})
+
+
+def write_hybrid_with_snapshots(path: Path) -> Path:
     """An LFM2: a short convolution, then attention."""
     model = RandomModel(5)
     del model.tensors["output.weight"], model.tensors["output_norm.weight"]
@@ -175,4 +191,5 @@ WRITERS = {
     "sliding window": write_sliding_window,
     "recurrent": write_recurrent,
     "hybrid": write_hybrid,
+    "hybrid with snapshots": write_hybrid_with_snapshots,
 }

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from random_model import write_dense, write_experts, write_recurrent
+from random_model import (
+    write_dense,
+    write_experts,
+    write_hybrid,
+    write_hybrid_with_snapshots,
+    write_recurrent,
+)
 from specllama import ArgumentError, SpecSession
 
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -58,6 +64,12 @@ def test_the_table_holds_for_experts(tmp_path: Path) -> None:
     check_widths(write_experts(tmp_path / "experts.gguf"), prompts, n_tokens=120)
 
 
+def test_the_table_holds_with_snapshots(tmp_path: Path) -> None:
+    """Float convolutions; a token's companion is cut off again."""
+    prompts = [[1, 5, 6], [1, *range(3, 90)] * 6]
+    check_widths(write_hybrid_with_snapshots(tmp_path / "hybrid.gguf"), prompts, n_tokens=120)
+
+
 def check_widths(path: Path, prompts: list[Any], n_tokens: int) -> None:
     plain = exact_session(path, None)
     sessions = [exact_session(path, spec_length=n) for n in (1, 5, 64)]
@@ -95,9 +107,9 @@ def test_what_contradicts_it(options: dict[str, Any], message: str) -> None:
 
 
 def test_weights_that_are_not_exact(tmp_path: Path) -> None:
-    path = tmp_path / "model.gguf"
-    recurrent = write_recurrent(path)
-    with pytest.raises(ArgumentError, match="float weights, and a memory that cannot be cut"):
-        exact_session(recurrent)
+    for write in (write_recurrent, write_hybrid):
+        model = write(tmp_path / "model.gguf")
+        with pytest.raises(ArgumentError, match="float weights, and a memory that cannot be cut"):
+            exact_session(model)
     with exact_session(write_dense(tmp_path / "dense.gguf")) as session:
         assert session.generate([1, 5, 6], max_tokens=3).stats.exact

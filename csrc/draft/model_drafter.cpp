@@ -45,7 +45,7 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
     } catch (const InvalidArgument& error) {
         throw InvalidArgument(std::string("draft_") + error.what());
     }
-    if (!context_.memory().can_cut())
+    if (context_.memory().n_cuttable() != Memory::kAnyNumber)
         throw ModelError("The draft model " + options.model.path +
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
 }

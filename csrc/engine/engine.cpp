@@ -14,6 +14,12 @@ namespace {
 // Most tokens that come again before a draft, where the memory cannot be cut.
 constexpr int kMostPending = 16;
 
+// A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
+// a saved state, however long the draft was.
+int longest_draft(int spec_length, int n_cuttable) {
+    return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
+}
+
 void count_round(Stats& stats, int n_drafted, int n_accepted) {
     ++stats.rounds;
     stats.drafted += n_drafted;
@@ -33,6 +39,9 @@ Engine::Engine(Context& target, Speculator speculator)
     : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {}
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
+    // What the next prompt can go back to where the memory cannot be cut: a conversation that is
+    // taken up again before its last turn.
+    target_.memory().checkpoint(sequence.id());
     speculator_.begin(sequence, reference);
 }
 
@@ -85,9 +94,9 @@ void Engine::round(std::span<Sequence* const> sequences) {
 // come again with the next one, before its draft. Once they are many, as after a prompt, they go
 // first, without a draft.
 bool Engine::may_draft(const Sequence& sequence) const {
-    return speculator_.speculates() &&
-           (target_.memory().can_cut() || static_cast<int>(sequence.pending().size()) <=
-                                              std::min(speculator_.longest(), kMostPending) + 1);
+    return speculator_.speculates() && (target_.memory().n_cuttable() > 0 ||
+                                        static_cast<int>(sequence.pending().size()) <=
+                                            std::min(speculator_.longest(), kMostPending) + 1);
 }
 
 void Engine::draft(std::span<Sequence* const> sequences) {
@@ -96,7 +105,8 @@ void Engine::draft(std::span<Sequence* const> sequences) {
     for (const Sequence* sequence : sequences)
         limits_.push_back(
             may_draft(*sequence)
-                ? draft_budget({.spec_length = speculator_.longest(),
+                ? draft_budget({.spec_length = longest_draft(speculator_.longest(),
+                                                             target_.memory().n_cuttable()),
                                 .n_batch = share,
                                 .n_pending = static_cast<int>(sequence->pending().size()),
                                 .n_tokens_left = sequence->n_tokens_left()})
@@ -112,7 +122,8 @@ double Engine::decode(std::span<Sequence* const> sequences) {
         for (std::size_t i = 0; i < sequences.size(); ++i) {
             const Sequence& sequence = *sequences[i];
             const Draft& draft = speculator_.draft(i);
-            if (!draft.empty()) target_.memory().checkpoint(sequence.id());
+            if (!draft.empty() && target_.memory().n_cuttable() == 0)
+                target_.memory().checkpoint(sequence.id());
             const TokenSpan pending = sequence.pending();
             Position position = sequence.n_cached();
             for (const Token token : pending.first(pending.size() - 1))

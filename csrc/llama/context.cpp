@@ -14,7 +14,8 @@ namespace specllama {
 namespace {
 
 constexpr int kMaxBatch = 8192;
-constexpr int kMaxThreads = 512;  // ggml's own limit
+constexpr int kMaxThreads = 512;   // ggml's own limit
+constexpr int kMaxSnapshots = 16;  // each takes as much memory as the recurrent state itself
 
 void check_range(const char* name, int value, int low, int high, const char* zero) {
     if (value >= low && value <= high) return;
@@ -36,14 +37,18 @@ llama_flash_attn_type flash_attention(FlashAttention wish) {
 
 llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits) {
     const std::string kv = options.kv_type.value_or("f16");
-    // A lone token needs room for its companion.
+    // A lone token needs room for its companion, and a snapshot to lose it again.
     const int companion = options.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
     params.n_ctx = options.n_ctx + companion;
-    params.n_batch = std::max(options.n_batch, 1 + companion);
+    params.n_batch = std::max(options.n_batch, 1 + 2 * companion);
     // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
     params.n_ubatch = params.n_batch;
     params.n_seq_max = 1;
+    // As many as a draft has tokens; llama.cpp wants micro-batches of more than one beyond that.
+    // Where the architecture has no snapshots it takes this for 0.
+    const int n_snapshots = std::min(std::max(n_logits - 1, companion), kMaxSnapshots);
+    params.n_rs_seq = std::clamp(static_cast<int>(params.n_ubatch) - 2, 0, n_snapshots);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
     params.n_outputs_max = std::max(std::min(n_logits, options.n_batch), 1 + companion);
     params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
@@ -127,6 +132,8 @@ void Context::decode(Batch& batch) {
 }
 
 void Context::decode_now(Batch& batch) {
+    for (int i = batch.n_ - 1; i >= 0; --i)
+        memory_.expect(batch.sequences_[i], batch.positions_[i]);
     const ErrorLog errors;
     const int code =
         llama_decode(context_.get(), {batch.n_, batch.tokens_.data(), nullptr,

@@ -11,21 +11,27 @@ namespace {
 // Only what cannot be cut: of a hybrid model's memory the recurrent part.
 constexpr llama_state_seq_flags kRecurrentPart = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
 
+int count_cuttable(const llama_context* context) {
+    const llama_model* model = llama_get_model(context);
+    const bool has_states = llama_model_is_recurrent(model) || llama_model_is_hybrid(model);
+    return has_states ? static_cast<int>(llama_n_rs_seq(context)) : Memory::kAnyNumber;
+}
+
 }  // namespace
 
 Memory::Memory(llama_context* context)
     : context_(context),
       memory_(llama_get_memory(context)),
-      can_cut_(!llama_model_is_recurrent(llama_get_model(context)) &&
-               !llama_model_is_hybrid(llama_get_model(context))),
-      n_swa_(llama_model_n_swa(llama_get_model(context))) {}
+      n_swa_(llama_model_n_swa(llama_get_model(context))),
+      n_cuttable_(count_cuttable(context)),
+      decoded_from_(llama_n_seq_max(context)) {}
 
 int Memory::size(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
 }
 
 void Memory::checkpoint(SequenceId sequence) {
-    if (can_cut_) return;
+    if (n_cuttable_ == kAnyNumber) return;
     const int now = size(sequence);
     if (saved_sequence_ == sequence && saved_size_ == now) return;
     saved_sequence_ = -1;
@@ -38,6 +44,18 @@ void Memory::checkpoint(SequenceId sequence) {
     saved_size_ = now;
 }
 
+bool Memory::in_reach(SequenceId sequence, int keep) const {
+    // A sliding window lets older cells go. Cutting would succeed all the same, and the next
+    // decode would attend to cells that are not there.
+    if (n_cuttable_ == kAnyNumber)
+        return n_swa_ == 0 ||
+               llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
+    // The snapshots are those after the last tokens of the last decode; there is none before its
+    // first token, and llama.cpp would take up what an earlier decode has left there. More tokens
+    // than there are snapshots, and a second cut, it refuses itself.
+    return keep > decoded_from_[sequence];
+}
+
 bool Memory::restore() {
     // The state first: only then does nothing of the recurrent part lie behind the cut.
     return llama_state_seq_set_data_ext(context_, saved_.data(), saved_.size(), saved_sequence_,
@@ -48,11 +66,7 @@ bool Memory::restore() {
 int Memory::rewind(SequenceId sequence, int keep) {
     const int now = size(sequence);
     if (now <= keep) return now;
-    // A sliding window lets older cells go. Cutting would succeed all the same, and the next
-    // decode would attend to cells that are not there.
-    const bool in_window =
-        n_swa_ == 0 || llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
-    if (can_cut_ && keep > 0 && in_window && llama_memory_seq_rm(memory_, sequence, keep, -1))
+    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1))
         return keep;
     if (saved_sequence_ == sequence && saved_size_ <= keep && restore()) return saved_size_;
     llama_memory_seq_rm(memory_, sequence, -1, -1);
