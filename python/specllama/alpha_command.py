@@ -33,7 +33,7 @@ MAX_GAMMA = 8
 """Draft lengths that are timed and considered."""
 
 _TURNS = 5
-_SPEED_PROMPTS = 6
+_SPEED_PROMPTS = 4
 
 
 @dataclass

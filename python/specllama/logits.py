@@ -48,6 +48,7 @@ class LogitsModel:
                 os.fspath(path),
                 n_ctx=n_ctx,
                 n_threads=n_threads,
+                n_threads_batch=n_threads,
                 n_gpu_layers=n_gpu_layers,
                 logits_all=True,
                 verbose=False,
@@ -55,7 +56,11 @@ class LogitsModel:
         except (ValueError, RuntimeError, MemoryError) as error:
             raise ModelError(f"llama.cpp cannot load {os.fspath(path)}: {error}.") from None
         vocabulary = llama_cpp.llama_model_get_vocab(self._llama.model)
-        self._is_eog = lambda token: bool(llama_cpp.llama_vocab_is_eog(vocabulary, token))
+        self._ends = {
+            token
+            for token in range(self.n_vocab)
+            if llama_cpp.llama_vocab_is_eog(vocabulary, token)
+        }
 
     @property
     def n_vocab(self) -> int:
@@ -99,7 +104,7 @@ class LogitsModel:
             tokens.append(sampler.choose(self._llama.scores[len(tokens) - 1], tokens))
             if tokens[-1] < 0:
                 raise DecodeError("The model's logits hold a NaN.")
-            if self._is_eog(tokens[-1]):
+            if tokens[-1] in self._ends:
                 break
         return tokens
 
