@@ -93,7 +93,9 @@ def test_alpha_of_a_few_rows(
     text = Text(text.tokens[: text.first + 4], text.first, temperature, text.seed)
     betas, same = [], []
     models = [
-        llama_cpp.Llama(str(path), n_ctx=128, n_threads=1, logits_all=True, verbose=False)
+        llama_cpp.Llama(
+            str(path), n_ctx=128, n_threads=1, n_threads_batch=1, logits_all=True, verbose=False
+        )
         for path in (BUNDLED_MODEL, BUNDLED_DRAFT)
     ]
     for i in range(text.first, len(text.tokens)):
@@ -237,6 +239,15 @@ def test_unigrams_against_counts(target: LogitsModel, texts: dict[float, list[Te
     assert one.alpha.mean == pytest.approx(np.mean(betas), abs=1e-6)
 
 
+def test_probabilities() -> None:
+    logits = np.array([[1.0, 3.0, -np.inf], [2.0, 2.0, 0.0]], np.float32)
+    assert probabilities(logits, 0.0).tolist() == [[0, 1, 0], [1, 0, 0]]
+    for temperature in (0.5, 1.0, 3.0):
+        wanted = [softmax([float(x) for x in row], temperature) for row in logits]
+        assert probabilities(logits, temperature) == pytest.approx(np.array(wanted))
+    assert probabilities(logits, 1e-310).tolist() == [[0, 1, 0], [0.5, 0.5, 0]]
+
+
 def test_errors_are_those_of_whole_texts() -> None:
     """Where all tokens of a text agree, there are as many observations as texts."""
     values = np.array([0.1, 0.4, 0.9, 0.2, 0.6])
@@ -269,7 +280,7 @@ def test_no_model(tmp_path: Path) -> None:
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["alpha", *SMALL, "--temp", "0", "1", "--lenience", "1", "0.3"]) == 0
+    assert main(["alpha", *SMALL, "--temp", "0", "1", "--lenience", "1", "0.3", "1"]) == 0
     out = capsys.readouterr().out
     for words in ("unigram", "bigram", "n-grams to 4", "matches", "draft-q8_0.gguf", "v(9)",
                   "(1 - TV) / (1 + TV)", "l = 0.3"):  # fmt: skip
@@ -337,6 +348,8 @@ def test_bad_commands(
         (["-f", str(tmp_path / "latin")], "is not UTF-8"),
         (["-f", write("short", "a b c")], "too few for two prompts"),
         (["-n", "0"], "-n must be"),
+        (["-n", "8192"], "together must be at most 8192"),
+        (["-t", "0"], "-t must be"),
         (["--count", "1"], "--count must be"),
         (["--prompt-length", "1"], "--prompt-length must be"),
         (["--repeat", "0"], "--repeat must be"),

@@ -13,14 +13,15 @@ import argparse
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from specllama import _arguments, _check, _core, alpha, alpha_tables, decode_times, hub, speed
-from specllama.alpha import Alpha, Rules, Text
+from specllama.alpha import Text
+from specllama.alpha_tables import Measured
 from specllama.approximations import DraftModel, counting
 from specllama.bench import repeated_share
 from specllama.errors import ArgumentError
@@ -32,28 +33,11 @@ from specllama.workloads import HELD_OUT, packaged_prompts
 MAX_GAMMA = 8
 """Draft lengths that are timed and considered."""
 
+MAX_CONTEXT = 8192
+"""Bound on the tokens of a text, whose logits are kept."""
+
 _TURNS = 5
 _SPEED_PROMPTS = 4
-
-
-@dataclass
-class Measured:
-    """All that the command finds out.
-
-    Attributes:
-        repeated: Per temperature the share of 4-grams of the generated text that it had before.
-        n_tokens: Per temperature the number of generated tokens.
-        v: v(1), v(2), ... of the model, seconds.
-        draft_steps: d of each draft model, seconds.
-    """
-
-    repeated: dict[float, float] = field(default_factory=dict)
-    n_tokens: dict[float, int] = field(default_factory=dict)
-    alphas: list[Alpha] = field(default_factory=list)
-    rules: list[Rules] = field(default_factory=list)
-    v: list[float] = field(default_factory=list)
-    draft_steps: dict[str, float] = field(default_factory=dict)
-    speeds: list[speed.Speed] = field(default_factory=list)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     _check_arguments(arguments)
     target = _local(arguments.model) if arguments.model else str(BUNDLED_MODEL)
     drafts = _drafts(target, arguments)
+    if arguments.speed and len(drafts) != 1:
+        raise ArgumentError(f"--speed is for one draft model, not {len(drafts)}.")
     options = {"n_threads": arguments.threads, "n_gpu_layers": arguments.n_gpu_layers}
     measured = Measured()
     n_ctx = arguments.prompt_length + arguments.n_predict
@@ -143,8 +129,6 @@ def _measure_speed(
     measured: Measured,
     options: dict[str, Any],
 ) -> None:
-    if len(drafts) != 1:
-        raise ArgumentError(f"--speed is for one draft model, not {len(drafts)}.")
     ((name, path),) = drafts.items()
     settings: list[tuple[float, alpha.Rule]] = []
     for temperature in arguments.temp:
@@ -234,15 +218,21 @@ def _local(name: str) -> str:
 
 def _check_arguments(arguments: argparse.Namespace) -> None:
     _check.integer("-n", arguments.n_predict, low=1)
+    if arguments.threads is not None:
+        _check.integer("-t", arguments.threads, low=1, high=512)
     _check.integer("--count", arguments.count, low=2)
     _check.integer("--prompt-length", arguments.prompt_length, low=2)
     _check.integer("--repeat", arguments.repeat, low=1)
+    if arguments.prompt_length + arguments.n_predict > MAX_CONTEXT:
+        raise ArgumentError(f"--prompt-length and -n together must be at most {MAX_CONTEXT}.")
     for temperature in arguments.temp:
         if not 0 <= temperature < float("inf"):
             raise ArgumentError(f"--temp must be finite and not negative, not {temperature}.")
     for one in arguments.lenience:
         if not 0 < one <= 1:
             raise ArgumentError(f"--lenience must be more than 0 and at most 1, not {one}.")
+    arguments.temp = list(dict.fromkeys(arguments.temp))
+    arguments.lenience = list(dict.fromkeys(arguments.lenience))
 
 
 def _bar(values: Any, what: str) -> Iterator[Any]:

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from specllama import theory
-from specllama.alpha import Alpha
+from specllama.alpha import Alpha, Rules
+from specllama.speed import Speed
 
-if TYPE_CHECKING:
-    from specllama.alpha_command import Measured
-    from specllama.speed import Speed
+
+@dataclass
+class Measured:
+    """All that the command finds out.
+
+    Attributes:
+        repeated: Per temperature the share of 4-grams of the generated text that it had before.
+        n_tokens: Per temperature the number of generated tokens.
+        v: v(1), v(2), ... of the model, seconds.
+        draft_steps: d of each draft model, by name, seconds.
+        alphas: Of every drafter at every temperature with every lenience.
+        rules: Of every draft model at every temperature.
+        speeds: Of every setting and draft length.
+    """
+
+    repeated: dict[float, float] = field(default_factory=dict)
+    n_tokens: dict[float, int] = field(default_factory=dict)
+    alphas: list[Alpha] = field(default_factory=list)
+    rules: list[Rules] = field(default_factory=list)
+    v: list[float] = field(default_factory=list)
+    draft_steps: dict[str, float] = field(default_factory=dict)
+    speeds: list[Speed] = field(default_factory=list)
 
 
 def render(measured: Measured, target: str, lenience: Sequence[float]) -> str:

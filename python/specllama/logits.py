@@ -139,8 +139,9 @@ def probabilities(logits: Logits, temperature: float) -> Probabilities:
     """
     if temperature == 0:
         return one_hot(np.argmax(logits, axis=-1), logits.shape[-1])
-    scaled = logits.astype(np.float64) / temperature
-    weights = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    exact = logits.astype(np.float64)
+    with np.errstate(over="ignore"):  # at a very low temperature
+        weights = np.exp((exact - exact.max(axis=-1, keepdims=True)) / temperature)
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
