@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from specllama import __version__, bench, chat_command, models_command
+from specllama import (
+    __version__,
+    alpha_command,
+    bench,
+    chat_command,
+    divergence,
+    models_command,
+)
 from specllama.errors import SpecllamaError
 
 
@@ -17,9 +24,11 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"specllama {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    alpha_command.add_command(commands)
     bench.add_command(commands)
     chat_command.add_command(commands)
     models_command.add_command(commands)
+    divergence.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
         return int(arguments.run(arguments))

@@ -7,13 +7,20 @@ import argparse
 from specllama.hub import SCHEME
 
 
-def add_models(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
+def add_models(
+    parser: argparse.ArgumentParser,
+    *,
+    help: str,
+    draft_help: str = "GGUF file that drafts (default: n-grams)",
+    required: bool = False,
+) -> None:
     """Add the target and the draft model, each a file or a name on the Hub: `model` and
     `draft_model`, as SpecSession takes them.
 
     Args:
         parser: Where to add them.
         help: What the target has to be.
+        draft_help: The same of the draft model.
         required: There is no target to fall back on.
     """
 
@@ -27,7 +34,7 @@ def add_models(parser: argparse.ArgumentParser, *, help: str, required: bool = F
         help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
     )  # fmt: skip
     draft = parser.add_mutually_exclusive_group()
-    draft.add_argument("-md", "--draft-model", help="GGUF file that drafts (default: n-grams)")
+    draft.add_argument("-md", "--draft-model", help=draft_help)
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=named, metavar="NAME",
         help="instead: user/repo[:quant] of the Hub",

@@ -9,6 +9,19 @@ drafters that copy. So beside the *generated* workloads (`WORKLOADS`) there are 
 from __future__ import annotations
 
 from specllama.workloads.generated import COPY, FREE, WORKLOADS
+from specllama.workloads.prompts import HELD_OUT, longer_prompts, packaged_prompts, read_prompts
 from specllama.workloads.replay import REPLAYED, Replay, load, read_jsonl
 
-__all__ = ["COPY", "FREE", "REPLAYED", "WORKLOADS", "Replay", "load", "read_jsonl"]
+__all__ = [
+    "COPY",
+    "FREE",
+    "HELD_OUT",
+    "REPLAYED",
+    "WORKLOADS",
+    "Replay",
+    "load",
+    "longer_prompts",
+    "packaged_prompts",
+    "read_jsonl",
+    "read_prompts",
+]

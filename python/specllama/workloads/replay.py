@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,24 +70,47 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[Replay]:
             number), or there is no text in the file.
     """
     path = Path(path)
+    replays = []
+    for number, entry in read_entries(path, ("prompt", "reference")):
+        fields = {"name": f"{path.stem} {number}", "workload": path.stem, **entry}
+        place = f"{path}, line {number}"
+        for key in ("name", "workload"):
+            _check.text(f'{place}: "{key}"', fields[key])
+        if not fields["reference"]:
+            raise ArgumentError(f'{place}: "reference" must not be empty.')
+        replays.append(Replay(**{key: fields[key] for key in _FIELDS}))
+    return replays
+
+
+def read_entries(
+    path: str | os.PathLike[str], required: Sequence[str]
+) -> list[tuple[int, dict[str, Any]]]:
+    """Read a file in UTF-8 with a JSON object a line, each with texts under the required keys.
+
+    Returns:
+        Numbers of lines, from 1, and objects; empty lines are left out.
+
+    Raises:
+        ArgumentError: As `read_jsonl` does.
+    """
+    path = Path(path)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ArgumentError(f"Cannot read {path}: {error.strerror}.") from None
     except ValueError:  # a NUL in the name
         raise ArgumentError(f"Cannot read {str(path)!r}: it is no file name.") from None
-    replays = [
-        _parse(line, path, number)
+    entries = [
+        (number, _parse(line, f"{path}, line {number}", required))
         for number, line in enumerate(data.split(b"\n"), start=1)
         if line.strip()
     ]
-    if not replays:
+    if not entries:
         raise ArgumentError(f"{path} holds no text to replay.")
-    return replays
+    return entries
 
 
-def _parse(line: bytes, path: Path, number: int) -> Replay:
-    place = f"{path}, line {number}"
+def _parse(line: bytes, place: str, required: Sequence[str]) -> dict[str, Any]:
     try:
         entry: Any = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -94,12 +118,10 @@ def _parse(line: bytes, path: Path, number: int) -> Replay:
     except (ValueError, RecursionError):
         raise ArgumentError(f"{place} is not JSON.") from None
     if not isinstance(entry, dict):
-        raise ArgumentError(f'{place} must be an object with "prompt" and "reference".')
-    fields = {"name": f"{path.stem} {number}", "workload": path.stem, **entry}
-    for key in _FIELDS:
-        if key not in fields:
+        keys = " and ".join(f'"{key}"' for key in required)
+        raise ArgumentError(f"{place} must be an object with {keys}.")
+    for key in required:
+        if key not in entry:
             raise ArgumentError(f'{place} has no "{key}".')
-        _check.text(f'{place}: "{key}"', fields[key])
-    if not fields["reference"]:
-        raise ArgumentError(f'{place}: "reference" must not be empty.')
-    return Replay(**{key: fields[key] for key in _FIELDS})
+        _check.text(f'{place}: "{key}"', entry[key])
+    return entry
