@@ -41,6 +41,7 @@ from specllama.errors import (  # noqa: E402
 from specllama.options import GenerateOptions  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
 from specllama.stream import Generation, Stream  # noqa: E402
+from specllama.trace import Trace, TracedToken  # noqa: E402
 
 __all__ = [
     "ArgumentError",
@@ -67,6 +68,8 @@ __all__ = [
     "Stats",
     "Stream",
     "TokenLogprobs",
+    "Trace",
+    "TracedToken",
     "__version__",
     "list_devices",
 ]

@@ -12,6 +12,7 @@ from specllama import (
     chat_command,
     divergence,
     models_command,
+    trace_command,
 )
 from specllama.errors import SpecllamaError
 
@@ -29,6 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     chat_command.add_command(commands)
     models_command.add_command(commands)
     divergence.add_command(commands)
+    trace_command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
         return int(arguments.run(arguments))

@@ -56,7 +56,7 @@ class GenerateOptions(TypedDict, total=False):
         reference: A text, or token ids, that the n-gram drafter may copy from besides prompt and
             generation: the file being edited, retrieved documents. It is no part of the prompt; it
             changes the speed, not the text, as drafters do (none).
-        trace: Keep in `Generation.rounds` what every round did (False).
+        trace: Keep in `Generation.trace` what every round did (False).
     """
 
     max_tokens: int | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -17,6 +18,7 @@ from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.options import GenerateOptions, core_options
 from specllama.stream import Generation, Record, Stream
+from specllama.trace import shortened
 
 T = TypeVar("T")
 
@@ -312,9 +314,15 @@ class SpecSession:
             replayed=replayed,
             trace=checked.trace,
         )
-        if checked.echo and not text:
+        if (checked.echo or checked.trace) and not text:
             text = self.detokenize(tokens)
-        self._last = Record(core, text if checked.echo else "")
+        self._last = Record(
+            core,
+            echo=text if checked.echo else "",
+            prompt=shortened(text) if checked.trace else "",
+            # Not a method of this session, which would then hold itself.
+            piece=partial(_piece, self._core) if checked.trace else None,
+        )
         return Stream(self._last, len(tokens), self._progress.prefill())
 
     def chat(
@@ -436,6 +444,12 @@ class SpecSession:
         if self._core.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
+
+
+def _piece(core: _core.Session, token: int) -> str:
+    # The first token of a text loses its leading space in some vocabularies; the second does not.
+    first = core.detokenize([token], special=True)
+    return core.detokenize([token, token], special=True)[len(first) :]
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal
 
 from specllama import _core
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
-from specllama.errors import BusyError
+from specllama.errors import BusyError, ClosedError
+from specllama.trace import Trace
 
 FinishReason = Literal["stop", "length"]
 
@@ -29,7 +30,7 @@ class Generation:
             the context is full), or None when it was interrupted.
         stats: What it took.
         logprobs: One per token, if they were asked for; else empty.
-        rounds: What every round did, with `trace=True`; else empty.
+        trace: What every round did, with `trace=True`; else None.
     """
 
     text: str
@@ -37,7 +38,7 @@ class Generation:
     finish_reason: FinishReason | None
     stats: Stats
     logprobs: list[TokenLogprobs]
-    rounds: list[RoundTrace]
+    trace: Trace | None
 
     def __str__(self) -> str:
         return self.text
@@ -45,10 +46,21 @@ class Generation:
 
 @dataclass(frozen=True)
 class Record:
-    """A generation in the core, and what goes before its text."""
+    """A generation in the core, and what else its result needs.
+
+    Attributes:
+        core: The generation.
+        echo: What goes before its text.
+        prompt: The end of the prompt, for the trace.
+        piece: Returns the text of a token, from any thread; None if there is no trace.
+        pieces: The texts asked for so far: the session may be closed when they are needed again.
+    """
 
     core: _core.Stream
     echo: str
+    prompt: str
+    piece: Callable[[int], str] | None
+    pieces: dict[int, str] = field(default_factory=dict)
 
     @property
     def finish_reason(self) -> FinishReason | None:
@@ -63,8 +75,26 @@ class Record:
             finish_reason=self.finish_reason,
             stats=self.core.stats,
             logprobs=self.core.logprobs,
-            rounds=self.core.trace,
+            trace=self.trace(),
         )
+
+    def trace(self) -> Trace | None:
+        """As in `Generation`. What was asked for before the session is closed keeps its texts."""
+        if self.piece is None:
+            return None
+        rounds = self.core.trace
+        with suppress(ClosedError):
+            for token in _tokens(rounds):
+                if token not in self.pieces:
+                    self.pieces[token] = self.piece(token)
+        return Trace(rounds, self.prompt, dict(self.pieces), self.core.stats)
+
+
+def _tokens(rounds: list[RoundTrace]) -> Iterator[int]:
+    for one in rounds:
+        yield from (drafted.token for drafted in one.draft)
+        if one.next is not None:
+            yield one.next
 
 
 class Stream(Iterator[Chunk]):
@@ -113,6 +143,7 @@ class Stream(Iterator[Chunk]):
         while not self._chunks:
             chunks = self._core.step()
             if chunks is None:
+                self._record.trace()  # its texts, while they can be had
                 raise StopIteration
             self._chunks.extend(chunks)
             if self._on_prefill is not None:
@@ -131,6 +162,7 @@ class Stream(Iterator[Chunk]):
         self._core.cancel()
         while self._core.step() is not None:  # what was held back is in result()
             pass
+        self._record.trace()
         self._chunks.clear()
 
     @property

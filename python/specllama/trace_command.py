@@ -1,0 +1,96 @@
+"""`specllama trace`: a generation, and who drafted what of it, as text or as an HTML page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from specllama import _arguments
+from specllama.errors import ArgumentError, SpecllamaError
+from specllama.session import SpecSession
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Generate and write the trace; the exit code."""
+    prompt = arguments.prompt if arguments.file is None else _read(arguments.file)
+    options: dict[str, Any] = {"n_threads": arguments.threads, "n_ctx": arguments.ctx_size}
+    with SpecSession(
+        arguments.model,
+        arguments.draft_model or "auto",
+        n_gpu_layers=arguments.n_gpu_layers,
+        spec_length=arguments.spec_length,
+        progress=True,
+        **options,
+    ) as session:
+        stream = session.stream(
+            prompt,
+            max_tokens=arguments.n_predict,
+            temperature=arguments.temp,
+            seed=arguments.seed,
+            trace=True,
+        )
+        if arguments.output is not None:
+            with _writing(arguments.output), open(arguments.output, "a"):
+                pass  # it can be written: known before the tokens are paid for
+        interrupted = False
+        with stream:
+            try:
+                for _ in stream:
+                    pass
+            except KeyboardInterrupt:
+                interrupted = True
+        trace = stream.result().trace
+    assert trace is not None  # it was asked for
+    if arguments.output is None:
+        print(trace)
+    else:
+        with _writing(arguments.output):
+            Path(arguments.output).write_text(trace.to_html(), encoding="utf-8")
+    return 130 if interrupted else 0
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ArgumentError(f"{path} cannot be read: {why}.") from None
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        raise SpecllamaError(f"{path} cannot be written: {why}.") from None
+
+
+def _spec_length(value: str) -> int | str:
+    return value if value == "auto" else int(value)
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `trace` to the command line."""
+    parser = commands.add_parser(
+        "trace", help="show who drafted what of a generation", description=__doc__
+    )
+    _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("-p", "--prompt", help="text to continue")
+    prompt.add_argument("-f", "--file", help="file with the text to continue")
+    parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
+    parser.add_argument("-n", "--n-predict", type=int, default=128, help="most tokens (128)")
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
+    parser.add_argument(
+        "--spec-length", type=_spec_length, default="auto",
+        help="most drafted tokens, or auto: as many as pay (auto)",
+    )  # fmt: skip
+    parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
+    parser.add_argument("-s", "--seed", type=int, help="same seed, same text (a fresh one)")
+    parser.set_defaults(run=run)
