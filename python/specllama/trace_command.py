@@ -70,6 +70,8 @@ def _writing(path: str) -> Iterator[None]:
 
 
 def _spec_length(value: str) -> int | str:
+    if value != "auto" and not value.isdecimal():
+        raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
     return value if value == "auto" else int(value)
 
 

@@ -1,0 +1,249 @@
+"""A trace as people see it: text, HTML, JSON and the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompts import PROMPTS
+from specllama import Drafter, SpecSession, Trace
+from specllama.__main__ import main
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+Script = Callable[..., Path]
+PROMPT = PROMPTS["module"]
+CLASSES = {"match", "ngram", "model", "other", "bonus", "plain", "cut"}
+
+
+class Page(HTMLParser):
+    """Reads a page: whether every element is closed, and its marked texts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[tuple[str, str]] = []
+        self.marked: list[tuple[str, str, str]] = []  # mark, text, what shows on hover
+        self.names: set[str] = set()
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.names |= {tag, *values}
+        if tag == "meta":
+            return
+        mark = values.get("class") or tag
+        self.open.append((tag, mark))
+        title = values.get("title")
+        if title is not None:
+            self.marked.append((mark, "", title))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        inside = [mark for _, mark in self.open]
+        if "text" in inside and self.marked:
+            mark, text, title = self.marked[-1]
+            self.marked[-1] = (mark, text + data, title)
+
+    def text(self) -> str:
+        """The text that is not struck out, without the prompt and what was cut off."""
+        return "".join(t for mark, t, _ in self.marked if mark not in ("del", "prompt", "cut"))
+
+
+class Guess(Drafter):
+    """Drafts the same tokens every round."""
+
+    def __init__(self, tokens: list[int]) -> None:
+        self.tokens = tokens
+
+    def draft(self, tokens: Any, n: int) -> list[int]:
+        return self.tokens[:n]
+
+
+def traced(session: SpecSession, prompt: str = PROMPT, **options: Any) -> tuple[Trace, str]:
+    generation = session.generate(prompt, trace=True, **options)
+    assert generation.trace is not None
+    return generation.trace, generation.text
+
+
+@pytest.mark.parametrize("options", [{"draft": "ngram"}, {"draft": BUNDLED_DRAFT}, {"draft": None}])
+def test_the_page_tells_the_rounds(open_session: Open, options: dict[str, Any]) -> None:
+    trace, text = traced(open_session(**options), max_tokens=100)
+    page = Page(trace.to_html())
+    assert page.text() == text
+    # The figures, counted again from the rounds.
+    expected: list[str] = []
+    for one in trace.rounds:
+        expected += [d.drafter for d in one.draft[: one.accepted]]
+        expected += ["del"] * (len(one.draft) - one.accepted)
+        if not one.draft:
+            expected.append("plain")
+        else:
+            expected.append("bonus" if one.accepted == len(one.draft) else "strong")
+    marks = [mark for mark, _, _ in page.marked]
+    assert marks[0] == "prompt"
+    assert marks[1:] == expected
+    assert "round 1: " in page.marked[1][2]
+    assert f"round {len(trace.rounds)}: " in page.marked[-1][2]
+    if options["draft"] is None:
+        assert set(marks[1:]) == {"plain"}
+    else:
+        assert {"del", "strong"} <= set(marks)
+        assert set(marks) & {"match", "ngram", "model"}
+
+
+def test_the_page_needs_nothing_else(open_session: Open) -> None:
+    trace, _ = traced(open_session(), max_tokens=40)
+    html = trace.to_html()
+    for outside in ("http", "src=", "href=", "url(", "@import", "<script", "<link"):
+        assert outside not in html
+    assert html.startswith("<!DOCTYPE html>")
+    fragment = trace._repr_html_()
+    assert fragment in html
+    assert "<body" not in fragment
+    # No rule reaches what a notebook shows beside it, and every mark has a line or a weight.
+    style = re.sub(r"@media[^{]*\{", "", re.findall(r"<style>(.*?)</style>", fragment, re.S)[0])
+    for selector in re.findall(r"([^{}]+)\{", style):
+        assert all(part.strip().startswith(".specllama-trace") for part in selector.split(","))
+    for drafter in ("match", "ngram", "model", "other"):
+        assert re.search(rf"\.{drafter} \{{[^}}]*underline", style)
+
+
+def test_what_is_no_plain_text(scripted: Script, open_session: Open) -> None:
+    pieces = ["<script>", "alert('&amp;\")", "\n", "\t ", "</span>", "\x01", "é", b"\xc3", b"\xa9"]
+    session = open_session(scripted(pieces))
+    trace, _ = traced(session, "</div><b>\"'&lt;", max_tokens=20)
+    html = trace.to_html()
+    page = Page(html)
+    assert "<script" not in html
+    assert page.names <= {
+        "html", "head", "meta", "title", "style", "body", "div", "p", "span", "del", "strong",
+        "lang", "charset", "class",
+    }  # fmt: skip
+    assert page.marked[0][1] == "</div><b>\"'&lt;"
+    shown = [token.text for i in range(len(trace.rounds)) for token in trace.tokens(i)]
+    assert "".join(shown).endswith("</span>\x01é\ufffd\ufffd</s>") or "\ufffd" in shown
+    assert "\x01" not in html
+    assert "\u2401" in html
+
+
+def test_a_space_at_the_front_is_kept(scripted: Script, open_session: Open) -> None:
+    session = open_session(scripted(["a", "\u2581b", "\u2581\u2581c"]), draft=None)
+    trace, text = traced(session, "a", max_tokens=10)
+    assert text == " b  c"
+    assert Page(trace.to_html()).text() == text
+
+
+def test_what_is_behind_the_end(open_session: Open) -> None:
+    session = open_session()
+    whole = session.generate(PROMPT, max_tokens=60)
+    stop = session.detokenize(whole.tokens[40:44])
+    generation = session.generate(PROMPT, max_tokens=60, stop=stop, trace=True)
+    assert generation.trace is not None
+    tokens = [t for i in range(len(generation.trace.rounds)) for t in generation.trace.tokens(i)]
+    kept = [t.token for t in tokens if t.kind not in ("rejected", "cut")]
+    assert kept == generation.tokens
+    assert any(t.kind == "cut" for t in tokens)
+    assert generation.text.startswith(Page(generation.trace.to_html()).text())
+
+
+def test_the_lines(open_session: Open) -> None:
+    session = open_session(draft=Guess([5, 6]))
+    trace, text = traced(session, max_tokens=12)
+    lines = str(trace).splitlines()
+    stats = trace.stats
+    drafted, accepted = stats.by_drafter["other"]
+    assert lines[0].startswith(f"12 tokens in {stats.rounds} rounds, ")
+    assert lines[1] == f"accepted: other {accepted} of {drafted} ({accepted / drafted:.0%})"
+    assert len(lines) == 3 + len(trace.rounds)
+    for number, line in enumerate(lines[3:], 1):
+        assert re.match(rf" *{number} +\d+\.\d\d ms  (other|rejected|bonus|plain) ", line)
+    assert "rejected" in str(trace)
+    assert "replacement" in str(trace)
+    said = re.findall(r"(?:other|bonus|plain|replacement) ('[^']*'|\"[^\"]*\")", str(trace))
+    assert "".join(eval(literal) for literal in said) == text
+
+
+def test_json(open_session: Open) -> None:
+    trace, text = traced(open_session(spec_length="auto"), max_tokens=40)
+    again = json.loads(json.dumps(trace.to_dict()))
+    tokens = [token for one in again["rounds"] for token in one["tokens"]]
+    assert "".join(t["text"] for t in tokens if t["kind"] != "rejected") == text
+    assert PROMPT.endswith(again["prompt"].removeprefix("…"))
+    assert all(one["expected_tokens"] > 0 for one in again["rounds"])
+
+
+def test_texts_stay_when_the_session_is_closed(open_session: Open) -> None:
+    session = open_session()
+    stream = session.stream(PROMPT, max_tokens=30, trace=True)
+    for _ in stream:
+        pass
+    session.close()
+    for generation in (stream.result(), session.last):
+        assert generation is not None
+        assert generation.trace is not None
+        assert Page(generation.trace.to_html()).text() == generation.text
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prompt = tmp_path / "prompt.py"
+    prompt.write_text(PROMPT)
+    page = tmp_path / "out.html"
+    arguments = ["trace", "-f", str(prompt), "-n", "20", "-t", "1", "--spec-length", "4"]
+    assert main([*arguments, "-o", str(page)]) == 0
+    assert capsys.readouterr().out == ""
+    html = page.read_text(encoding="utf-8")
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("20 tokens in ")
+    with SpecSession(n_threads=1, spec_length=4) as session:
+        assert Page(html).text() == session.generate(PROMPT, max_tokens=20).text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["-p", ""], 2, "The prompt is empty"),
+        (["-p", "x", "--temp", "-1"], 2, "temperature must be"),
+        (["-p", "x", "--spec-length", "99"], 2, "spec_length"),
+        (["-f", "no/such/file"], 2, "no/such/file cannot be read: No such file"),
+        (["-f", "."], 2, "cannot be read: Is a directory"),
+        (["-f", sys.executable], 2, "cannot be read: it is not UTF-8"),
+        (["-p", "x", "-o", "no/such/file"], 1, "no/such/file cannot be written: No such file"),
+    ],
+)
+def test_the_command_with_bad_input(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert main(["trace", "-t", "1", *arguments]) == code
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("specllama: ")]
+    assert len(said) == 1
+    assert message in said[0]
+
+
+def test_the_command_interrupted(tmp_path: Path) -> None:
+    # Whether the signal comes before or within the generation, the process ends with its code; a
+    # page that was begun is whole.
+    page = tmp_path / "out.html"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "specllama", "trace", "-p", PROMPT, "-n", "2000", "-t", "1", "-o",
+         str(page)],
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while not page.exists() and process.poll() is None:
+        pass
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(60) in (0, 130)
+    Page(page.read_text(encoding="utf-8"))
