@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
+from ast import literal_eval
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,14 +13,14 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from specllama import Drafter, SpecSession, Trace
+from scripted_model import BOS
+from specllama import Chunk, Drafter, SpecSession, Stream, Trace
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
 PROMPT = PROMPTS["module"]
-CLASSES = {"match", "ngram", "model", "other", "bonus", "plain", "cut"}
 
 
 class Page(HTMLParser):
@@ -68,11 +66,13 @@ class Guess(Drafter):
     def __init__(self, tokens: list[int]) -> None:
         self.tokens = tokens
 
-    def draft(self, tokens: Any, n: int) -> list[int]:
-        return self.tokens[:n]
+    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[int]:
+        return self.tokens[:max_tokens]
 
 
-def traced(session: SpecSession, prompt: str = PROMPT, **options: Any) -> tuple[Trace, str]:
+def traced(
+    session: SpecSession, prompt: str | list[int] = PROMPT, **options: Any
+) -> tuple[Trace, str]:
     generation = session.generate(prompt, trace=True, **options)
     assert generation.trace is not None
     return generation.trace, generation.text
@@ -122,21 +122,25 @@ def test_the_page_needs_nothing_else(open_session: Open) -> None:
 
 
 def test_what_is_no_plain_text(scripted: Script, open_session: Open) -> None:
-    pieces = ["<script>", "alert('&amp;\")", "\n", "\t ", "</span>", "\x01", "é", b"\xc3", b"\xa9"]
-    session = open_session(scripted(pieces))
-    trace, _ = traced(session, "</div><b>\"'&lt;", max_tokens=20)
+    pieces = ["<script>", "alert('&amp;\")", "\n", "\t", "</span>", "\x01", "é", b"\xc3", b"\xa9"]
+    trace, text = traced(open_session(scripted(pieces)), [BOS], max_tokens=20)
+    assert text == "<script>alert('&amp;\")\n\t</span>\x01éé"
     html = trace.to_html()
-    page = Page(html)
     assert "<script" not in html
-    assert page.names <= {
-        "html", "head", "meta", "title", "style", "body", "div", "p", "span", "del", "strong",
-        "lang", "charset", "class",
-    }  # fmt: skip
-    assert page.marked[0][1] == "</div><b>\"'&lt;"
-    shown = [token.text for i in range(len(trace.rounds)) for token in trace.tokens(i)]
-    assert "".join(shown).endswith("</span>\x01é\ufffd\ufffd</s>") or "\ufffd" in shown
     assert "\x01" not in html
-    assert "\u2401" in html
+    # The two halves of a character are no characters, and the token that ends it all is cut off.
+    page = Page(html)
+    assert page.text() == text[:-1].replace("\x01", "\u2401") + "\ufffd\ufffd"
+    assert page.marked[-1][:2] == ("cut", "</s>")
+
+
+def test_a_prompt_that_looks_like_html(open_session: Open) -> None:
+    prompt = "</div><script>alert(\"1\")</script> & 'x' &lt;\n"
+    trace, text = traced(open_session(), prompt, max_tokens=20)
+    page = Page(trace.to_html())
+    assert page.marked[0][:2] == ("prompt", prompt)
+    assert "script" not in page.names
+    assert page.text() == text
 
 
 def test_a_space_at_the_front_is_kept(scripted: Script, open_session: Open) -> None:
@@ -173,7 +177,7 @@ def test_the_lines(open_session: Open) -> None:
     assert "rejected" in str(trace)
     assert "replacement" in str(trace)
     said = re.findall(r"(?:other|bonus|plain|replacement) ('[^']*'|\"[^\"]*\")", str(trace))
-    assert "".join(eval(literal) for literal in said) == text
+    assert "".join(literal_eval(literal) for literal in said) == text
 
 
 def test_json(open_session: Open) -> None:
@@ -233,17 +237,20 @@ def test_the_command_with_bad_input(
     assert message in said[0]
 
 
-def test_the_command_interrupted(tmp_path: Path) -> None:
-    # Whether the signal comes before or within the generation, the process ends with its code; a
-    # page that was begun is whole.
+def test_the_command_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Stream.__next__
+    chunks: list[str] = []
+
+    def next_until_ctrl_c(stream: Stream) -> Chunk:
+        if len(chunks) == 5:
+            raise KeyboardInterrupt
+        chunk = read(stream)
+        chunks.append(chunk.text)
+        return chunk
+
+    monkeypatch.setattr(Stream, "__next__", next_until_ctrl_c)
     page = tmp_path / "out.html"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "specllama", "trace", "-p", PROMPT, "-n", "2000", "-t", "1", "-o",
-         str(page)],
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    while not page.exists() and process.poll() is None:
-        pass
-    os.kill(process.pid, signal.SIGINT)
-    assert process.wait(60) in (0, 130)
-    Page(page.read_text(encoding="utf-8"))
+    assert main(["trace", "-p", PROMPT, "-t", "1", "-o", str(page)]) == 130
+    text = Page(page.read_text(encoding="utf-8")).text()
+    assert text.startswith("".join(chunks))
+    assert len(text) < 200
