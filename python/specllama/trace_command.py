@@ -80,7 +80,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "trace", help="show who drafted what of a generation", description=__doc__
     )
-    _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
+    _arguments.add_models(
+        parser,
+        help="GGUF file (default: the bundled model)",
+        draft_help="GGUF file that drafts (default: n-grams, or the bundled one)",
+    )
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("-p", "--prompt", help="text to continue")
     prompt.add_argument("-f", "--file", help="file with the text to continue")
