@@ -87,6 +87,8 @@ class RandomModel:
             key = f"{architecture}.{name}"
             if isinstance(value, list):
                 writer.add_array(key, value)
+            elif isinstance(value, bool):
+                writer.add_bool(key, value)
             else:
                 writer.add_uint32(key, value)
         for name, tensor in self.tensors.items():
@@ -103,13 +105,13 @@ class RandomModel:
         return path
 
 
-def write_dense(path: Path, seed: int = 1) -> Path:
+def write_dense(path: Path, seed: int = 1, **fields: Any) -> Path:
     """A Llama."""
     model = RandomModel(seed)
     for layer in range(2):
         model.attention(layer)
         model.feed_forward(layer)
-    return model.write(path, "llama", 2, {"rope.dimension_count": HEAD})
+    return model.write(path, "llama", 2, {"rope.dimension_count": HEAD} | fields)
 
 
 def write_experts(path: Path) -> Path:
