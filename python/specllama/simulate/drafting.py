@@ -90,7 +90,7 @@ def lookup_drafts(
     # Where each n-gram was first followed by a token: [size][n-gram].
     first: list[dict[tuple[int, ...], int]] = [{} for _ in range(ngram_size + 1)]
     drafts: list[list[int]] = []
-    for i in range(1, len(tokens)):
+    for i in range(len(tokens)):
         for size in range(1, min(ngram_size, i) + 1):
             # The n-gram before token i - 1 has a successor, now that there is an end behind it.
             if i - 1 >= size:
