@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -42,18 +42,21 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
-def relative_curve(decode_seconds: Sequence[float]) -> list[float]:
-    """Return v(n) / v(1) up to the widest decode that was seen, in between by interpolation; empty
-    if decodes of one token were not.
+def relative_curve(decodes: Iterable[tuple[int, float]]) -> list[float]:
+    """Return v(n) / v(1) from n = 1 to the widest decode there was: medians of their times, in
+    between by interpolation. Empty if there was no decode of one token.
 
     Args:
-        decode_seconds: [n - 1]: the time of a decode of n tokens; 0 where none was seen.
+        decodes: Tokens and seconds of each.
     """
-    known = [n for n, seconds in enumerate(decode_seconds) if seconds > 0]
-    if not known or known[0] != 0:
+    by_width: dict[int, list[float]] = {}
+    for n, seconds in decodes:
+        by_width.setdefault(n, []).append(seconds)
+    if 1 not in by_width:
         return []
-    times = [decode_seconds[n] / decode_seconds[0] for n in known]
-    return [float(v) for v in np.interp(np.arange(known[-1] + 1), known, times)]
+    known = sorted(by_width)
+    times = np.array([np.median(by_width[n]) for n in known])
+    return [float(v) for v in np.interp(np.arange(1, known[-1] + 1), known, times / times[0])]
 
 
 def oracle_speed(

@@ -31,10 +31,10 @@ class Score:
         acceptance_rate: Share of draft tokens accepted.
         tokens_per_round: Tokens per target decode.
         bound_share: Speed as a share of what the oracle could have made of the n-gram drafter's
-            drafts (`specllama.theory.oracle_bound`), both as ratios to plain. v(n) / v(1) are what
-            the planner of the contestant "auto" believes at the end, so the oracle's rounds are no
-            wider than any that it saw. None without "auto", and for draft models, which have
-            drafts of their own.
+            drafts (`specllama.theory.oracle_bound`), both as ratios to plain. v(n) / v(1) is that
+            of the decodes of these runs, whoever made them, so the oracle's rounds are no wider
+            than any that there was, and a slow moment of the machine moves it a little. None for
+            draft models, which have drafts of their own.
         first_difference: Index of the first token that differs from plain's, in the first text
             that has one; None if all are equal.
     """
@@ -104,10 +104,14 @@ def measure(
         (sessions[0].tokenize(task.prompt), plain[i * repeat].tokens)
         for i, task in enumerate(workload.tasks)
     ]
-    curve: list[float] = []
-    for contestant, mine in zip(contestants, runs, strict=True):
-        if contestant.name == "auto":
-            curve = relative_curve(mine[-1].stats.decode_seconds)
+    # The round that ends a prefill has no decode of its own.
+    curve = relative_curve(
+        (len(one.draft) + 1, one.decode_seconds)
+        for mine in runs
+        for generation in mine
+        for one in generation.rounds
+        if one.decode_seconds > 0
+    )
     bound = oracle_speed(texts, curve)
     scores = [
         _score(contestant, mine, plain, None if contestant.drafter == "model" else bound)
@@ -127,12 +131,11 @@ def measure(
 
 
 def _run(session: SpecSession, task: Task, n_tokens: int) -> Generation:
-    if task.reference is None:
-        return session.generate(
-            task.prompt, max_tokens=n_tokens, temperature=task.temperature, seed=task.seed
-        )
-    return session.replay(
-        task.prompt, session.tokenize(task.reference, add_special=False)[:n_tokens]
+    if task.reference is not None:
+        text = session.tokenize(task.reference, add_special=False)[:n_tokens]
+        return session.replay(task.prompt, text, trace=True)
+    return session.generate(
+        task.prompt, max_tokens=n_tokens, temperature=task.temperature, seed=task.seed, trace=True
     )
 
 

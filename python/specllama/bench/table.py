@@ -46,7 +46,7 @@ def _score(score: Score, kind: str) -> str:
         line += f"   tokens differ from {score.first_difference} on"
     elif kind == "generated" and score.contestant != "plain":
         line += "   tokens equal"
-    return line
+    return line.rstrip()
 
 
 def simulated(simulation: Simulation) -> str:
