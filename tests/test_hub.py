@@ -316,10 +316,10 @@ def test_bench_and_chat(run: Run, hub: HubServer) -> None:
     options = ["-ngl", "0", "-t", "1"]
     process = run(
         "-m", "specllama", "bench", "-hf", "org/pair:target-Q8_0", "-hfd", "org/draft-GGUF",
-        "-n", "8", "--repeat", "1", *options,
+        "--workload", "free", "-n", "8", "--repeat", "1", *options,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
-    assert "tokens by hf://org/draft-GGUF" in process.stdout
+    assert "draft model: hf://org/draft-GGUF" in process.stdout
     process = run("-m", "specllama", "chat", "-hf", "org/pair/target*", *options)
     assert process.returncode == 2
     assert "has no chat template" in process.stderr

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import llama_cpp
-import pytest
 import specllama
 from specllama import SpecSession, _core, list_devices
-from specllama.__main__ import main
-from specllama.bench import first_difference, repeated_share
 
 PACKAGE = Path(_core.__file__).parent
 
@@ -103,47 +99,6 @@ def test_includes_point_one_way() -> None:
     assert n_seen > 50
     for path in (csrc / "include" / "specllama").glob("*.h"):
         assert "llama.h" not in path.read_text()
-
-
-def test_bench_prints_ratios(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["bench", "-n", "16", "--repeat", "1", "-t", "1", "-ngl", "0"]
-    assert main(options) == 0
-    table = capsys.readouterr().out
-    assert "copy" in table
-    assert "free" in table
-    assert main([*options, "--json", "-kv", "q8_0"]) == 0
-    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [result["workload"] for result in results] == ["copy", "free"]
-    for result in results:
-        assert result["ratio"] == pytest.approx(result["speculative"] / result["plain"])
-        assert result["first_difference"] is None
-
-
-def test_bench_arithmetic() -> None:
-    assert repeated_share([1, 2, 3]) == 0
-    assert repeated_share([1, 2, 3, 4, 5, 6]) == 0
-    assert repeated_share([1, 1, 1, 1, 1, 1]) == pytest.approx(2 / 3)
-    assert first_difference([1, 2, 3], [1, 2, 3]) is None
-    assert first_difference([1, 2, 3], [1, 5, 3]) == 1
-    assert first_difference([1, 2, 3], [1, 2]) == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["bench", "-n", "2"], "-n must be at least 8, not 2."),
-        (["bench", "--repeat", "0"], "--repeat must be at least 1"),
-        (["bench", "-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
-        (["bench", "--spec-length", "100"], "spec_length must be from 1 to 64"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.strip().splitlines()) == 1
 
 
 def test_the_command_explains_itself() -> None:

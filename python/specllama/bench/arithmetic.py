@@ -1,0 +1,83 @@
+"""What is made of the numbers that are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from specllama.simulate import MAX_DRAFT, ngram_drafts
+from specllama.theory import oracle_bound
+
+_RESAMPLES = 2000
+
+
+def median_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
+    """Return the median of `values` and a confidence interval around it: the percentile bootstrap
+    (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13), always of the
+    same resamples.
+
+    Args:
+        values: At least one.
+        level: Probability that the interval covers the median, in (0, 1).
+    """
+    array = np.asarray(values, dtype=np.float64)
+    picks = np.random.default_rng(0).integers(array.size, size=(_RESAMPLES, array.size))
+    medians = np.median(array[picks], axis=1)
+    low, high = np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
+    return float(np.median(array)), float(low), float(high)
+
+
+def repeated_share(tokens: Sequence[int], order: int = 4) -> float:
+    """Return the share of n-grams of `tokens` that occurred before among them."""
+    grams = [tuple(tokens[i : i + order]) for i in range(len(tokens) - order + 1)]
+    return 1 - len(set(grams)) / len(grams) if grams else 0.0
+
+
+def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
+    """Return the first index at which two sequences differ, None if they are equal."""
+    for i, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return i
+    return None if len(a) == len(b) else min(len(a), len(b))
+
+
+def relative_curve(decodes: Iterable[tuple[int, float]]) -> list[float]:
+    """Return v(n) / v(1) from n = 1 to the widest decode there was: medians of their times, in
+    between by interpolation. Empty if there was no decode of one token.
+
+    Args:
+        decodes: Tokens and seconds of each.
+    """
+    by_width: dict[int, list[float]] = {}
+    for n, seconds in decodes:
+        by_width.setdefault(n, []).append(seconds)
+    if 1 not in by_width:
+        return []
+    known = sorted(by_width)
+    times = np.array([np.median(by_width[n]) for n in known])
+    return [float(v) for v in np.interp(np.arange(1, known[-1] + 1), known, times / times[0])]
+
+
+def oracle_speed(
+    texts: Sequence[tuple[Sequence[int], Sequence[int]]], curve: Sequence[float]
+) -> float | None:
+    """Return how many times faster than plain decoding texts could at most be generated with the
+    n-gram drafter's drafts, by a planner that knows what will be accepted.
+
+    Args:
+        texts: Prompts and what follows them, as token ids. The first token of each comes with its
+            prompt and does not count.
+        curve: v(n) / v(1) from n = 1 on; rounds are as wide as it reaches. Empty: nothing is known.
+
+    Returns:
+        None if no curve, or no token that counts, is given.
+    """
+    n_tokens, time = 0, 0.0
+    for prompt, text in texts:
+        if len(text) < 2 or not curve:
+            continue
+        drafts = ngram_drafts([*prompt, text[0]], text[1:])
+        n_tokens += len(drafts)
+        time += oracle_bound(drafts.right, curve, cap=min(len(curve) - 1, MAX_DRAFT)).time
+    return n_tokens / time if n_tokens else None

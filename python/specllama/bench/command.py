@@ -1,0 +1,113 @@
+"""`specllama bench`: what speculation is worth on this machine, as a ratio to plain decoding
+measured in one process, the contestants taking turns; or, with --simulate, on other machines, by
+arithmetic."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from dataclasses import asdict
+
+from specllama import _arguments, _check
+from specllama.bench import contestants, table, workload
+from specllama.bench.measuring import measure
+from specllama.bench.simulating import geometric_mean, simulate
+from specllama.errors import ArgumentError
+from specllama.session import SpecSession
+from specllama.simulate import read_curves
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure or simulate, and print; the exit code."""
+    n_tokens = _positive("-n", arguments.n_predict, low=8)
+    n_texts = _positive("--texts", arguments.texts, low=1)
+    repeat = _positive("--repeat", arguments.repeat, low=1)
+    workloads = workload.choose(arguments.workload, arguments.replay, n_texts)
+    if arguments.simulate is not None:
+        return _simulate(arguments, workloads, n_tokens)
+    chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
+    options = {
+        "n_threads": arguments.threads,
+        "n_gpu_layers": arguments.n_gpu_layers,
+        "kv_type": arguments.kv_type,
+        "n_ctx": arguments.ctx_size,
+        "progress": True,
+    }
+    with contestants.sessions(
+        chosen, arguments.model, arguments.draft_model, **options
+    ) as sessions:
+        if not arguments.json:
+            plain = sessions[0]
+            print(
+                f"{plain.model_description}, {plain.n_threads} threads, KV {arguments.kv_type}, "
+                f"up to {n_tokens} tokens a text, medians of {repeat} alternating runs of each"
+            )
+            if arguments.draft_model is not None:
+                print(f"draft model: {arguments.draft_model}")
+            print(f"\n{table.MEASURED_HEAD}")
+        for one in workloads:
+            result = measure(one, chosen, sessions, n_tokens, repeat)
+            text = json.dumps(asdict(result)) if arguments.json else table.measured(result)
+            print(text, flush=True)
+    return 0
+
+
+def _simulate(
+    arguments: argparse.Namespace, workloads: list[workload.Workload], n_tokens: int
+) -> int:
+    curves = read_curves(arguments.simulate)
+    with SpecSession(arguments.model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
+        simulations = simulate(workloads, curves, session.tokenize, n_tokens)
+    if arguments.json:
+        for one in simulations:
+            print(json.dumps(asdict(one) | {"bound_share": one.bound_share}))
+        return 0
+    print(f"up to {n_tokens} tokens a text, by arithmetic: speeds as multiples of plain decoding\n")
+    print(table.SIMULATED_HEAD)
+    for _, group in itertools.groupby(simulations, key=lambda one: one.curve):
+        of_machine = list(group)
+        for one in of_machine:
+            print(table.simulated(one))
+        if len(of_machine) > 1:
+            print(table.simulated(geometric_mean(of_machine)))
+    return 0
+
+
+def _positive(name: str, value: int, *, low: int) -> int:
+    if value < low:
+        raise ArgumentError(f"{name} must be at least {low}, not {value}.")
+    return _check.integer(name, value)
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `bench` to the command line."""
+    parser = commands.add_parser(
+        "bench", help="measure speculation against plain decoding", description=__doc__
+    )
+    _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
+    names = ", ".join(workload.NAMES)
+    parser.add_argument("--workload", metavar="NAME,...", help=f"of {names} (all)")
+    parser.add_argument(
+        "--replay", metavar="FILE.jsonl",
+        help='texts to replay: {"prompt": ..., "reference": ...} lines',
+    )  # fmt: skip
+    parser.add_argument(
+        "--contestants", metavar="NAME,...",
+        help="beside plain: auto, cascade, model-4, ngram-1 to ngram-16, or all "
+        "(auto, and cascade with a draft model)",
+    )  # fmt: skip
+    parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
+    parser.add_argument("--texts", type=int, default=3, help="texts per workload (3)")
+    parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
+    parser.add_argument(
+        "--simulate", metavar="CURVES.json",
+        help="no decoding: replayed texts at the costs of other machines, "
+        '{"name": {"1": 1.0, "2": 1.24, ...}}',
+    )  # fmt: skip
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
+    parser.add_argument("--json", action="store_true", help="a JSON object per workload")
+    parser.set_defaults(run=run)

@@ -1,0 +1,148 @@
+"""The planner against fixed draft lengths and prompt lookup, by arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from specllama.bench.contestants import FIXED
+from specllama.bench.workload import Workload
+from specllama.errors import ArgumentError
+from specllama.simulate import (
+    MAX_DRAFT,
+    Curve,
+    Drafts,
+    calibrated_planner,
+    fixed_time,
+    lookup_drafts,
+    ngram_drafts,
+    planned_time,
+)
+from specllama.theory import oracle_bound
+
+Tokenize = Callable[..., list[int]]
+"""A session's `tokenize`."""
+
+# Tokens looked for, and tokens drafted: llama-cpp-python's defaults are 2 and 10, and it advises 2
+# for CPUs.
+_LOOKUPS = tuple((size, n) for size in (2, 3) for n in (2, 10))
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A workload on a machine; every speed is a multiple of plain decoding's.
+
+    Attributes:
+        curve: The machine's name.
+        workload: The workload's.
+        auto: Speed with the planner over the n-gram drafter's drafts.
+        fixed: Of the same drafter with drafts of so many tokens, by name.
+        lookup: Of prompt lookup, by name: "lookup-S-N" looks for S tokens and drafts N.
+        oracle: What a planner could reach that knows what will be accepted.
+    """
+
+    curve: str
+    workload: str
+    auto: float
+    fixed: dict[str, float]
+    lookup: dict[str, float]
+    oracle: float
+
+    @property
+    def bound_share(self) -> float:
+        """Share of the oracle's speed that the planner reaches."""
+        return self.auto / self.oracle
+
+
+@dataclass(frozen=True)
+class _Drafted:
+    """The drafts of every drafter for the texts of a workload."""
+
+    name: str
+    ngram: list[Drafts]
+    lookup: dict[str, list[Drafts]]
+
+
+def simulate(
+    workloads: Sequence[Workload],
+    curves: Mapping[str, Curve],
+    tokenize: Tokenize,
+    n_tokens: int,
+) -> list[Simulation]:
+    """Run the replayed workloads on every machine.
+
+    The planner starts each workload knowing the curve as a session measures it, and nothing of the
+    texts. Drafting takes no time.
+
+    Args:
+        workloads: What to run; those that a model would have to generate are left out.
+        curves: The machines, by name.
+        tokenize: Of the model whose vocabulary is used.
+        n_tokens: Most tokens of each text.
+
+    Raises:
+        ArgumentError: No workload is replayed.
+    """
+    drafted = [_draft(one, tokenize, n_tokens) for one in workloads if one.kind == "replayed"]
+    if not drafted:
+        raise ArgumentError("Only replayed workloads can be simulated.")
+    return [
+        _simulate(name, curve, workload) for name, curve in curves.items() for workload in drafted
+    ]
+
+
+def geometric_mean(simulations: Sequence[Simulation]) -> Simulation:
+    """Return the geometric means over the workloads of one machine."""
+
+    def mean(values: Sequence[float]) -> float:
+        return math.exp(sum(map(math.log, values)) / len(values))
+
+    first = simulations[0]
+    return Simulation(
+        curve=first.curve,
+        workload="mean",
+        auto=mean([one.auto for one in simulations]),
+        fixed={name: mean([one.fixed[name] for one in simulations]) for name in first.fixed},
+        lookup={name: mean([one.lookup[name] for one in simulations]) for name in first.lookup},
+        oracle=mean([one.oracle for one in simulations]),
+    )
+
+
+def _draft(workload: Workload, tokenize: Tokenize, n_tokens: int) -> _Drafted:
+    texts = [
+        (tokenize(task.prompt), tokenize(task.reference, add_special=False)[:n_tokens])
+        for task in workload.tasks
+    ]
+    return _Drafted(
+        name=workload.name,
+        ngram=[ngram_drafts(*text) for text in texts],
+        lookup={
+            f"lookup-{size}-{n}": [
+                lookup_drafts(*text, ngram_size=size, n_draft=n) for text in texts
+            ]
+            for size, n in _LOOKUPS
+        },
+    )
+
+
+def _simulate(name: str, curve: Curve, drafted: _Drafted) -> Simulation:
+    n_tokens = sum(map(len, drafted.ngram))
+    planner = calibrated_planner(curve)
+
+    def speed(time: Callable[[Drafts], float], drafts: Sequence[Drafts]) -> float:
+        return n_tokens / sum(map(time, drafts))
+
+    def fixed_speed(drafts: Sequence[Drafts], n_draft: int) -> float:
+        return speed(lambda one: fixed_time(one, curve, n_draft), drafts)
+
+    return Simulation(
+        curve=name,
+        workload=drafted.name,
+        auto=speed(lambda one: planned_time(one, curve, planner), drafted.ngram),
+        fixed={f"ngram-{n}": fixed_speed(drafted.ngram, n) for n in FIXED},
+        lookup={
+            lookup: fixed_speed(drafts, MAX_DRAFT) for lookup, drafts in drafted.lookup.items()
+        },
+        oracle=speed(lambda one: oracle_bound(one.right, curve).time, drafted.ngram),
+    )

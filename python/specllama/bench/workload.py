@@ -1,0 +1,95 @@
+"""What is run: texts that are replayed, and prompts that the model continues as it likes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from specllama.errors import ArgumentError
+from specllama.workloads import COPY, FREE, REPLAYED, Replay, load, read_jsonl
+
+
+@dataclass(frozen=True)
+class Task:
+    """One text to replay, or one prompt to continue.
+
+    Attributes:
+        prompt: What is prefilled.
+        reference: What is replayed after it; None: the model chooses.
+        temperature: Of a generated text.
+        seed: Of a generated text.
+    """
+
+    prompt: str
+    reference: str | None = None
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Tasks of one kind, measured together.
+
+    Attributes:
+        name: What it is called in results.
+        kind: "replayed": the choices are those of a given text, whatever the model. "generated":
+            the model's own.
+        tasks: At least one.
+    """
+
+    name: str
+    kind: Literal["replayed", "generated"]
+    tasks: Sequence[Task]
+
+
+GENERATED = {"copy": (COPY, 0.0), "free": (FREE, 0.0), "adversarial": (FREE, 1.5)}
+"""Prompts and temperatures. At 1.5 hardly a token can be foreseen: speculation has nothing to win
+there, and must lose nothing."""
+
+NAMES = (*REPLAYED, *GENERATED)
+
+
+def choose(names: str | None, path: str | os.PathLike[str] | None, n_texts: int) -> list[Workload]:
+    """Return the workloads that the command line asks for.
+
+    Args:
+        names: "all", or names separated by commas; None is "all", or nothing if there is a path.
+        path: A file of texts to replay, by `specllama.workloads.read_jsonl`.
+        n_texts: Most texts, or seeds, of each.
+
+    Raises:
+        ArgumentError: There is no such workload, or the file is wrong.
+    """
+    workloads = [] if path is None else _of_file(read_jsonl(path), n_texts)
+    if names is None:
+        names = "all" if path is None else ""
+    for name in NAMES if names == "all" else [name for name in names.split(",") if name]:
+        if name in REPLAYED:
+            workloads.append(_replayed(name, load(name)[:n_texts]))
+        elif name in GENERATED:
+            workloads.append(_generated(name, n_texts))
+        else:
+            raise ArgumentError(f"There is no workload {name!r}; there are: {', '.join(NAMES)}.")
+    if not workloads:
+        raise ArgumentError("--workload names no workload.")
+    return workloads
+
+
+def _of_file(replays: Sequence[Replay], n_texts: int) -> list[Workload]:
+    by_name: dict[str, list[Replay]] = {}
+    for replay in replays:
+        by_name.setdefault(replay.workload, []).append(replay)
+    return [_replayed(name, texts[:n_texts]) for name, texts in by_name.items()]
+
+
+def _replayed(name: str, replays: Sequence[Replay]) -> Workload:
+    return Workload(name, "replayed", [Task(one.prompt, one.reference) for one in replays])
+
+
+def _generated(name: str, n_texts: int) -> Workload:
+    prompt, temperature = GENERATED[name]
+    # A greedy text has no seed to vary.
+    seeds = range(n_texts if temperature > 0 else 1)
+    return Workload(name, "generated", [Task(prompt, None, temperature, seed) for seed in seeds])

@@ -1,0 +1,27 @@
+"""Speculative decoding by arithmetic: real texts, real drafters and the real planner at the cost
+of decodes on any machine. No model decodes anything.
+
+What is drafted at a position depends on the tokens before it alone, not on the rounds that led
+there. So the drafts of a text are made once (`drafting`), and rounds over them (`rounds`) cost
+nothing but sums: a round that verifies g tokens takes v(g + 1), the time of a decode of g + 1
+tokens, relative to that of one (`curves`).
+"""
+
+from __future__ import annotations
+
+from specllama.simulate.curves import Curve, curve_of, read_curves
+from specllama.simulate.drafting import MAX_DRAFT, Drafts, lookup_drafts, ngram_drafts
+from specllama.simulate.rounds import calibrated_planner, fixed_time, planned_time
+
+__all__ = [
+    "MAX_DRAFT",
+    "Curve",
+    "Drafts",
+    "calibrated_planner",
+    "curve_of",
+    "fixed_time",
+    "lookup_drafts",
+    "ngram_drafts",
+    "planned_time",
+    "read_curves",
+]

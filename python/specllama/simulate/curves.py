@@ -1,0 +1,76 @@
+"""Cost curves of machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama import _check
+from specllama.errors import ArgumentError
+from specllama.simulate.drafting import MAX_DRAFT
+
+Curve: TypeAlias = NDArray[np.float64]
+"""[n - 1]: v(n) / v(1), the time of a decode of n tokens over that of one; shape
+[MAX_DRAFT + 1]."""
+
+
+def curve_of(points: Mapping[int, float]) -> Curve:
+    """Return a curve known at some n, 1 among them: linear in between, and on beyond the last as
+    between the last two."""
+    known = sorted(points)
+    ratios = [points[n] for n in known]
+    n = np.arange(1, MAX_DRAFT + 2)
+    curve = np.interp(n, known, ratios)
+    if len(known) > 1:
+        slope = (ratios[-1] - ratios[-2]) / (known[-1] - known[-2])
+        # A curve that falls at its end does not fall to nothing.
+        curve = np.where(n > known[-1], ratios[-1] + max(slope, 0.0) * (n - known[-1]), curve)
+    return np.asarray(curve / points[1])
+
+
+def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:
+    """Read curves from a JSON file: {"name": {"1": 1.0, "2": 1.24, ...}, ...}, the time of a
+    decode of n tokens, in any unit, at some n, of which 1 must be one. What is no object under a
+    name, such as a comment, is ignored.
+
+    Raises:
+        ArgumentError: The file cannot be read, is not such an object, or holds no curve.
+    """
+    path = Path(path)
+    try:
+        content: Any = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ArgumentError(f"Cannot read {path}: {error.strerror}.") from None
+    except (ValueError, RecursionError):  # no JSON, no UTF-8, or a NUL in the name
+        raise ArgumentError(f"{str(path)!r} is not JSON.") from None
+    if not isinstance(content, dict):
+        raise ArgumentError(f"{path} must hold an object of curves.")
+    curves = {
+        name: curve_of(_points(f"{path}: {name}", points))
+        for name, points in content.items()
+        if isinstance(points, dict)
+    }
+    if not curves:
+        raise ArgumentError(f"{path} holds no curve.")
+    return curves
+
+
+def _points(name: str, points: dict[str, Any]) -> dict[int, float]:
+    known = {}
+    for key, value in points.items():
+        if not (key.isascii() and key.isdigit() and len(key) < 5 and int(key) > 0):
+            raise ArgumentError(f"{name}: {key!r} is no number of tokens.")
+        time = _check.number(f"{name}: the time of {key} tokens", value)
+        if not 0 < time < math.inf:
+            raise ArgumentError(f"{name}: the time of {key} tokens must be positive, not {time}.")
+        known[int(key)] = time
+    if 1 not in known:
+        raise ArgumentError(f'{name} must have the time of "1" token.')
+    return known

@@ -1,0 +1,123 @@
+"""What drafters propose at every position of a text, and how far they are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama._core import Evidence, MatchFinder, NGramPredictor, Source
+
+MAX_DRAFT = 64
+"""Most tokens of a draft, as in a session."""
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """One drafter's drafts for a text, one at each position.
+
+    Attributes:
+        n_prompt: Tokens before the text.
+        length: Tokens of the draft at each position, shape [n_tokens].
+        right: How many of them, from the first, are those of the text, shape [n_tokens].
+        evidence: What the drafter knows about each token of each draft; empty for drafters that
+            no planner is asked about.
+    """
+
+    n_prompt: int
+    length: NDArray[np.int64]
+    right: NDArray[np.int64]
+    evidence: Sequence[list[Evidence]]
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+
+def ngram_drafts(prompt: Sequence[int], text: Sequence[int]) -> Drafts:
+    """Return what the drafter of a session ("ngram") proposes, the longest drafts it would make.
+
+    By frequencies, until what they say makes a match that can be copied on.
+    """
+    predictor, finder = NGramPredictor(), MatchFinder()
+    predictor.update_batch(prompt)
+    finder.append_batch(prompt)
+    drafts, evidence = [], []
+    for token in text:
+        proposed = _propose(predictor, finder)
+        drafts.append([one for one, _ in proposed])
+        evidence.append([known for _, known in proposed])
+        predictor.update(token)
+        finder.append(token)
+    return _judge(len(prompt), text, drafts, evidence)
+
+
+def _propose(predictor: NGramPredictor, finder: MatchFinder) -> list[tuple[int, Evidence]]:
+    draft: list[tuple[int, Evidence]] = []
+    n_tokens = len(finder)
+    predictions = None
+    while True:
+        if copy := finder.predict(MAX_DRAFT - len(draft)):
+            draft += [(one.token, Evidence(Source.match, one.length)) for one in copy]
+            break
+        if predictions is None:
+            predictions = predictor.predict(MAX_DRAFT)
+        if len(draft) == len(predictions):
+            break
+        one = predictions[len(draft)]
+        draft.append((one.token, Evidence(Source.ngram, one.order, one.frequency)))
+        finder.append(one.token)
+    finder.truncate(n_tokens)
+    return draft
+
+
+def lookup_drafts(
+    prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
+) -> Drafts:
+    """Return what prompt lookup proposes: the tokens after the earliest place where the last
+    `ngram_size` tokens stood before, else the last `ngram_size` - 1, and so on.
+
+    (Saxena, "Prompt Lookup Decoding", 2023, as llama-cpp-python's LlamaPromptLookupDecoding.)
+
+    Args:
+        prompt: Token ids before the text.
+        text: Token ids.
+        ngram_size: Tokens to look for.
+        n_draft: Tokens to draft.
+    """
+    tokens = [*prompt, *text]
+    # Where each n-gram was first followed by a token: [size][n-gram].
+    first: list[dict[tuple[int, ...], int]] = [{} for _ in range(ngram_size + 1)]
+    drafts: list[list[int]] = []
+    for i in range(len(tokens)):
+        for size in range(1, min(ngram_size, i) + 1):
+            # The n-gram before token i - 1 has a successor, now that there is an end behind it.
+            if i - 1 >= size:
+                first[size].setdefault(tuple(tokens[i - 1 - size : i - 1]), i - 1)
+        if i < len(prompt):
+            continue
+        draft: list[int] = []
+        for size in range(min(ngram_size, i - 1), 0, -1):
+            start = first[size].get(tuple(tokens[i - size : i]))
+            if start is not None:
+                draft = tokens[start : min(start + n_draft, i)]
+                break
+        drafts.append(draft)
+    return _judge(len(prompt), text, drafts, [])
+
+
+def _judge(
+    n_prompt: int,
+    text: Sequence[int],
+    drafts: Sequence[Sequence[int]],
+    evidence: Sequence[list[Evidence]],
+) -> Drafts:
+    right = np.zeros(len(text), dtype=np.int64)
+    for i, draft in enumerate(drafts):
+        for drafted, token in zip(draft, text[i:], strict=False):
+            if drafted != token:
+                break
+            right[i] += 1
+    length = np.array([len(draft) for draft in drafts], dtype=np.int64)
+    return Drafts(n_prompt, length, right, evidence)

@@ -1,0 +1,60 @@
+"""Rounds over a text whose drafts are known, in units of v(1)."""
+
+from __future__ import annotations
+
+from specllama._core import Planner, Situation
+from specllama.simulate.curves import Curve
+from specllama.simulate.drafting import MAX_DRAFT, Drafts
+
+_SECOND = 0.05
+"""v(1) as the planner is told it: any time of a decode would do."""
+
+_N_PROBES = 10
+"""Decodes that a session makes to learn the curve before it plans."""
+
+
+def fixed_time(drafts: Drafts, curve: Curve, n_draft: int) -> float:
+    """Return the time of rounds that verify the first `n_draft` tokens of every draft, or as many
+    as it has; 0 is plain decoding."""
+    time, i = 0.0, 0
+    while i < len(drafts):
+        # The last token of a round is the target's own, so a draft must leave room for it.
+        g = min(n_draft, int(drafts.length[i]), len(drafts) - 1 - i)
+        time += float(curve[g])
+        i += min(g, int(drafts.right[i])) + 1
+    return time
+
+
+def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
+    """Return the time of rounds of which a planner decides how many tokens are verified.
+
+    Args:
+        drafts: With evidence.
+        curve: What decodes cost; the planner is told their times.
+        planner: Keeps what it learns: texts that follow one another in a session share one.
+    """
+    phase = planner.begin(0.0, drafts.n_prompt)
+    time, i = 0.0, 0
+    while i < len(drafts):
+        position = drafts.n_prompt + i
+        room = min(MAX_DRAFT, len(drafts) - 1 - i)
+        draft = drafts.evidence[i][:room]
+        choice = planner.choose(Situation(n_tokens=position, max_draft=room), phase, [draft])
+        g = choice.n_draft
+        accepted = min(g, int(drafts.right[i]))
+        cost = float(curve[g])
+        planner.observe_decode(g + 1, position, cost * _SECOND)
+        n_right = min(len(draft), int(drafts.right[i]), accepted + 1)
+        planner.observe(phase, position, draft, n_right, accepted + 1)
+        time += cost
+        i += accepted + 1
+    return time
+
+
+def calibrated_planner(curve: Curve) -> Planner:
+    """Return a planner that knows what a session measures of a curve before its first request."""
+    planner = Planner()
+    for _ in range(_N_PROBES):
+        if n := planner.cost.next_probe(MAX_DRAFT + 1):
+            planner.cost.observe(n, 0, float(curve[n - 1]) * _SECOND)
+    return planner

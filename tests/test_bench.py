@@ -1,0 +1,192 @@
+"""`specllama bench`: what it prints, and the arithmetic behind it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from specllama.__main__ import main
+from specllama.bench.arithmetic import (
+    first_difference,
+    median_interval,
+    oracle_speed,
+    relative_curve,
+    repeated_share,
+)
+from specllama.session import BUNDLED_DRAFT
+
+SMALL = ["bench", "-n", "16", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl", "0"]
+
+Captured = pytest.CaptureFixture[str]
+
+
+def results_of(arguments: list[str], capsys: Captured) -> list[dict[str, Any]]:
+    assert main([*SMALL, *arguments, "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def replay_file(tmp_path: Path) -> Path:
+    """Two texts, of which the first repeats its prompt."""
+    prompt = "def first(values):\n    return values[0]\n\n\n"
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        json.dumps({"prompt": prompt, "reference": prompt})
+        + "\n"
+        + json.dumps({"prompt": prompt, "reference": "x" * 40, "workload": "other"})
+    )
+    return path
+
+
+def test_the_table(capsys: Captured) -> None:
+    assert main([*SMALL, "--workload", "edit,copy", "--contestants", "auto,ngram-2,ngram-8"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "up to 16 tokens a text" in lines[0]
+    assert any(line.startswith("edit (replayed): 1 text, 16 tokens, ") for line in lines)
+    assert any(line.startswith("copy (generated): 1 text, 16 tokens, ") for line in lines)
+    for contestant in ("plain", "auto", "ngram-2", "ngram-8"):
+        assert sum(line.split()[:1] == [contestant] for line in lines) == 2
+    assert sum("best fixed: ngram-" in line and "; auto is " in line for line in lines) == 2
+
+
+def test_json(capsys: Captured) -> None:
+    options = ["--workload", "edit,free,adversarial", "-kv", "q8_0", "--texts", "2"]
+    results = results_of(options, capsys)
+    assert [result["workload"] for result in results] == ["edit", "free", "adversarial"]
+    assert [result["kind"] for result in results] == ["replayed", "generated", "generated"]
+    assert [result["n_texts"] for result in results] == [2, 1, 2]
+    for result in results:
+        assert result["best_fixed"] is None
+        plain, auto = result["scores"]
+        assert (plain["contestant"], auto["contestant"]) == ("plain", "auto")
+        assert plain["ratio"] == plain["low"] == plain["high"] == plain["tokens_per_round"] == 1
+        assert auto["low"] <= auto["ratio"] <= auto["high"]
+        assert plain["acceptance_rate"] == 0
+        assert auto["first_difference"] is None
+        assert auto["bound_share"] / plain["bound_share"] == pytest.approx(auto["ratio"])
+        assert 0 <= result["repeated"] < 1
+    edit, free, _ = results
+    assert edit["n_tokens"] == 32
+    n_texts, (plain, auto) = free["n_texts"], free["scores"]
+    assert n_texts == 1
+    assert auto["ratio"] == pytest.approx(auto["tokens_per_second"] / plain["tokens_per_second"])
+
+
+def test_all_contestants(capsys: Captured) -> None:
+    options = ["-md", str(BUNDLED_DRAFT), "--workload", "edit"]
+    (result,) = results_of([*options, "--contestants", "all"], capsys)
+    scores = {score["contestant"]: score for score in result["scores"]}
+    assert [*scores] == [
+        *("plain", "auto", "cascade", "model-4"),
+        *("ngram-1", "ngram-2", "ngram-4", "ngram-8", "ngram-16"),
+    ]
+    fixed = [name for name in scores if name[-1].isdigit()]
+    assert result["best_fixed"] == max(fixed, key=lambda name: scores[name]["ratio"])
+    assert scores["cascade"]["bound_share"] is scores["model-4"]["bound_share"] is None
+    # An edited function begins as it was.
+    assert scores["ngram-16"]["tokens_per_round"] > scores["ngram-1"]["tokens_per_round"] > 1.5
+    (result,) = results_of(options, capsys)
+    assert [one["contestant"] for one in result["scores"]] == ["plain", "auto", "cascade"]
+
+
+def test_texts_of_a_file(replay_file: Path, capsys: Captured) -> None:
+    mine, other = results_of(["--replay", str(replay_file)], capsys)
+    assert (mine["workload"], mine["kind"], mine["n_texts"]) == ("mine", "replayed", 1)
+    assert (other["workload"], other["kind"]) == ("other", "replayed")
+    both = results_of(["--replay", str(replay_file), "--workload", "free"], capsys)
+    assert [result["workload"] for result in both] == ["mine", "other", "free"]
+
+
+def test_simulated(replay_file: Path, tmp_path: Path, capsys: Captured) -> None:
+    curves = tmp_path / "curves.json"
+    curves.write_text(
+        json.dumps({"about": "two machines", "even": {"1": 3}, "dear": {"1": 1, "2": 9}})
+    )
+    options = ["bench", "--replay", str(replay_file), "--simulate", str(curves)]
+    assert main(options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[3:]] == [
+        [curve, workload] for curve in ("even", "dear") for workload in ("mine", "other", "mean")
+    ]
+    assert main([*options, "--json"]) == 0
+    even, _, dear, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert even["auto"] > 2
+    assert even["bound_share"] == pytest.approx(even["auto"] / even["oracle"])
+    # Where a second token costs eight times the first, nobody wins by drafting.
+    assert dear["auto"] > 0.95
+    assert max(dear["fixed"].values()) < 0.5
+    assert main([*options, "--workload", "edit,prose", "--texts", "1"]) == 0
+
+
+def test_interval() -> None:
+    assert median_interval([1.5]) == (1.5, 1.5, 1.5)
+    median, low, high = median_interval([1.0, 2.0, 3.0])
+    assert (median, low, high) == (2.0, 1.0, 3.0)
+    # Of normal values, the median's standard error is 1.2533 / sqrt(n).
+    values = np.random.default_rng(1).normal(size=1000)
+    median, low, high = median_interval(list(values))
+    assert low < median < high
+    assert high - low == pytest.approx(2 * 1.96 * 1.2533 / 1000**0.5, rel=0.25)
+    assert median_interval(list(values)) == (median, low, high)
+
+
+def test_repetition_and_difference() -> None:
+    assert repeated_share([1, 2, 3]) == 0
+    assert repeated_share([1, 2, 3, 4, 5, 6]) == 0
+    assert repeated_share([1, 1, 1, 1, 1, 1]) == pytest.approx(2 / 3)
+    assert first_difference([1, 2, 3], [1, 2, 3]) is None
+    assert first_difference([1, 2, 3], [1, 5, 3]) == 1
+    assert first_difference([1, 2, 3], [1, 2]) == 2
+
+
+def test_a_curve_of_decodes() -> None:
+    decodes = [(1, 2.0), (1, 4.0), (1, 90.0), (2, 5.0), (4, 8.0), (4, 8.0)]
+    assert relative_curve(decodes) == pytest.approx([1, 1.25, 1.625, 2])
+    assert relative_curve([(2, 1.0)]) == []
+    assert relative_curve([]) == []
+
+
+def test_oracle_speed() -> None:
+    # 1 2 3 4 5 twice: after 1 comes a copy of the other four, and then again 1.
+    prompt = [1, 2, 3, 4, 5, 1, 2, 3]
+    text = [4, 5, 1, 2, 3, 4, 5]
+    # The prefill gave the 4; six tokens in rounds of three.
+    assert oracle_speed([(prompt, text)], [1.0, 1.0, 1.0]) == pytest.approx(3)
+    assert oracle_speed([(prompt, text)], [1.0]) == 1
+    # Two tokens for the price of 1.5: three rounds.
+    assert oracle_speed([(prompt, text)], [1.0, 1.5]) == pytest.approx(6 / 4.5)
+    assert oracle_speed([([7, 8], [9, 10, 11])], [1.0, 1.0]) == 1
+    assert oracle_speed([(prompt, text)], []) is None
+    assert oracle_speed([(prompt, [4])], [1.0, 1.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "2"], "-n must be at least 8, not 2."),
+        (["--repeat", "0"], "--repeat must be at least 1"),
+        (["--texts", "0"], "--texts must be at least 1"),
+        (["-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
+        (["--workload", "edit,nonsense"], "There is no workload 'nonsense'; there are: edit, "),
+        (["--workload", ""], "--workload names no workload."),
+        (["--contestants", "best"], "There is no contestant 'best'; there are: plain, auto, "),
+        (["--contestants", "cascade"], "The contestant cascade needs a draft model (-md)."),
+        (["--replay", "/no/such.jsonl"], "Cannot read /no/such.jsonl"),
+        (["--simulate", "/no/such.json"], "Cannot read /no/such.json"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: Captured) -> None:
+    assert main(["bench", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_what_a_model_would_say_cannot_be_simulated(tmp_path: Path, capsys: Captured) -> None:
+    curves = tmp_path / "curves.json"
+    curves.write_text('{"flat": {"1": 1}}')
+    assert main(["bench", "--workload", "free", "--simulate", str(curves)]) == 2
+    assert "Only replayed workloads can be simulated." in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""Rounds by arithmetic: against sums by hand, a session's drafts and llama-cpp-python's lookup."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+from prompts import PROMPTS
+from specllama import ArgumentError, SpecSession
+from specllama.simulate import (
+    MAX_DRAFT,
+    Drafts,
+    calibrated_planner,
+    curve_of,
+    fixed_time,
+    lookup_drafts,
+    ngram_drafts,
+    planned_time,
+    read_curves,
+)
+
+FLAT = curve_of({1: 1.0})
+
+
+def drafts_of(length: list[int], right: list[int]) -> Drafts:
+    return Drafts(0, np.array(length), np.array(right), [])
+
+
+def test_rounds_by_hand() -> None:
+    drafts = drafts_of([9, 9, 9, 9, 9, 0, 9, 9], [3, 2, 1, 0, 2, 0, 0, 9])
+    # Plain; then 2 of 3 right, 0 right, 2 right and the last token.
+    assert fixed_time(drafts, FLAT, 0) == 8
+    assert fixed_time(drafts, FLAT, 2) == 4
+    linear = curve_of({1: 1.0, 2: 1.5})
+    # From 0 (2 drafted), 3 (2), 4 (2), 7 (no room).
+    assert fixed_time(drafts, linear, 2) == pytest.approx(2 + 2 + 2 + 1)
+    # From 0 (1), 2 (1), 4 (1), 6 (1), 7.
+    assert fixed_time(drafts, linear, 1) == pytest.approx(4 * 1.5 + 1)
+
+
+def test_a_flat_curve_makes_a_copy_free() -> None:
+    text = list(range(100, 300))
+    drafts = ngram_drafts(text * 2, text)
+    # A copy of everything: 64 tokens and the target's own in each of three rounds, then five.
+    assert drafts.right[0] == MAX_DRAFT
+    assert fixed_time(drafts, FLAT, MAX_DRAFT) == 4
+    assert planned_time(drafts, FLAT, calibrated_planner(FLAT)) <= 6
+    nothing = ngram_drafts([1, 2, 3], text)
+    assert planned_time(nothing, FLAT, calibrated_planner(FLAT)) == 200
+
+
+def test_drafts_are_those_of_a_session(open_session: Callable[..., SpecSession]) -> None:
+    """With drafts of a fixed length every round can be foretold."""
+    session = open_session(spec_length=4)
+    generation = session.generate(PROMPTS["module"], max_tokens=100)
+    drafts = ngram_drafts(session.tokenize(PROMPTS["module"]), generation.tokens)
+    rounds, i = [], 0
+    while i < len(drafts):
+        g = min(4, int(drafts.length[i]), len(drafts) - 1 - i)
+        accepted = min(g, int(drafts.right[i]))
+        rounds.append((g, accepted))
+        i += accepted + 1
+    assert rounds == generation.stats.by_round
+    assert sum(accepted for _, accepted in rounds) > 10
+
+
+@pytest.mark.parametrize("ngram_size", [1, 2, 3])
+@pytest.mark.parametrize("n_draft", [2, 10])
+def test_lookup_is_that_of_llama_cpp_python(ngram_size: int, n_draft: int) -> None:
+    rng = random.Random(1)
+    find = LlamaPromptLookupDecoding.find_candidate_pred_tokens
+    for n_prompt in (1, 2, 7, 30):
+        prompt, text = ([rng.randrange(4) for _ in range(n)] for n in (n_prompt, 50))
+        drafts = lookup_drafts(prompt, text, ngram_size=ngram_size, n_draft=n_draft)
+        for i in range(len(text)):
+            expected = find(np.array(prompt + text[:i]), ngram_size, n_draft).tolist()
+            assert drafts.length[i] == len(expected)
+            right = 0
+            while expected[right : right + 1] == text[i + right : i + right + 1] != []:
+                right += 1
+            assert drafts.right[i] == right
+
+
+def test_curves(tmp_path: Path) -> None:
+    path = tmp_path / "curves.json"
+    path.write_text(json.dumps({"about": "x", "a": {"1": 2, "3": 4, "5": 10}, "b": {"1": 7}}))
+    curves = read_curves(path)
+    assert [*curves] == ["a", "b"]
+    assert curves["a"][:7] == pytest.approx([1, 1.5, 2, 3.5, 5, 6.5, 8])
+    assert curves["b"] == pytest.approx(np.ones(MAX_DRAFT + 1))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("nonsense", "is not JSON"),
+        ("[1]", "must hold an object"),
+        ('{"about": "none"}', "holds no curve"),
+        ('{"a": {"2": 1}}', 'must have the time of "1" token'),
+        ('{"a": {"1": 0}}', "must be positive"),
+        ('{"a": {"1": "x"}}', "must be a number"),
+        ('{"a": {"1": 1, "-1": 1}}', "is no number of tokens"),
+        ('{"a": {"1": 1, "2": NaN}}', "must be positive"),
+    ],
+)
+def test_wrong_curves(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "curves.json"
+    path.write_text(content)
+    with pytest.raises(ArgumentError, match=message):
+        read_curves(path)
