@@ -109,7 +109,8 @@ def measure(
         (len(one.draft) + 1, one.decode_seconds)
         for mine in runs
         for generation in mine
-        for one in generation.rounds
+        if generation.trace is not None
+        for one in generation.trace.rounds
         if one.decode_seconds > 0
     )
     bound = oracle_speed(texts, curve)
