@@ -205,7 +205,9 @@ def test_generated_texts_are_distributed_as_the_target(
     options = {"temperature": 1.5, "acceptance": "rejection"} | options
     target, draft = pair
     session = open_session(
-        target, draft if who == "model" else who, spec_length=3, n_ctx=64, **session_options
+        target,
+        draft if who == "model" else who,
+        **({"spec_length": 3, "n_ctx": 64} | session_options),
     )
     texts, drafted, accepted = [], 0, 0
     for seed in range(4_000):

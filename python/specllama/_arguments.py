@@ -39,3 +39,17 @@ def add_models(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=named, metavar="NAME",
         help="instead: user/repo[:quant] of the Hub",
     )  # fmt: skip
+
+
+def add_spec_length(parser: argparse.ArgumentParser) -> None:
+    """Add the length of drafts, as SpecSession takes it."""
+
+    def length(value: str) -> int | str:
+        if value != "auto" and not value.isdecimal():
+            raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
+        return value if value == "auto" else int(value)
+
+    parser.add_argument(
+        "--spec-length", type=length, default="auto",
+        help="most drafted tokens, or auto: as many as pay (auto)",
+    )  # fmt: skip

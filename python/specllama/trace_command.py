@@ -69,12 +69,6 @@ def _writing(path: str) -> Iterator[None]:
         raise SpecllamaError(f"{path} cannot be written: {why}.") from None
 
 
-def _spec_length(value: str) -> int | str:
-    if value != "auto" and not value.isdecimal():
-        raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
-    return value if value == "auto" else int(value)
-
-
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `trace` to the command line."""
     parser = commands.add_parser(
@@ -93,10 +87,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
-    parser.add_argument(
-        "--spec-length", type=_spec_length, default="auto",
-        help="most drafted tokens, or auto: as many as pay (auto)",
-    )  # fmt: skip
+    _arguments.add_spec_length(parser)
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
     parser.add_argument("-s", "--seed", type=int, help="same seed, same text (a fresh one)")
     parser.set_defaults(run=run)
