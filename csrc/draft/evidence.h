@@ -12,7 +12,8 @@ struct Evidence {
     // match: tokens before this one that agree with the text copied from, this draft's own
     // included; ngram: order of the n-gram; else 0.
     int length = 0;
-    // ngram: relative frequency; model: probability; other: the drafter's own estimate; in [0, 1].
+    // ngram: relative frequency, less where the context is rare; model: probability; other: the
+    // drafter's own estimate; in [0, 1].
     float confidence = 1;
 };
 

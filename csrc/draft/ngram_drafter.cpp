@@ -50,9 +50,10 @@ void NGramDrafter::Follower::draft(Proposal& proposal) {
     const std::size_t n_predicted = predict(proposal, std::span(predictions).first(n_most));
     const std::size_t n_tokens = finder.size();
     for (std::size_t i = 0; i < n_predicted; ++i) {
-        const auto& [token, order, frequency] = predictions[i];
+        const Token token = predictions[i].token;
+        const int order = predictions[i].order;
         if (!drawn)
-            draft.push(token, {Source::ngram, order, frequency});
+            draft.push(token, {Source::ngram, order, predictions[i].confidence()});
         else  // what is known of it must not tell which token was drawn
             draft.push(token, {Source::ngram, order, static_cast<float>(highest(drawn_from[i]))},
                        &drawn_from[i]);

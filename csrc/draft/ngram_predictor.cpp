@@ -123,7 +123,7 @@ std::size_t NGramPredictor::predict(std::span<Prediction> out) const {
         const int order = walk.best(best);
         if (order == 0) break;
         out[n] = {best.token, order,
-                  static_cast<float>(best.count) / static_cast<float>(best.total)};
+                  static_cast<float>(best.count) / static_cast<float>(best.total), best.total};
         walk.go(best.token);
     }
     return n;

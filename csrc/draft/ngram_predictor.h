@@ -28,6 +28,15 @@ class NGramPredictor {
         int order = 0;
         // Share of this token among all that followed the context, in (0, 1].
         float frequency = 0;
+        // How often the context was seen; with it goes how sure the frequency is.
+        std::uint32_t seen = 0;
+
+        // The frequency by the rule of succession (Laplace 1814), as if the context had been seen
+        // once more, with something else after it: what was seen once may be chance.
+        float confidence() const {
+            const auto n = static_cast<float>(seen);
+            return frequency * n / (n + 1);
+        }
     };
 
     // Throws InvalidArgument when an option is out of range.
@@ -55,7 +64,7 @@ class NGramPredictor {
             const int order = walk.frequencies(frequencies[n]);
             if (order == 0) break;
             const Token token = choose(n, frequencies[n]);
-            out[n] = {token, order, static_cast<float>(probability(frequencies[n], token))};
+            out[n] = {token, order, static_cast<float>(probability(frequencies[n], token)), 0};
             walk.go(token);
         }
         return n;

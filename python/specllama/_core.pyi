@@ -211,7 +211,8 @@ class DraftedToken:
         drafter: "match", "ngram", "model" or "other", as in `Stats.by_drafter`.
         length: Of a match: how many tokens before it agree with the text copied from. Of an n-gram:
             its order. Else 0.
-        confidence: Of an n-gram: its relative frequency. Of a draft model: its probability. Else 1.
+        confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
+            Else 1.
     """
 
     @property
@@ -438,6 +439,8 @@ class Prediction:
         token: Token id.
         order: n of the n-gram: its context was n - 1 tokens.
         frequency: Share of this token among all that followed the context, in (0, 1].
+        confidence: The same by Laplace's rule of succession: count / (total + 1), so that what was
+            seen once counts for less than what was seen often.
     """
 
     @property
@@ -446,6 +449,8 @@ class Prediction:
     def order(self) -> int: ...
     @property
     def frequency(self) -> float: ...
+    @property
+    def confidence(self) -> float: ...
 
 class NGramPredictor:
     """Predicts tokens from what followed the same few tokens before.

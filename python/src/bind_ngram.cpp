@@ -32,6 +32,7 @@ void bind_ngram(py::module_& m) {
         .def_readonly("token", &NGramPredictor::Prediction::token)
         .def_readonly("order", &NGramPredictor::Prediction::order)
         .def_readonly("frequency", &NGramPredictor::Prediction::frequency)
+        .def_property_readonly("confidence", &NGramPredictor::Prediction::confidence)
         .def("__repr__", [](const NGramPredictor::Prediction& prediction) {
             return py::str("Prediction(token={}, order={}, frequency={:.3f})")
                 .format(prediction.token, prediction.order, prediction.frequency);

@@ -66,7 +66,7 @@ def _propose(predictor: NGramPredictor, finder: MatchFinder) -> list[tuple[int, 
         if len(draft) == len(predictions):
             break
         one = predictions[len(draft)]
-        draft.append((one.token, Evidence(Source.ngram, one.order, one.frequency)))
+        draft.append((one.token, Evidence(Source.ngram, one.order, one.confidence)))
         finder.append(one.token)
     finder.truncate(n_tokens)
     return draft
