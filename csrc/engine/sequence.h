@@ -51,7 +51,7 @@ class Sequence {
     // where a text is replayed, that text's.
     Token verify(std::span<float> logits, Token drafted, const Distribution* drawn_from) {
         const Token token = sampler_.verify(logits, tokens_, drafted, drawn_from, &logprobs_);
-        return replayed_.empty() ? token : replayed_[generated().size()];
+        return replayed_.empty() || token == kNoToken ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }

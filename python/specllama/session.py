@@ -241,13 +241,7 @@ class SpecSession:
             ClosedError: The session is closed.
             BusyError: Another thread is using the session.
         """
-        stream = self.stream(prompt, **options)
-        try:
-            for _ in stream:
-                pass
-        finally:
-            stream.close()
-        return stream.result()
+        return _whole(self.stream(prompt, **options))
 
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
@@ -287,10 +281,7 @@ class SpecSession:
         )
         if not tokens:
             raise ArgumentError("The text to replay is empty; give at least one token.")
-        stream = self._start(prompt, tokens, {**options, "max_tokens": len(tokens)})
-        for _ in stream:
-            pass
-        return stream.result()
+        return _whole(self._start(prompt, tokens, {**options, "max_tokens": len(tokens)}))
 
     def _start(
         self, prompt: str | Iterable[int], replayed: list[int], options: GenerateOptions
@@ -450,6 +441,16 @@ def _piece(core: _core.Session, token: int) -> str:
     # The first token of a text loses its leading space in some vocabularies; the second does not.
     first = core.detokenize([token], special=True)
     return core.detokenize([token, token], special=True)[len(first) :]
+
+
+def _whole(stream: Stream) -> Generation:
+    """Read a stream to its end, and leave the session in order if that fails."""
+    try:
+        for _ in stream:
+            pass
+    finally:
+        stream.close()
+    return stream.result()
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
