@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "draft/model_drafter.h"
+#include "engine/calibration.h"
 #include "engine/clock.h"
 #include "engine/utf8.h"
 #include "llama/exact.h"
@@ -120,6 +121,7 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
                 &planner.draft_cost());
         for (const auto& [key, curve] : curves_)
             if (const auto points = load_curve(key)) curve->restore(*points);
+        if (!planner.cost().measured()) calibrate(*context_, n_logits, planner.cost());
     }
     n_ctx_ = context_->n_ctx();
     n_threads_ = context_->n_threads();

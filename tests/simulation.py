@@ -159,7 +159,8 @@ def planned(
             counted_from, seconds = i, 0.0
         now = curve(i) if callable(curve) else curve
         draft = text.evidence(i, MAX_DRAFT)
-        choice = planner.choose(Situation(n_tokens=i), phase, [draft])
+        situation = Situation(n_tokens=i)
+        choice = planner.choose(situation, phase, [draft])
         g = choice.n_draft
         accepted = min(g, int(text.run[i]))
         took = float(now[g + 1])
@@ -168,6 +169,7 @@ def planned(
             told *= 50
         planner.observe_decode(g + 1, i, told)
         planner.observe(phase, i, draft, min(accepted + 1, int(text.run[i])), accepted + 1)
+        planner.settle(phase, situation, g, accepted)
         run.drafted.append(g)
         run.probes.append(choice.probe)
         seconds += took
@@ -209,13 +211,15 @@ def planned_with_model(
             planner.observe_draft_decode(1, i + n, step * float(np.exp(noise * rng.normal())))
             spent += step
             n += 1
-        choice = planner.choose(Situation(n_tokens=i, spent=spent), phase, [evidence[:n]])
+        situation = Situation(n_tokens=i, spent=spent)
+        choice = planner.choose(situation, phase, [evidence[:n]])
         g = choice.n_draft
         accepted = min(g, int(text.run[i]))
         took = float(curve[g + 1])
         planner.observe_decode(g + 1, i, took * float(np.exp(noise * rng.normal())))
         right = min(accepted + 1, n, int(text.run[i]))
         planner.observe(phase, i, evidence[:n], right, accepted + 1)
+        planner.settle(phase, situation, g, accepted)
         run.drafted.append(g)
         run.probes.append(choice.probe)
         seconds += took + spent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from specllama import SpecSession
@@ -26,7 +27,6 @@ def curve(session: SpecSession) -> list[float]:
 
 def test_a_session_begins_with_what_the_last_one_learned(open_session: Open, cache: Path) -> None:
     session = open_session(spec_length="auto")
-    assert not any(curve(session))
     learned = session.generate("import os\n" * 8, max_tokens=100).stats.decode_seconds
     assert learned[0] > 0
     assert not cache.exists()
@@ -34,7 +34,33 @@ def test_a_session_begins_with_what_the_last_one_learned(open_session: Open, cac
     assert len(list(cache.iterdir())) == 1
     assert curve(open_session(spec_length="auto")) == pytest.approx(learned, rel=0.3)
     # Other options, other times.
-    assert not any(curve(open_session(spec_length="auto", kv_type="f16")))
+    with open_session(spec_length="auto", kv_type="f16") as other:
+        curve(other)
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"draft": BUNDLED_DRAFT}, {"n_ctx": 8}, {"n_batch": 3}])
+def test_without_a_curve_widths_are_measured(
+    open_session: Open, cache: Path, options: dict[str, Any]
+) -> None:
+    session = open_session(spec_length="auto", **options)
+    generation = session.generate("import", max_tokens=1)
+    widths = [n for n, seconds in enumerate(generation.stats.decode_seconds, 1) if seconds > 0]
+    most = min(options.get("n_ctx", 65), options.get("n_batch", 65))
+    assert {n for n in (1, 2, 4, 8, 16, 32, 64) if n <= most} <= set(widths)
+    assert max(widths) <= most
+    # What was decoded for it is not in the text's way.
+    assert generation.tokens == open_session(None).generate("import", max_tokens=1).tokens
+
+
+def test_a_curve_that_is_known_is_not_measured(open_session: Open, cache: Path) -> None:
+    with open_session(spec_length="auto") as session:
+        curve(session)
+    (file,) = cache.iterdir()
+    key, *_ = file.read_text().splitlines()
+    file.write_text(f"{key}\n0 0\n0.125\n")
+    known = curve(open_session(spec_length="auto"))
+    assert [n for n, seconds in enumerate(known, 1) if seconds > 0] == [1]
 
 
 def test_a_draft_model_has_a_curve_of_its_own(open_session: Open, cache: Path) -> None:

@@ -259,6 +259,26 @@ def test_overhead_makes_drafts_longer() -> None:
     assert far > near + 2
 
 
+def test_a_request_made_slower_is_cautious() -> None:
+    """It drafts only what promises more than it takes, until what was lost is made good."""
+    planner = planner_for("linear")
+    phase = planner.begin()
+    situation = Situation(n_tokens=0)
+    draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
+    before = planner.choose(situation, phase, [draft])
+    assert before.n_draft > 0
+    for _ in range(30):
+        planner.settle(phase, situation, 8, 0)
+    during = planner.choose(situation, phase, [draft])
+    assert during.n_draft < before.n_draft
+    assert during.saved < before.saved
+    assert planner.choose(situation, planner.begin(), [draft]).n_draft == during.n_draft
+    for _ in range(30):
+        planner.settle(phase, situation, 8, 8)
+    after = planner.choose(situation, phase, [draft])
+    assert (after.n_draft, after.saved) == (before.n_draft, before.saved)
+
+
 def test_longer_matches_are_worth_more() -> None:
     planner = planner_for("bf16")
     lengths = []

@@ -12,6 +12,7 @@ import pytest
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 from prompts import PROMPTS
 from specllama import ArgumentError, SpecSession
+from specllama.bench.workload import choose
 from specllama.simulate import (
     MAX_DRAFT,
     Drafts,
@@ -52,6 +53,32 @@ def test_a_flat_curve_makes_a_copy_free() -> None:
     assert planned_time(drafts, FLAT, calibrated_planner(FLAT)) <= 6
     nothing = ngram_drafts([1, 2, 3], text)
     assert planned_time(nothing, FLAT, calibrated_planner(FLAT)) == 200
+
+
+def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
+    open_session: Callable[..., SpecSession],
+) -> None:
+    session = open_session(None)
+
+    def drafts(name: str) -> list[Drafts]:
+        (workload,) = choose(name, None, 2)
+        return [
+            ngram_drafts(
+                session.tokenize(task.prompt),
+                session.tokenize(task.reference, add_special=False)[:150],
+            )
+            for task in workload.tasks
+        ]
+
+    copied, free = drafts("edit") + drafts("quote"), drafts("code") + drafts("prose")
+    for curve in read_curves(Path(__file__).parent / "data" / "curves.json").values():
+        planner = calibrated_planner(curve)
+        for _ in range(3):
+            for one in copied:
+                planned_time(one, curve, planner)
+        for _ in range(2):
+            time = sum(planned_time(one, curve, planner) for one in free)
+        assert sum(map(len, free)) / time >= 0.98
 
 
 def test_drafts_are_those_of_a_session(open_session: Callable[..., SpecSession]) -> None:

@@ -226,6 +226,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Toke
         if (seconds > 0) planner_.observe_decode(n_decoded, round.situation.n_tokens, seconds);
         for (const std::vector<Proposal>& proposals : proposals_)
             judge(round, phase, proposals[i], n_accepted, next);
+        planner_.settle(phase, round.situation, round.verified.size(), n_accepted);
     }
     if (round.verified.empty() || next < 0 || sequence.done()) return;
     for (const auto& drafter : drafters_)

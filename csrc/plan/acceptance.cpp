@@ -34,6 +34,25 @@ double match_prior(double length) {
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
+std::size_t view_of(Source source) {
+    switch (source) {
+        case Source::match:
+        case Source::ngram:
+            return 0;
+        case Source::model:
+            return 1;
+        case Source::other:
+            break;
+    }
+    return 2;
+}
+
+// Counts a token, whose phase is known so far, and forgets older ones for their prior.
+void count(Phase::Weights& met, const Phase::Weights& phase) {
+    for (int i = 0; i < kPhases; ++i)
+        met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
+}
+
 std::size_t part(float fraction, std::size_t n_parts) {
     if (!(fraction > 0)) return 0;  // a NaN, too
     const auto at =
@@ -89,41 +108,59 @@ double Acceptance::prior_of(std::size_t bin) {
 }
 
 void Acceptance::Bin::set() {
-    const double rate = (right + tuning::kRatePrior * prior) / (judged + tuning::kRatePrior);
-    for (int i = 0; i < kPhases; ++i) in_phase[i] = logistic(log_odds(rate) + tuning::kShifts[i]);
+    for (int i = 0; i < kPhases; ++i) in_phase[i] = logistic(log_odds + tuning::kShifts[i]);
+}
+
+// A step of natural gradient up the posterior of the log-odds, with the phase as it is known.
+void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
+    double gradient = 0;
+    double gained = 0;
+    for (int i = 0; i < kPhases; ++i) {
+        gradient += posterior[i] * (right - in_phase[i]);
+        gained += posterior[i] * in_phase[i] * (1 - in_phase[i]);
+    }
+    constexpr double kKeep = 1 - 1 / tuning::kRateWindow;
+    information = information * kKeep + gained;
+    const double of_prior = tuning::kRatePrior * 0.25;
+    gradient -= (1 - kKeep) * of_prior * (log_odds - prior);
+    log_odds += gradient / (information + of_prior);
+    set();
 }
 
 Acceptance::Acceptance() {
     Table& table = tables_[0];
     for (std::size_t i = 0; i < kBins; ++i) {
-        table.bins[i].prior = prior_of(i);
+        table.bins[i].prior = table.bins[i].log_odds = log_odds(prior_of(i));
         table.bins[i].set();
     }
-    const double sum = std::accumulate(tuning::kShiftPrior.begin(), tuning::kShiftPrior.end(), 0.0);
-    for (std::size_t source = 0; source < kSources; ++source)
-        for (int i = 0; i < kPhases; ++i) {
-            table.met[source][i] = 0;
-            table.share[source][i] = tuning::kShiftPrior[i] / sum;
-        }
+    table.met.fill(tuning::kShiftPrior);
     tables_.fill(table);
 }
 
 Phase Acceptance::begin(double temperature, int position) const {
     Phase phase;
     phase.temperature = static_cast<int>(temperature_class(temperature));
-    phase.weights = tables_[phase.temperature].share;
+    for (std::size_t view = 0; view < kViews; ++view) {
+        const Phase::Weights& met = tables_[phase.temperature].met[view];
+        const double sum = std::accumulate(met.begin(), met.end(), 0.0);
+        for (int i = 0; i < kPhases; ++i) {
+            phase.share[view][i] = met[i] / sum;
+            phase.met[view][i] = tuning::kRequestPrior * phase.share[view][i];
+        }
+    }
+    phase.weights = phase.share;
     phase.position.fill(position);
     return phase;
 }
 
-void Acceptance::pass(Phase& phase, std::size_t source, int position) const {
-    const int n_tokens = position - phase.position[source];
+void Acceptance::pass(Phase& phase, std::size_t view, int position) {
+    const int n_tokens = position - phase.position[view];
     if (n_tokens <= 0) return;
-    phase.position[source] = position;
+    phase.position[view] = position;
     constexpr double kLast = 1 - tuning::kPhaseEnd;
     const double lasts = n_tokens == 1 ? kLast : std::pow(kLast, n_tokens);
-    const Phase::Weights& share = tables_[phase.temperature].share[source];
-    Phase::Weights& weights = phase.weights[source];
+    const Phase::Weights& share = phase.share[view];
+    Phase::Weights& weights = phase.weights[view];
     for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * share[i];
 }
 
@@ -133,9 +170,9 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
     const int n = std::min({n_right + 1, n_judged, static_cast<int>(draft.size())});
     for (int j = 0; j < n; ++j) {
         const bool right = j < n_right;
-        const auto source = static_cast<std::size_t>(draft[j].source);
-        pass(phase, source, position + j);
-        Phase::Weights& weights = phase.weights[source];
+        const std::size_t view = view_of(draft[j].source);
+        pass(phase, view, position + j);
+        Phase::Weights& weights = phase.weights[view];
         const std::size_t own = bin_of(draft[j]);
         double sum = 0;
         for (int i = 0; i < kPhases; ++i) {
@@ -143,42 +180,32 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
             weights[i] *= right ? p : 1 - p;
             sum += weights[i];
         }
-        Phase::Weights& met = table.met[source];
+        for (double& weight : weights) weight /= sum;
+        for (const std::size_t at : {own, static_cast<std::size_t>(draft[j].source)})
+            table.bins[at].observe(weights, right);
+        count(table.met[view], weights);
+        Phase::Weights& met = phase.met[view];
         double all = 0;
-        for (int i = 0; i < kPhases; ++i) {
-            weights[i] /= sum;
-            met[i] = met[i] * (1 - 1 / tuning::kShiftWindow) + weights[i];
-            all += met[i] + tuning::kShiftPrior[i];
-        }
-        for (int i = 0; i < kPhases; ++i)
-            table.share[source][i] = (met[i] + tuning::kShiftPrior[i]) / all;
-        for (const std::size_t at : {own, source}) {
-            Bin& bin = table.bins[at];
-            bin.right = bin.right * (1 - 1 / tuning::kRateWindow) + right;
-            bin.judged = bin.judged * (1 - 1 / tuning::kRateWindow) + 1;
-            bin.set();
-        }
+        for (int i = 0; i < kPhases; ++i) all += met[i] += weights[i];
+        for (int i = 0; i < kPhases; ++i) phase.share[view][i] = met[i] / all;
     }
 }
 
 Acceptance::Forecast::Forecast(const Acceptance& acceptance, const Phase& phase, int position,
                                Source first)
-    : acceptance_(acceptance),
-      phase_(phase),
-      first_(static_cast<std::size_t>(first)),
-      position_(position) {
-    acceptance_.pass(phase_, first_, position - 1);
+    : acceptance_(acceptance), phase_(phase), view_(view_of(first)), position_(position) {
+    pass(phase_, view_, position - 1);
     for (int s = 0; s < kPhases; ++s) survival_[s][s] = 1;
     tokens_.fill(1);
 }
 
 void Acceptance::Forecast::add(Source source, std::size_t bin) {
-    const auto at = static_cast<std::size_t>(source);
+    const std::size_t view = view_of(source);
     const Table& table = acceptance_.tables_[phase_.temperature];
     const Phase::Weights& rates = table.bins[bin].in_phase;
     const int position = position_++;
-    if (at == first_) {
-        const Phase::Weights& share = table.share[at];
+    if (view == view_) {
+        const Phase::Weights& share = phase_.share[view];
         for (int s = 0; s < kPhases; ++s) {
             Phase::Weights& row = survival_[s];
             const double ends = tuning::kPhaseEnd * std::accumulate(row.begin(), row.end(), 0.0);
@@ -189,12 +216,12 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
         }
         return;
     }
-    // Another source's phase is its own matter: its token is right by the same chance whatever the
-    // first source's phase.
-    acceptance_.pass(phase_, at, position);
+    // Another view's phase is its own matter: its token is right by the same chance whatever the
+    // phase in the first view.
+    pass(phase_, view, position);
     double rate = 0;
-    for (int t = 0; t < kPhases; ++t) rate += phase_.weights[at][t] *= rates[t];
-    for (double& weight : phase_.weights[at]) weight /= rate;
+    for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
+    for (double& weight : phase_.weights[view]) weight /= rate;
     for (int s = 0; s < kPhases; ++s)
         for (double& survival : survival_[s]) tokens_[s] += survival *= rate;
 }

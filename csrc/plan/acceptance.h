@@ -10,16 +10,25 @@
 namespace specllama {
 
 inline constexpr int kSources = 4;
+// Ways to see a text: by copying (matches and n-grams), by a model, otherwise. A phase is good or
+// bad for all sources of a view.
+inline constexpr int kViews = 3;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
-// What is known of one request's text: which phase it is in, for each source of drafts.
+// What is known of one request's text: which phase it is in, in each view.
 struct Phase {
     // Probabilities of the shifts, after the last token that was judged.
     using Weights = std::array<double, kPhases>;
-    std::array<Weights, kSources> weights{};
+    std::array<Weights, kViews> weights{};
+    // How often each was met in this request, and is expected when a phase ends.
+    std::array<Weights, kViews> met{};
+    std::array<Weights, kViews> share{};
     // Position of that token.
-    std::array<int, kSources> position{};
+    std::array<int, kViews> position{};
     int temperature = 0;  // its class
+    // Seconds by which drafting has made this request slower, so far, than plain decoding; negative
+    // where it has made it faster.
+    double debt = 0;
 };
 
 // How often the target agrees with a token, given what its drafter knows about it.
@@ -27,7 +36,7 @@ struct Phase {
 // Two things are learned. For each kind of evidence (the length of a match, the order and relative
 // frequency of an n-gram, the probability that a draft model gives), and for each class of
 // temperature, a running rate, shared by all requests. And for each request the phase its text is
-// in: a hidden state that shifts the log-odds of all rates of a source together, and now and then
+// in: a hidden state that shifts the log-odds of all rates of a view together, and now and then
 // changes (the filter of Hamilton, "A new approach to the economic analysis of nonstationary time
 // series", 1989, with Bernoulli observations). So rates are remembered over a text that changes
 // between copying and free, and a change is noticed within a few tokens.
@@ -55,9 +64,9 @@ class Acceptance {
         void add(const Evidence& evidence) { add(evidence.source, bin_of(evidence)); }
         void add(Source source) { add(source, static_cast<std::size_t>(source)); }
 
-        // Probabilities of the phases that the first token's source may be in, and, if it is in
-        // one, the tokens to expect of a round with this draft: 1 and those that are right.
-        const Phase::Weights& weights() const { return phase_.weights[first_]; }
+        // Probabilities of the phases in the first token's view, and, if the text is in one, the
+        // tokens to expect of a round with this draft: 1 and those that are right.
+        const Phase::Weights& weights() const { return phase_.weights[view_]; }
         const Phase::Weights& tokens() const { return tokens_; }
 
      private:
@@ -65,7 +74,7 @@ class Acceptance {
 
         const Acceptance& acceptance_;
         Phase phase_;
-        std::size_t first_;
+        std::size_t view_;  // of the first token
         int position_;
         // [s][t]: probability that all tokens so far are right and the phase is t now, if it was s.
         std::array<Phase::Weights, kPhases> survival_{};
@@ -75,10 +84,11 @@ class Acceptance {
  private:
     // One rate, and what the phases make of it.
     struct Bin {
-        double prior = 0;
-        double right = 0;
-        double judged = 0;
+        double log_odds = 0;
+        double prior = 0;        // of the log-odds
+        double information = 0;  // from what was observed, about the log-odds
         Phase::Weights in_phase{};
+        void observe(const Phase::Weights& posterior, bool right);
         void set();
     };
     static constexpr std::size_t kMatchBins = 14;
@@ -95,15 +105,14 @@ class Acceptance {
 
     struct Table {
         std::array<Bin, kBins> bins;
-        // How often each shift was met, by source.
-        std::array<Phase::Weights, kSources> met;
-        std::array<Phase::Weights, kSources> share;
+        // How often each shift was met, by view.
+        std::array<Phase::Weights, kViews> met;
     };
 
     static std::size_t bin_of(const Evidence& evidence);
     static double prior_of(std::size_t bin);
-    // Lets the phase of a source end, perhaps, in each token up to a position.
-    void pass(Phase& phase, std::size_t source, int position) const;
+    // Lets the phase in a view end, perhaps, in each token up to a position.
+    static void pass(Phase& phase, std::size_t view, int position);
 
     std::array<Table, kTemperatures> tables_;
 };

@@ -30,6 +30,8 @@ inline constexpr double kOutlier = 3;
 // Of a curve from an earlier session: the same machine, perhaps busier or cooler.
 inline constexpr double kCachedSpeedSd = 0.3;
 inline constexpr double kCachedShapeSd = 0.1;
+// Seconds that measuring decodes may take when a session finds no curve of an earlier one.
+inline constexpr double kCalibrationSeconds = 0.5;
 // A ratio known this well needs no measurement of its own.
 inline constexpr double kShapeSure = 0.2;
 
@@ -47,7 +49,7 @@ inline constexpr double kPriorDraftStep = 0.1;
 // -- Acceptance ------------------------------------------------------------------------------
 
 // A rate forgets: its memory is about so many tokens long, a few screens of text.
-inline constexpr double kRateWindow = 400;
+inline constexpr double kRateWindow = 600;
 // Its prior counts like so many tokens.
 inline constexpr double kRatePrior = 6;
 // Phases of a text (copying, free): how far each shifts the log-odds of all rates. Steps of 1.2 are
@@ -55,9 +57,20 @@ inline constexpr double kRatePrior = 6;
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
 // How often each is found, before a text has shown it, counted as so many tokens.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
-inline constexpr double kShiftWindow = 3000;
+inline constexpr double kShiftWindow = 200;
+// What earlier requests have shown counts like so many tokens of a new one.
+inline constexpr double kRequestPrior = 5;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
+
+// -- Caution ---------------------------------------------------------------------------------
+
+// What must be promised more, as a part of the time at stake, for each token that could have been
+// decoded in the time lost so far; and at most.
+inline constexpr double kCautionPerToken = 0.02;
+inline constexpr double kCautionMost = 0.3;
+// Part of plain decoding's time that may be lost for good.
+inline constexpr double kDebtForgiven = 0.005;
 
 // -- Probes ----------------------------------------------------------------------------------
 

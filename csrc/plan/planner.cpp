@@ -16,6 +16,24 @@ double probe_loss(double saved_by_best, double saved, double seconds) {
 
 }  // namespace
 
+Phase Planner::begin(double temperature, int n_prompt) const {
+    Phase phase = acceptance_.begin(temperature, n_prompt);
+    phase.debt = std::max(debt_, 0.0);
+    return phase;
+}
+
+double Planner::caution(const Phase& phase) const {
+    return std::clamp(tuning::kCautionPerToken * phase.debt / cost_.seconds(1, 0), 0.0,
+                      tuning::kCautionMost);
+}
+
+void Planner::settle(Phase& phase, const Situation& situation, int n_draft, int n_accepted) {
+    const double plain = decode_seconds(situation, 0);
+    const double extra = decode_seconds(situation, n_draft) - plain + situation.spent;
+    const double lost = extra - (n_accepted + tuning::kDebtForgiven) * plain;
+    phase.debt = debt_ = phase.debt + lost;
+}
+
 double Planner::draft_step(int n_context) const {
     return draft_cost_.measured() ? draft_cost_.seconds(1, n_context)
                                   : tuning::kPriorDraftStep * cost_.seconds(1, n_context);
@@ -27,7 +45,7 @@ bool Planner::affordable(double loss, double reserve) {
     return true;
 }
 
-void Planner::Lengths::weigh(const Phase::Weights& phases, double spent) {
+void Planner::Lengths::weigh(const Phase::Weights& phases, double spent, double caution) {
     // What a token costs in each phase, at the length that is best there.
     Phase::Weights worth;
     for (int s = 0; s < kPhases; ++s) {
@@ -37,7 +55,7 @@ void Planner::Lengths::weigh(const Phase::Weights& phases, double spent) {
         worth[s] *= phases[s];
     }
     for (int g = 0; g <= longest; ++g) {
-        saved[g] = seconds[0] - seconds[g];
+        saved[g] = (1 + caution) * (seconds[0] - seconds[g]);
         expected[g] = 0;
         for (int s = 0; s < kPhases; ++s) {
             saved[g] += worth[s] * (tokens[g][s] - 1);
@@ -59,7 +77,7 @@ void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan
         lengths_.tokens[g] = forecast.tokens();
         lengths_.seconds[g] = decode_seconds(situation, g);
     }
-    lengths_.weigh(forecast.weights(), situation.spent);
+    lengths_.weigh(forecast.weights(), situation.spent, caution(phase));
 }
 
 double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
@@ -125,7 +143,7 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     // What is saved by the best that is there already.
     const auto so_far = [&] { return std::max(otherwise.saved, *std::max_element(saved, next)); };
     const auto pays = [&](const Phase::Weights& phases) {
-        lengths_.weigh(phases, situation.spent);
+        lengths_.weigh(phases, situation.spent, caution(phase));
         return *std::max_element(next, saved + cap + 1) > so_far();
     };
     if (pays(forecast.weights())) return true;

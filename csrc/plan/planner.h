@@ -49,14 +49,16 @@ struct Choice {
 // costs in its phase at the best g there, 1 / max S; what is maximised is the time saved, expected
 // over the phases. In a single phase this is the g of the highest S.
 //
+// The best of many guesses is too good on average, and a text may be of a kind that was never seen.
+// So what drafting has really brought is accounted: a request that it has made slower must be
+// promised more before it drafts again.
+//
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
 // request has its Phase. No call allocates.
 class Planner {
  public:
     // The phase at the start of a request.
-    Phase begin(double temperature, int n_prompt) const {
-        return acceptance_.begin(temperature, n_prompt);
-    }
+    Phase begin(double temperature, int n_prompt) const;
 
     // What to verify of the drafts at hand; they may be none, or empty.
     Choice choose(const Situation& situation, const Phase& phase,
@@ -73,6 +75,10 @@ class Planner {
     // target's, and the target was heard about n_judged, which is one more than it accepted. Also
     // for what was not verified: the round's tokens judge every draft for free.
     void observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged);
+
+    // What a round came to: of n_draft tokens that were verified n_accepted were accepted. To be
+    // told of every round, after the above.
+    void settle(Phase& phase, const Situation& situation, int n_draft, int n_accepted);
 
     // What a decode of n tokens took: by the target, by the draft model.
     void observe_decode(int n, int n_context, double seconds);
@@ -92,7 +98,8 @@ class Planner {
         std::array<double, kMaxSpecLength + 1> expected{};
         std::array<double, kMaxSpecLength + 1> seconds{};
         std::array<double, kMaxSpecLength + 1> saved{};
-        void weigh(const Phase::Weights& phases, double spent);
+        // caution: the part by which time to be lost counts more than time to be saved.
+        void weigh(const Phase::Weights& phases, double spent, double caution);
     };
     // Of decodes that may be cheaper than believed.
     struct CostProbe {
@@ -111,6 +118,7 @@ class Planner {
     };
 
     double decode_seconds(const Situation& situation, int n_draft) const;
+    double caution(const Phase& phase) const;
     // Of one token by the draft model.
     double draft_step(int n_context) const;
     void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
@@ -127,6 +135,7 @@ class Planner {
     Lengths lengths_;     // kept here for its size
     double seconds_ = 0;  // of all decodes
     double lost_ = 0;     // of those, by probes
+    double debt_ = 0;     // of the request that settled last
     CostProbe cost_probe_;
     DraftProbe draft_probe_;
 };

@@ -720,6 +720,9 @@ class Planner:
             n_judged: How many tokens of the target are known: one more than it accepted.
         """
 
+    def settle(self, phase: Phase, situation: Situation, n_draft: int, n_accepted: int) -> None:
+        """Account for a round, of which n_draft tokens were verified and n_accepted accepted."""
+
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
         """Take in what a decode of n tokens by the target took."""
 

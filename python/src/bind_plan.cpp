@@ -89,6 +89,8 @@ void bind_plan(py::module_& m) {
                int n_judged) { planner.observe(phase, n_tokens, draft, n_right, n_judged); },
             py::arg("phase"), py::arg("n_tokens"), py::arg("draft"), py::arg("n_right"),
             py::arg("n_judged"))
+        .def("settle", &Planner::settle, py::arg("phase"), py::arg("situation"), py::arg("n_draft"),
+             py::arg("n_accepted"))
         .def("observe_decode", &Planner::observe_decode, py::arg("n"), py::arg("n_context"),
              py::arg("seconds"))
         .def("observe_draft_decode", &Planner::observe_draft_decode, py::arg("n"),

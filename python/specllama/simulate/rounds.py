@@ -40,13 +40,15 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
         position = drafts.n_prompt + i
         room = min(MAX_DRAFT, len(drafts) - 1 - i)
         draft = drafts.evidence[i][:room]
-        choice = planner.choose(Situation(n_tokens=position, max_draft=room), phase, [draft])
+        situation = Situation(n_tokens=position, max_draft=room)
+        choice = planner.choose(situation, phase, [draft])
         g = choice.n_draft
         accepted = min(g, int(drafts.right[i]))
         cost = float(curve[g])
         planner.observe_decode(g + 1, position, cost * _SECOND)
         n_right = min(len(draft), int(drafts.right[i]), accepted + 1)
         planner.observe(phase, position, draft, n_right, accepted + 1)
+        planner.settle(phase, situation, g, accepted)
         time += cost
         i += accepted + 1
     return time

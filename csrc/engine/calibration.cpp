@@ -1,0 +1,67 @@
+#include "engine/calibration.h"
+
+#include <algorithm>
+#include <random>
+
+#include "engine/clock.h"
+#include "plan/constants.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr SequenceId kSequence = 0;
+
+// Fixed, so that two runs measure the same.
+constexpr unsigned kSeed = 1;
+
+class Probe {
+ public:
+    explicit Probe(Context& context)
+        : context_(context),
+          batch_(context.n_batch()),
+          random_(kSeed),
+          token_(0, context.model().vocab().size() - 1) {}
+
+    // Seconds of a decode of n tokens, whose logits are all wanted, as in a verification.
+    double operator()(int n) {
+        batch_.clear();
+        for (int i = 0; i < n; ++i) batch_.add(token_(random_), i, kSequence, true);
+        double seconds = 0;
+        {
+            const Timer timer(seconds);
+            context_.decode(batch_);
+        }
+        context_.memory().rewind(kSequence, 0);
+        return seconds;
+    }
+
+ private:
+    Context& context_;
+    Batch batch_;
+    std::mt19937 random_;
+    std::uniform_int_distribution<Token> token_;
+};
+
+}  // namespace
+
+void calibrate(Context& context, int n_max, CostCurve& curve) {
+    n_max = std::min({n_max, context.n_batch(), context.n_ctx()});
+    Probe probe(context);
+    double left = tuning::kCalibrationSeconds;
+    try {
+        probe(1);
+        // What one is expected to take is a guess at first, and v(1) is worth having anyway.
+        for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left);
+             n = curve.next_probe(n_max)) {
+            const double seconds = probe(n);
+            curve.observe(n, 0, seconds);
+            left -= seconds;
+        }
+    } catch (const DecodeError&) {
+        context.memory().rewind(kSequence, 0);
+    }
+}
+
+}  // namespace specllama
