@@ -28,15 +28,20 @@ double Planner::caution(const Phase& phase) const {
 }
 
 void Planner::settle(Phase& phase, const Situation& situation, int n_draft, int n_accepted) {
+    // A decode's time, and that of drafting, is shared by the sequences in it.
+    const int n_sequences = 1 + situation.n_beside;
     const double plain = decode_seconds(situation, 0);
-    const double extra = decode_seconds(situation, n_draft) - plain + situation.spent;
-    const double lost = extra - (n_accepted + tuning::kDebtForgiven) * plain;
+    const double extra = decode_seconds(situation, n_draft) - plain + situation.spent / n_sequences;
+    const double lost = extra - (n_accepted + tuning::kDebtForgiven) * plain / n_sequences;
     phase.debt = debt_ = phase.debt + lost;
 }
 
-double Planner::draft_step(int n_context) const {
-    return draft_cost_.measured() ? draft_cost_.seconds(1, n_context)
-                                  : tuning::kPriorDraftStep * cost_.seconds(1, n_context);
+double Planner::draft_step(const Situation& situation) const {
+    const int n = 1 + situation.n_beside;
+    return (draft_cost_.measured()
+                ? draft_cost_.seconds(n, situation.n_tokens)
+                : tuning::kPriorDraftStep * cost_.seconds(n, situation.n_tokens)) /
+           n;
 }
 
 bool Planner::affordable(double loss, double reserve) {
@@ -45,13 +50,16 @@ bool Planner::affordable(double loss, double reserve) {
     return true;
 }
 
-void Planner::Lengths::weigh(const Phase::Weights& phases, double spent, double caution) {
+void Planner::Lengths::weigh(const Phase::Weights& phases, const Situation& situation,
+                             double caution) {
     // What a token costs in each phase, at the length that is best there.
+    const double spent = situation.spent;
+    const int beside = situation.n_beside;
     Phase::Weights worth;
     for (int s = 0; s < kPhases; ++s) {
-        worth[s] = (spent + seconds[0]) / tokens[0][s];
+        worth[s] = (spent + seconds[0]) / (beside + tokens[0][s]);
         for (int g = 1; g <= longest; ++g)
-            worth[s] = std::min(worth[s], (spent + seconds[g]) / tokens[g][s]);
+            worth[s] = std::min(worth[s], (spent + seconds[g]) / (beside + tokens[g][s]));
         worth[s] *= phases[s];
     }
     for (int g = 0; g <= longest; ++g) {
@@ -65,7 +73,22 @@ void Planner::Lengths::weigh(const Phase::Weights& phases, double spent, double 
 }
 
 double Planner::decode_seconds(const Situation& situation, int n_draft) const {
-    return cost_.seconds(situation.n_pending + n_draft, situation.n_tokens) + situation.overhead;
+    return cost_.seconds(situation.n_beside + situation.n_pending + n_draft, situation.n_tokens) +
+           situation.overhead;
+}
+
+void Planner::expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
+                     std::vector<double>& tokens) const {
+    tokens.assign(1, 1);
+    if (draft.empty()) return;
+    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
+    const std::size_t n = std::min<std::size_t>(draft.size(), std::max(situation.max_draft, 0));
+    for (const Evidence& evidence : draft.first(n)) {
+        forecast.add(evidence);
+        double sum = 0;
+        for (int s = 0; s < kPhases; ++s) sum += forecast.weights()[s] * forecast.tokens()[s];
+        tokens.push_back(sum);
+    }
 }
 
 void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft) {
@@ -77,7 +100,7 @@ void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan
         lengths_.tokens[g] = forecast.tokens();
         lengths_.seconds[g] = decode_seconds(situation, g);
     }
-    lengths_.weigh(forecast.weights(), situation.spent, caution(phase));
+    lengths_.weigh(forecast.weights(), situation, caution(phase));
 }
 
 double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
@@ -126,7 +149,7 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     const int n_drafted = static_cast<int>(draft.size());
     const int cap = std::min(situation.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
-    const double step = draft_step(situation.n_tokens);
+    const double step = draft_step(situation);
     Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens,
                                   draft.empty() ? Source::model : draft[0].source);
     lengths_.longest = cap;
@@ -143,7 +166,7 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     // What is saved by the best that is there already.
     const auto so_far = [&] { return std::max(otherwise.saved, *std::max_element(saved, next)); };
     const auto pays = [&](const Phase::Weights& phases) {
-        lengths_.weigh(phases, situation.spent, caution(phase));
+        lengths_.weigh(phases, situation, caution(phase));
         return *std::max_element(next, saved + cap + 1) > so_far();
     };
     if (pays(forecast.weights())) return true;

@@ -260,7 +260,11 @@ class Stream:
     """A generation in progress."""
 
     def step(self) -> list[Chunk] | None:
-        """Decode a chunk of the prompt or do a round; None when all has been given."""
+        """Return what became certain, after a step of the session if nothing has; None when all has
+        been given."""
+
+    def take(self) -> list[Chunk]:
+        """Return what became certain, without a step; nothing more will when it is `done`."""
 
     def cancel(self) -> None:
         """End the generation where it is."""
@@ -393,6 +397,7 @@ class Session:
         draft_model: DraftModelOptions | None,
         n_gpu_layers: int | None,
         n_ctx: int,
+        n_seq: int,
         n_batch: int,
         n_threads: int,
         flash_attn: bool | None,
@@ -414,11 +419,20 @@ class Session:
         replayed: list[int],
         trace: bool,
     ) -> Stream: ...
+    def step(self) -> bool:
+        """Advance all unfinished generations; False when there are none."""
+
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
     @property
     def n_ctx(self) -> int: ...
+    @property
+    def n_seq(self) -> int: ...
+    @property
+    def n_free(self) -> int:
+        """How many generations could begin now, beside those that are unfinished."""
+
     @property
     def n_vocab(self) -> int: ...
     @property
@@ -684,6 +698,33 @@ class Choice:
     def saved(self) -> float: ...
     @property
     def probe(self) -> bool: ...
+
+class Share:
+    """A sequence that has a part in a decode.
+
+    Args:
+        tokens: What to expect of it with 0, 1, ... tokens of its draft.
+        n_pending: Tokens that are decoded in any case.
+        all: Whether its whole draft must be verified.
+    """
+
+    def __init__(self, tokens: list[float], *, n_pending: int = 1, all: bool = False) -> None: ...
+
+def share_batch(
+    shares: list[Share],
+    seconds: Callable[[int], float],
+    *,
+    spent: float = 0.0,
+    alike: bool = False,
+) -> list[int]:
+    """Return how many tokens of each draft to verify, for the most tokens per second of all.
+
+    Args:
+        shares: The sequences.
+        seconds: What a decode of so many tokens takes.
+        spent: Seconds that went into the drafts.
+        alike: Whether only sequences of as many tokens each are decoded at once.
+    """
 
 class Planner:
     """Decides how many tokens of which draft are verified, by expected speed.

@@ -47,9 +47,11 @@ class SpecSession:
             name, as above, of a smaller GGUF with the same vocabulary, a `Drafter`, or None for
             plain decoding. "auto" is the bundled draft model for the bundled model, else
             "ngram".
-        n_ctx: Most tokens of prompt and generation together. None: as the model was trained, at
-            most 8192, and less, with a notice, when memory is short.
-        n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
+        n_ctx: Most tokens of prompt and generation together, of each request. None: as the model
+            was trained, at most 8192, and less, with a notice, when memory is short.
+        n_seq: Requests served at once, 1 to 64. With more than one, any thread may use the
+            session, and a step of any stream advances all of them together.
+        n_batch: Most tokens decoded at once, n_seq to 8192; the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
         n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
             with exact=True.
@@ -60,8 +62,10 @@ class SpecSession:
             near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
             flash attention, and weights of the types Q8_0, Q4_0, F32, F16 or BF16. True: have it
             so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
-            nothing, unless another option contradicts. False: leave it to the other options.
-            `Stats.exact` says whether a run had it.
+            nothing, unless another option contradicts or n_seq is above 1. False: leave it to the
+            other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
+            memories of the requests then lie apart, and only drafts of equal length are verified
+            together.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
             A draft model then shares the work with the n-grams. (Which widths are decoded then
@@ -98,6 +102,7 @@ class SpecSession:
         draft: Literal["auto", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
         *,
         n_ctx: int | None = None,
+        n_seq: int = 1,
         n_batch: int = 512,
         n_threads: int | None = None,
         n_gpu_layers: int | None = None,
@@ -173,6 +178,7 @@ class SpecSession:
             draft_model=draft_model,
             n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
             n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
+            n_seq=_check.integer("n_seq", n_seq),
             n_batch=_check.integer("n_batch", n_batch),
             n_threads=_check.integer("n_threads", _either(n_threads, 0)),
             flash_attn=flash,
