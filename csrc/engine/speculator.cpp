@@ -183,7 +183,7 @@ void Speculator::choose(std::span<Sequence* const> sequences) {
 void Speculator::choose(std::size_t i) {
     Round& round = rounds_[i];
     if (!speculates()) return;
-    if (!plans()) {
+    if (!chooses()) {
         std::swap(round.verified, proposals_[0][i].draft);
         return;
     }
@@ -201,8 +201,9 @@ void Speculator::choose(std::size_t i) {
         const EvidenceSpan evidence(draft.evidence);
         evidence_.push_back(is_drawn(draft) ? evidence.first(1) : evidence);
     }
-    round.choice =
-        planner_.choose(round.situation, phases_.at(proposals_[0][i].sequence), evidence_);
+    const Phase& phase = phases_.at(proposals_[0][i].sequence);
+    round.choice = plans() ? planner_.choose(round.situation, phase, evidence_)
+                           : planner_.likeliest(round.situation, phase, evidence_);
     round.verified.clear();
     if (round.choice.draft < 0) return;
     const Draft& chosen = proposals_[round.choice.draft][i].draft;
@@ -220,7 +221,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Toke
         count.accepted += t < n_accepted;
     }
     if (sequence.traces()) trace(round, sequence, n_accepted, next, seconds);
-    if (plans()) {
+    if (chooses()) {
         const Timer timer(sequence.stats.seconds.draft);
         Phase& phase = phases_.at(sequence.id());
         if (seconds > 0) planner_.observe_decode(n_decoded, round.situation.n_tokens, seconds);

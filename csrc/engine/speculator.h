@@ -19,9 +19,10 @@ namespace specllama {
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
-// With a fixed spec_length the one drafter's draft is verified as it comes. Without one the planner
-// chooses among the drafts of all drafters, by what they are expected to gain; those whose tokens
-// cost time are asked last, go on from what the cheap ones have, and ask before each token.
+// With a fixed spec_length a draft is verified as it comes, of several drafters' the one that
+// begins with the likeliest token. Without one the planner chooses among the drafts of all
+// drafters, by what they are expected to gain; those whose tokens cost time are asked last, go on
+// from what the cheap ones have, and ask before each token.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -73,6 +74,8 @@ class Speculator {
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences);
     void choose(std::size_t i);
+    // Whether the planner chooses whose draft is verified, and so has to be told how all did.
+    bool chooses() const { return plans() || drafters_.size() > 1; }
     void trace(const Round& round, Sequence& sequence, int n_accepted, Token next, double seconds);
     void judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
                Token next);

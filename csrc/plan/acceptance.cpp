@@ -54,7 +54,8 @@ std::size_t temperature_class(double temperature) {
 std::size_t Acceptance::bin_of(const Evidence& evidence) {
     switch (evidence.source) {
         case Source::match:
-            return kMatch +
+        case Source::corpus:
+            return (evidence.source == Source::match ? kMatch : kCorpus) +
                    static_cast<std::size_t>(std::ranges::lower_bound(kMatchEnds, evidence.length) -
                                             kMatchEnds.begin());
         case Source::ngram:
@@ -74,7 +75,7 @@ std::size_t Acceptance::bin_of(const Evidence& evidence) {
 double Acceptance::prior_of(std::size_t bin) {
     if (bin < kMatch) return bin == static_cast<std::size_t>(Source::model) ? 0.7 : 0.6;
     if (bin < kNGram) {
-        const std::size_t at = bin - kMatch;
+        const std::size_t at = (bin - kMatch) % kMatchBins;
         return match_prior(at < kMatchEnds.size() ? kMatchEnds[at] : kMatchEnds.back());
     }
     if (bin < kModel) {

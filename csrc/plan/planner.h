@@ -62,6 +62,10 @@ class Planner {
     Choice choose(const Situation& situation, const Phase& phase,
                   std::span<const EvidenceSpan> drafts);
 
+    // Of the drafts at hand the one whose first token is the likeliest, where the length is fixed.
+    Choice likeliest(const Situation& situation, const Phase& phase,
+                     std::span<const EvidenceSpan> drafts);
+
     // Whether a draft model should draft another token after those of `draft`, whose time is in
     // situation.spent: unless no continuation up to the cap can be expected to beat the best that
     // could be done without, which is to verify some of what is drafted or to do what `otherwise`
