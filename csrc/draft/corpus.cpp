@@ -36,8 +36,7 @@ Header checked(const std::string& path, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Corpus::Corpus(const std::string& path)
-    : path_(path), file_(path), header_(checked(path, file_.bytes())) {
+Corpus::Corpus(const std::string& path) : file_(path), header_(checked(path, file_.bytes())) {
     const std::byte* at = file_.bytes().data() + sizeof(Header);
     const auto take = [&at]<typename Word>(std::span<const Word>& words, std::size_t n) {
         words = {reinterpret_cast<const Word*>(at), n};
@@ -58,7 +57,23 @@ Token Corpus::token(Index entry, std::size_t distance) const {
     return static_cast<std::uint32_t>(tokens_[at]) < header_.n_vocab ? tokens_[at] : kNoToken;
 }
 
-// The entries with the longest match.
+Token Corpus::most_frequent(std::span<const Index> entries, std::size_t distance) const {
+    Token best = kNoToken;
+    std::ptrdiff_t most = 0;
+    for (const Index entry : entries) {
+        const Token next = token(entry, distance);
+        if (next == kNoToken) continue;
+        const auto count =
+            std::ranges::count(entries, next, [&](Index other) { return token(other, distance); });
+        if (count > most) {
+            best = next;
+            most = count;
+        }
+        if (2 * most >= std::ssize(entries)) break;  // no other can have more
+    }
+    return best;
+}
+
 std::span<const Corpus::Index> Corpus::longest(TokenSpan text, int& length) const {
     if (text.size() < kMinMatch || header_.n_buckets == 0) return {};
     const std::size_t bucket = bucket_of(text.last(kMinMatch), header_.n_buckets);
@@ -92,22 +107,10 @@ Match Corpus::find(TokenSpan text) const {
     auto rest = std::span(candidates).first(n_most);
     std::size_t n = 0;
     for (; n < kMaxSpecLength; ++n) {
-        Token most_frequent = kNoToken;
-        std::ptrdiff_t most = 0;
-        for (const Index one : rest) {
-            const Token next = token(one, n);
-            if (next == kNoToken) continue;
-            const auto count =
-                std::ranges::count(rest, next, [&](Index other) { return token(other, n); });
-            if (count > most) {
-                most = count;
-                most_frequent = next;
-            }
-            if (2 * most >= std::ssize(rest)) break;
-        }
-        if (most == 0) break;
+        const Token next = most_frequent(rest, n);
+        if (next == kNoToken) break;
         const auto gone =
-            std::ranges::remove_if(rest, [&](Index one) { return token(one, n) != most_frequent; });
+            std::ranges::remove_if(rest, [&](Index entry) { return token(entry, n) != next; });
         rest = rest.first(rest.size() - gone.size());
     }
     if (n == 0) return {};

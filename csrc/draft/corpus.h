@@ -18,8 +18,7 @@ namespace specllama {
 // A bucket of the index holds the places behind the same kMinMatch tokens, in the order of what
 // comes before these, so that the longest match and all others of its length stand side by side: a
 // suffix array (Manber and Myers, "Suffix arrays: a new method for on-line string searches", 1993),
-// entered through a hash. A search takes a step into the buckets and some twenty more where one is
-// large.
+// entered through a hash. A search looks at one bucket, and halves what is left of it step by step.
 //
 // Const, and safe from any thread.
 class Corpus {
@@ -37,20 +36,21 @@ class Corpus {
     // become of its content since.
     Match find(TokenSpan text) const;
 
-    const std::string& path() const { return path_; }
     const corpus_file::Header& header() const { return header_; }
     std::size_t size_bytes() const { return file_.bytes().size(); }
 
  private:
     using Index = std::uint32_t;  // into tokens_
 
+    // The entries behind the longest match, and its length.
     std::span<const Index> longest(TokenSpan text, int& length) const;
     // What comes before an entry.
     TokenSpan before(Index entry) const;
     // The token at this distance from an entry; kNoToken behind the end of its text.
     Token token(Index entry, std::size_t distance) const;
+    // What most entries have there; kNoToken if there is nothing.
+    Token most_frequent(std::span<const Index> entries, std::size_t distance) const;
 
-    std::string path_;
     MappedFile file_;
     corpus_file::Header header_;
     TokenSpan tokens_;

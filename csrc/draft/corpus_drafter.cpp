@@ -15,6 +15,7 @@ CorpusDrafter::CorpusDrafter(const std::string& path, std::uint64_t vocabulary) 
 
 void CorpusDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
+        if (proposal.max_tokens == 0) continue;
         const Match match = corpus_.find(proposal.tokens);
         const int n = std::min(proposal.max_tokens, static_cast<int>(match.continuation.size()));
         for (int i = 0; i < n; ++i)
