@@ -430,3 +430,13 @@ def test_spec_cli(tmp_path: Path, said: Path) -> None:
     assert process.returncode == 2
     assert "cannot be read" in process.stderr
     assert process.stdout == ""
+
+
+def test_other_commands(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "-p", "x", "-t", "1", "-ngl", "0", "--corpus", str(BUNDLED_MODEL)]) == 2
+    assert "no corpus of" in capsys.readouterr().err
+    bench = ["-t", "1", "-ngl", "0", "--workload", "prose", "--texts", "1", "--repeat", "1"]
+    assert main(["bench", *bench, "-n", "8", "--corpus", str(said)]) == 0
+    assert f"corpus: {said}" in capsys.readouterr().out
+    assert main(["bench", "--simulate", "none", "--corpus", str(said)]) == 2
+    assert "--simulate drafts from no corpus" in capsys.readouterr().err
