@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "draft/corpus_drafter.h"
 #include "draft/model_drafter.h"
 #include "engine/calibration.h"
 #include "engine/clock.h"
@@ -112,8 +113,11 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
 
     model_ = Model::load(options.model, header, options.load_progress);
     std::vector<std::shared_ptr<Drafter>> drafters;
-    if (drafter && !(options.draft_model && options.spec_length))
-        drafters.push_back(std::move(drafter));
+    const bool is_alone = options.draft_model && options.spec_length;
+    if (drafter && !is_alone) drafters.push_back(std::move(drafter));
+    if (!options.corpus.empty() && !is_alone)
+        drafters.push_back(
+            std::make_shared<CorpusDrafter>(options.corpus, model_->vocab().text_fingerprint()));
     if (options.draft_model) {
         options.draft_model->context.n_ctx = options.context.n_ctx;
         drafters.push_back(std::make_shared<ModelDrafter>(*model_, *options.draft_model,

@@ -21,7 +21,10 @@ void name_models(Options& options) {
     session.model.path = options.model ? *options.model : bundled_model("target-q8_0.gguf");
     if (options.draft == Draft::automatic && !options.model && !session.draft_model)
         session.draft_model.emplace().model.path = bundled_model("draft-q8_0.gguf");
-    if (options.draft == Draft::none) session.draft_model.reset();
+    if (options.draft == Draft::none) {
+        session.draft_model.reset();
+        session.corpus.clear();
+    }
     if (!session.draft_model) return;
     session.draft_model->model.n_gpu_layers = session.model.n_gpu_layers;
     session.draft_model->context = session.context;

@@ -5,11 +5,11 @@
 namespace specllama {
 
 // What a drafter knows about one token it proposes.
-enum class Source : std::uint8_t { match, ngram, model, other };
+enum class Source : std::uint8_t { match, corpus, ngram, model, other };
 
 struct Evidence {
     Source source = Source::other;
-    // match: tokens before this one that agree with the text copied from, this draft's own
+    // match, corpus: tokens before this one that agree with the text copied from, this draft's own
     // included; ngram: order of the n-gram; else 0.
     int length = 0;
     // ngram: relative frequency, less where the context is rare; model: probability; other: the

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "draft/fnv.h"
+#include "fnv.h"
 
 namespace specllama {
 

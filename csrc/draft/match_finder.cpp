@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "draft/fnv.h"
+#include "fnv.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -16,13 +16,6 @@ constexpr std::uint32_t kNone = 0xffffffff;
 // Entries looked at, those included that only share a bucket.
 constexpr int kMaxSteps = 4 * MatchFinder::kMaxCandidates;
 
-// How many tokens both end with, at most kMaxLength.
-int common_suffix(TokenSpan a, TokenSpan b) {
-    const auto n = std::min({a.size(), b.size(), std::size_t{MatchFinder::kMaxLength}});
-    const auto end = a.rbegin() + static_cast<std::ptrdiff_t>(n);
-    return static_cast<int>(std::mismatch(a.rbegin(), end, b.rbegin()).first - a.rbegin());
-}
-
 }  // namespace
 
 MatchFinder::MatchFinder(std::int64_t max_tokens)
@@ -33,19 +26,16 @@ MatchFinder::MatchFinder(std::int64_t max_tokens)
                               ".");
 }
 
-std::size_t MatchFinder::bucket(TokenSpan gram) const {
-    return std::uint64_t{fold(fnv1a(gram))} * heads_.size() >> 32;
-}
-
 // The head of the chain of the tokens that end at `last`.
 MatchFinder::Index& MatchFinder::head(Index last) {
-    return heads_[bucket(TokenSpan(tokens_).subspan(last + 1 - kMinLength, kMinLength))];
+    const TokenSpan gram = TokenSpan(tokens_).subspan(last + 1 - kMinMatch, kMinMatch);
+    return heads_[bucket_of(gram, heads_.size())];
 }
 
 // Enters the token that was added last, of those in links_.
 void MatchFinder::enter() {
     const auto last = static_cast<Index>(links_.size());
-    if (last + 1 < kMinLength) {
+    if (last + 1 < kMinMatch) {
         links_.push_back(kNone);
         return;
     }
@@ -88,7 +78,7 @@ void MatchFinder::truncate(std::size_t n) {
     // The latest of its chain goes first.
     while (tokens_.size() > n_held) {
         const auto last = static_cast<Index>(tokens_.size() - 1);
-        if (last + 1 >= kMinLength) head(last) = links_[last];
+        if (last + 1 >= kMinMatch) head(last) = links_[last];
         tokens_.pop_back();
         links_.pop_back();
     }
@@ -96,18 +86,18 @@ void MatchFinder::truncate(std::size_t n) {
 }
 
 Match MatchFinder::find(TokenSpan text) const {
-    if (text.size() < kMinLength || heads_.empty()) return {};
+    if (text.size() < kMinMatch || heads_.empty()) return {};
     std::array<Index, kMaxCandidates> longest;  // the latest first; each the index of what follows
     int n_longest = 0;
     int n_candidates = 0;
-    int length = kMinLength;
-    Index at = heads_[bucket(text.last(kMinLength))];
+    int length = kMinMatch;
+    Index at = heads_[bucket_of(text.last(kMinMatch), heads_.size())];
     for (int step = 0; at != kNone && n_candidates < kMaxCandidates && step < kMaxSteps; ++step) {
         const Index next = at + 1;
         at = links_[at];
         if (next == tokens_.size()) continue;  // nothing follows: it may be the text's own end
         const int agree = common_suffix(text, tokens().first(next));
-        if (agree < kMinLength) continue;
+        if (agree < kMinMatch) continue;
         ++n_candidates;
         if (agree < length) continue;
         if (agree > length) n_longest = 0;

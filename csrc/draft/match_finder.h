@@ -4,25 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "draft/match.h"
 #include "specllama/types.h"
 
 namespace specllama {
 
-// An earlier occurrence of the tokens that a text ends with.
-struct Match {
-    // How many tokens agree; 0: none was found, and there is no continuation.
-    int length = 0;
-    // What follows it in the text searched, to its end; not empty. Valid until the finder changes.
-    TokenSpan continuation;
-
-    // Token i of a copy of what follows. A text that continues itself runs, past its end, into the
-    // copy, and so repeats.
-    Token token(std::size_t i) const { return continuation[i % continuation.size()]; }
-};
-
 // Finds where in a text the tokens stand that it, or another text, ends with.
 //
-// Every position is entered under a hash (FNV-1a) of the kMinLength tokens that end there, and
+// Every position is entered under a hash (FNV-1a) of the kMinMatch tokens that end there, and
 // links to the one before it with the same hash. Of the kMaxCandidates latest that really agree
 // the longest match wins; among equally long ones the most frequent next token, and of its
 // occurrences the latest.
@@ -31,11 +20,6 @@ struct Match {
 // token of the longest text held.
 class MatchFinder {
  public:
-    // Shorter matches are left to the frequencies of n-grams, which predict as well and know how
-    // sure they are.
-    static constexpr int kMinLength = 4;
-    // Longer matches count as this long.
-    static constexpr int kMaxLength = 64;
     static constexpr int kMaxCandidates = 32;
     static constexpr std::size_t kBytesPerToken = 16;
     static constexpr std::int64_t kMinTokens = 64;
@@ -72,7 +56,6 @@ class MatchFinder {
     Index& head(Index last);
     void enter();
     void make_room(std::size_t n_wanted);
-    std::size_t bucket(TokenSpan gram) const;
 
     std::size_t max_tokens_;
     std::size_t capacity_ = 0;

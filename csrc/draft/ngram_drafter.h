@@ -12,7 +12,7 @@
 namespace specllama {
 
 // Drafts what followed the same tokens before, in the sequence or in its reference text: where they
-// are few, by the frequencies of an NGramPredictor; from MatchFinder::kMinLength tokens on, by
+// are few, by the frequencies of an NGramPredictor; from kMinMatch tokens on, by
 // copying from where the longest match was. A draft may begin with the one and go on with the
 // other.
 //

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "draft/fnv.h"
+#include "fnv.h"
 #include "specllama/error.h"
 
 namespace specllama {

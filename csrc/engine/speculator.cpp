@@ -212,7 +212,7 @@ EvidenceSpan Speculator::evidence(const Draft& draft) const {
 void Speculator::choose(std::size_t i) {
     Round& round = rounds_[i];
     if (!speculates()) return;
-    if (!plans()) {
+    if (!chooses()) {
         std::swap(round.verified, proposals_[0][i].draft);
         return;
     }
@@ -223,8 +223,9 @@ void Speculator::choose(std::size_t i) {
     evidence_.clear();
     for (const std::vector<Proposal>& proposals : proposals_)
         evidence_.push_back(evidence(proposals[i].draft));
-    round.choice =
-        planner_.choose(round.situation, phases_.at(proposals_[0][i].sequence), evidence_);
+    const Phase& phase = phases_.at(proposals_[0][i].sequence);
+    round.choice = plans() ? planner_.choose(round.situation, phase, evidence_)
+                           : planner_.likeliest(round.situation, phase, evidence_);
     verify_first(i, round.choice.n_draft);
 }
 
@@ -306,7 +307,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Toke
         count.accepted += t < n_accepted;
     }
     if (sequence.traces()) trace(round, sequence, n_accepted, next, seconds);
-    if (plans()) {
+    if (chooses()) {
         const Timer timer(sequence.stats.seconds.draft);
         Phase& phase = phases_.at(sequence.id());
         for (const std::vector<Proposal>& proposals : proposals_)

@@ -20,11 +20,11 @@ namespace specllama {
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
-// With a fixed spec_length the one drafter's draft is verified as it comes. Without one the planner
-// chooses among the drafts of all drafters, by what they are expected to gain; those whose tokens
-// cost time are asked last, go on from what the cheap ones have, and ask before each token. Where
-// several sequences are decoded at once, each has the draft that promises most, and they share what
-// pays for all together.
+// With a fixed spec_length a draft is verified as it comes, of several drafters' the one that
+// begins with the likeliest token. Without one the planner chooses among the drafts of all
+// drafters, by what they are expected to gain; those whose tokens cost time are asked last, go on
+// from what the cheap ones have, and ask before each token. Where several sequences are decoded at
+// once, each has the draft that promises most, and they share what pays for all together.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -84,6 +84,8 @@ class Speculator {
     void offer(std::size_t i);
     void verify_first(std::size_t i, int n);
     EvidenceSpan evidence(const Draft& draft) const;
+    // Whether the planner chooses whose draft is verified, and so has to be told how all did.
+    bool chooses() const { return plans() || drafters_.size() > 1; }
     void trace(const Round& round, Sequence& sequence, int n_accepted, Token next, double seconds);
     void judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
                Token next);

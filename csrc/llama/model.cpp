@@ -57,10 +57,29 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
+    return checked(std::move(model), options.path, errors.first());
+}
+
+std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
+    check_gguf(path);
+    ensure_backend();
+    llama_model_params params = llama_model_default_params();
+    params.vocab_only = true;
+    // No device is woken up for it.
+    ggml_backend_dev_t no_devices[] = {nullptr};
+    params.devices = no_devices;
+    const ErrorLog errors;
+    llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
+    return checked(std::move(model), path, errors.first());
+}
+
+// Refuses what is no model that can be used.
+std::shared_ptr<const Model> Model::checked(llama_model_ptr model, const std::string& path,
+                                            const std::string& error) {
     const auto fail = [&](const std::string& what) {
-        throw ModelError("Cannot use " + options.path + " as a model: " + what + ".");
+        throw ModelError("Cannot use " + path + " as a model: " + what + ".");
     };
-    if (!model) fail(errors.first().empty() ? "llama.cpp cannot load it" : errors.first());
+    if (!model) fail(error.empty() ? "llama.cpp cannot load it" : error);
     if (llama_model_has_encoder(model.get()) || !llama_model_has_decoder(model.get()) ||
         llama_model_is_diffusion(model.get()))
         fail("it does not generate text token by token");
@@ -70,7 +89,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
-    return std::shared_ptr<const Model>(new Model(std::move(model), options.path));
+    return std::shared_ptr<const Model>(new Model(std::move(model), path));
 }
 
 std::string Model::description() const {

@@ -19,6 +19,9 @@ class Model {
     static std::shared_ptr<const Model> load(const ModelOptions& options, const Header& header,
                                              const ProgressFunction& progress);
 
+    // Loads the vocabulary and no weights. Throws ModelError.
+    static std::shared_ptr<const Model> load_vocabulary(const std::string& path);
+
     const Vocab& vocab() const { return vocab_; }
     // As it was given.
     const std::string& path() const { return path_; }
@@ -33,6 +36,9 @@ class Model {
 
  private:
     Model(llama_model_ptr model, const std::string& path);
+    // error: what llama.cpp said while it loaded.
+    static std::shared_ptr<const Model> checked(llama_model_ptr model, const std::string& path,
+                                                const std::string& error);
 
     llama_model_ptr model_;
     Vocab vocab_;

@@ -1,9 +1,9 @@
 #include "llama/vocab.h"
 
 #include <exception>
-#include <functional>
 #include <limits>
 
+#include "fnv.h"
 #include "llama.h"
 #include "specllama/error.h"
 
@@ -20,6 +20,11 @@ void fit(Buffer& buffer, Fill fill) {
         n = fill();
     }
     buffer.resize(n);
+}
+
+// A part of a list, with its end marked.
+std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
+    return fnv1a(std::string_view("\0", 1), fnv1a(part, hash));
 }
 
 }  // namespace
@@ -90,19 +95,22 @@ std::string Vocab::difference(const Vocab& other) const {
     return "";
 }
 
+std::uint64_t Vocab::text_fingerprint() const {
+    std::uint64_t hash = hash_part(std::to_string(llama_vocab_type(vocab_)), kFnvBasis);
+    for (Token token = 0; token < size_; ++token)
+        hash = hash_part(llama_vocab_get_text(vocab_, token), hash);
+    return hash;
+}
+
+// Of all that `difference` looks at.
 std::uint64_t Vocab::fingerprint() const {
-    // What `difference` looks at, every text with its end marked.
-    std::string all;
-    const auto append = [&](const std::string& part) { all.append(part).push_back('\0'); };
-    append(std::to_string(llama_vocab_type(vocab_)));
-    append(std::to_string(llama_vocab_bos(vocab_)));
-    append(std::to_string(llama_vocab_eos(vocab_)));
-    append(llama_vocab_get_add_bos(vocab_) ? "bos" : "");
-    for (Token token = 0; token < size_; ++token) {
-        append(llama_vocab_get_text(vocab_, token));
-        if (is_end(token)) append("end");
-    }
-    return std::hash<std::string>{}(all);
+    std::uint64_t hash = text_fingerprint();
+    for (const int special : {llama_vocab_bos(vocab_), llama_vocab_eos(vocab_),
+                              static_cast<int>(llama_vocab_get_add_bos(vocab_))})
+        hash = hash_part(std::to_string(special), hash);
+    for (Token token = 0; token < size_; ++token)
+        hash = hash_part(is_end(token) ? "end" : "", hash);
+    return hash;
 }
 
 void Vocab::append_piece(Token token, std::string& out) const {

@@ -32,8 +32,11 @@ class Vocab {
     // type, size, texts, and which tokens begin and end a text.
     std::string difference(const Vocab& other) const;
 
-    // The same number for vocabularies without a difference, within a process.
+    // The same number for vocabularies without a difference, on every machine.
     std::uint64_t fingerprint() const;
+    // The same number for those that write a text with the same tokens, as far as their type, size
+    // and texts tell; they may end one with others, as a chat model does and its base model.
+    std::uint64_t text_fingerprint() const;
 
     // The bytes one token adds to a text; none for special tokens. Appended to `out`, so that a
     // caller's buffer can be used again. May end inside a character.

@@ -19,6 +19,9 @@ struct Point {
 // P(next token right) by length of the match, seen on greedy text; linear in between.
 constexpr std::array<Point, 8> kMatchPrior = {
     {{0, 0.15}, {1, 0.3}, {2, 0.5}, {3, 0.62}, {4, 0.7}, {8, 0.87}, {12, 0.92}, {16, 0.95}}};
+// A match in a corpus is right as often as one in the text itself that is so much shorter (seen on
+// the standard library's modules, each with the others as the corpus).
+constexpr double kCorpusDiscount = 2.5;
 // Of an n-gram with frequency 1, by order from 2 on: its one sight may be the only one.
 constexpr std::array<double, 7> kOrderPrior = {0.35, 0.55, 0.65, 0.72, 0.78, 0.82, 0.85};
 
@@ -39,12 +42,14 @@ std::size_t view_of(Source source) {
         case Source::match:
         case Source::ngram:
             return 0;
-        case Source::model:
+        case Source::corpus:
             return 1;
+        case Source::model:
+            return 2;
         case Source::other:
             break;
     }
-    return 2;
+    return 3;
 }
 
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.
@@ -73,7 +78,8 @@ std::size_t temperature_class(double temperature) {
 std::size_t Acceptance::bin_of(const Evidence& evidence) {
     switch (evidence.source) {
         case Source::match:
-            return kMatch +
+        case Source::corpus:
+            return (evidence.source == Source::match ? kMatch : kCorpus) +
                    static_cast<std::size_t>(std::ranges::lower_bound(kMatchEnds, evidence.length) -
                                             kMatchEnds.begin());
         case Source::ngram:
@@ -93,8 +99,9 @@ std::size_t Acceptance::bin_of(const Evidence& evidence) {
 double Acceptance::prior_of(std::size_t bin) {
     if (bin < kMatch) return bin == static_cast<std::size_t>(Source::model) ? 0.7 : 0.6;
     if (bin < kNGram) {
-        const std::size_t at = bin - kMatch;
-        return match_prior(at < kMatchEnds.size() ? kMatchEnds[at] : kMatchEnds.back());
+        const std::size_t at = (bin - kMatch) % kMatchBins;
+        const double length = at < kMatchEnds.size() ? kMatchEnds[at] : kMatchEnds.back();
+        return match_prior(bin < kCorpus ? length : length / kCorpusDiscount);
     }
     if (bin < kModel) {
         const std::size_t at = bin - kNGram;

@@ -9,10 +9,10 @@
 
 namespace specllama {
 
-inline constexpr int kSources = 4;
-// Ways to see a text: by copying (matches and n-grams), by a model, otherwise. A phase is good or
-// bad for all sources of a view.
-inline constexpr int kViews = 3;
+inline constexpr int kSources = 5;
+// Ways to see a text: by copying it (matches and n-grams), by a corpus, by a model, otherwise. A
+// phase is good or bad for all sources of a view.
+inline constexpr int kViews = 4;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
 // What is known of one request's text: which phase it is in, in each view.
@@ -97,7 +97,8 @@ class Acceptance {
     static constexpr std::size_t kModelBins = 10;
     static constexpr std::size_t kOtherBins = 10;
     static constexpr std::size_t kMatch = kSources;  // before it one of each source's tokens alike
-    static constexpr std::size_t kNGram = kMatch + kMatchBins;
+    static constexpr std::size_t kCorpus = kMatch + kMatchBins;
+    static constexpr std::size_t kNGram = kCorpus + kMatchBins;
     static constexpr std::size_t kModel = kNGram + kOrders * kFrequencyBins;
     static constexpr std::size_t kOther = kModel + kModelBins;
     static constexpr std::size_t kBins = kOther + kOtherBins;

@@ -2,13 +2,14 @@
 
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <system_error>
+
+#include "fnv.h"
 
 namespace specllama {
 
@@ -32,12 +33,10 @@ fs::path folder() {
 #endif
 }
 
-// Named by a hash of the key (FNV-1a); the key itself is the file's first line.
+// Named by a hash of the key; the key itself is the file's first line.
 fs::path file(const std::string& key) {
-    std::uint64_t hash = 14695981039346656037ULL;
-    for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     char name[32];
-    std::snprintf(name, sizeof(name), "%016llx.curve", static_cast<unsigned long long>(hash));
+    std::snprintf(name, sizeof(name), "%016llx.curve", static_cast<unsigned long long>(fnv1a(key)));
     const fs::path place = folder();
     return place.empty() ? place : place / name;
 }

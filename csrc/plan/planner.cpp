@@ -144,6 +144,20 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
     return hope;
 }
 
+Choice Planner::likeliest(const Situation& situation, const Phase& phase,
+                          std::span<const EvidenceSpan> drafts) {
+    Choice best;
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+        if (drafts[i].empty()) continue;
+        weigh(situation, phase, drafts[i].first(1));
+        if (lengths_.expected[1] > best.tokens)
+            best = {.draft = static_cast<int>(i),
+                    .n_draft = static_cast<int>(drafts[i].size()),
+                    .tokens = lengths_.expected[1]};
+    }
+    return best;
+}
+
 bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
                       const Choice& otherwise) {
     const int n_drafted = static_cast<int>(draft.size());

@@ -69,6 +69,9 @@ class Planner {
     // Tokens to expect of a round that verifies g tokens of a draft, for g = 0, 1, ...
     void expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
                 std::vector<double>& tokens) const;
+    // Of the drafts at hand the one whose first token is the likeliest, where the length is fixed.
+    Choice likeliest(const Situation& situation, const Phase& phase,
+                     std::span<const EvidenceSpan> drafts);
 
     // Whether a draft model should draft another token after those of `draft`, whose time is in
     // situation.spent: unless no continuation up to the cap can be expected to beat the best that

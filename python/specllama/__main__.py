@@ -10,6 +10,7 @@ from specllama import (
     alpha_command,
     bench,
     chat_command,
+    corpus_command,
     divergence,
     models_command,
     trace_command,
@@ -28,6 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     alpha_command.add_command(commands)
     bench.add_command(commands)
     chat_command.add_command(commands)
+    corpus_command.add_command(commands)
     models_command.add_command(commands)
     divergence.add_command(commands)
     trace_command.add_command(commands)

@@ -23,22 +23,30 @@ def add_models(
         draft_help: The same of the draft model.
         required: There is no target to fall back on.
     """
-
-    def named(name: str) -> str:
-        return SCHEME + name.removeprefix(SCHEME)
-
-    target = parser.add_mutually_exclusive_group(required=required)
-    target.add_argument("-m", "--model", help=help)
-    target.add_argument(
-        "-hf", "--hf-repo", dest="model", type=named, metavar="NAME",
-        help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
-    )  # fmt: skip
+    add_target(parser, help=help, required=required)
     draft = parser.add_mutually_exclusive_group()
     draft.add_argument("-md", "--draft-model", help=draft_help)
     draft.add_argument(
-        "-hfd", "--hf-repo-draft", dest="draft_model", type=named, metavar="NAME",
+        "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
         help="instead: user/repo[:quant] of the Hub",
     )  # fmt: skip
+
+
+def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
+    """Add the target alone; see `add_models`."""
+    target = parser.add_mutually_exclusive_group(required=required)
+    target.add_argument("-m", "--model", help=help)
+    target.add_argument(
+        "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
+        help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
+    )  # fmt: skip
+
+
+def add_corpus(parser: argparse.ArgumentParser) -> None:
+    """Add the corpus, as SpecSession takes it."""
+    parser.add_argument(
+        "--corpus", metavar="FILE", help="file by `specllama corpus build`, to copy from (none)"
+    )
 
 
 def add_spec_length(parser: argparse.ArgumentParser) -> None:
@@ -53,3 +61,7 @@ def add_spec_length(parser: argparse.ArgumentParser) -> None:
         "--spec-length", type=length, default="auto",
         help="most drafted tokens, or auto: as many as pay (auto)",
     )  # fmt: skip
+
+
+def _hub_name(name: str) -> str:
+    return SCHEME + name.removeprefix(SCHEME)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -45,6 +46,17 @@ def text(name: str, value: Any) -> str:
             f"{name} holds a lone surrogate at index {error.start}, which is no character."
         ) from None
     return value
+
+
+def path(name: str, value: Any) -> str:
+    """Return a path as a str, "~" expanded. Raises ArgumentError."""
+    try:
+        path = text(name, os.fspath(value))
+    except TypeError:
+        raise ArgumentError(f"{name} must be a path, not {type(value).__name__}.") from None
+    if "\0" in path:
+        raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
+    return os.path.expanduser(path)
 
 
 def tokens(name: str, value: Any) -> list[int]:

@@ -39,7 +39,7 @@ class ModelFile:
         n_parameters: Number of weights.
         weight_bytes: Their size in bytes.
         n_tokens: Size of the vocabulary.
-        vocabulary: Equal for files with the same vocabulary, in one process.
+        vocabulary: Equal for files with the same vocabulary.
         can_draft: Its memory can be cut back, which drafting needs.
     """
 
@@ -146,8 +146,9 @@ class Stats:
         drafted_by_position: [i]: how often the draft token at position i (from 0) was proposed.
         accepted_by_position: [i]: how often it was accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
-        by_drafter: (drafted, accepted) of "match", "ngram", "model" and "other" drafts: copied from
-            where the same tokens stood before, by frequencies, by a draft model, by any other.
+        by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "model" and "other" drafts:
+            copied from where the same tokens stood before, the same from the corpus, by
+            frequencies, by a draft model, by any other.
         decode_seconds: What the planner believes at the end of the generation: [n - 1] is the time
             of a target decode of n tokens, in seconds, at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
@@ -208,9 +209,9 @@ class DraftedToken:
 
     Attributes:
         token: Token id.
-        drafter: "match", "ngram", "model" or "other", as in `Stats.by_drafter`.
-        length: Of a match: how many tokens before it agree with the text copied from. Of an n-gram:
-            its order. Else 0.
+        drafter: "match", "corpus", "ngram", "model" or "other", as in `Stats.by_drafter`.
+        length: Of a match, also one in the corpus: how many tokens before it agree with the text
+            copied from. Of an n-gram: its order. Else 0.
         confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
             Else 1.
     """
@@ -403,6 +404,7 @@ class Session:
         flash_attn: bool | None,
         kv_type: str | None,
         spec_length: int | None,
+        corpus: str,
         exact: bool | None,
         progress: Callable[[float], object] | None,
     ) -> None: ...
@@ -524,6 +526,118 @@ class MatchedToken:
     @property
     def length(self) -> int: ...
 
+class Tokenizer:
+    """The vocabulary of a GGUF file, without its weights.
+
+    Attributes:
+        n_vocab: Number of tokens it knows.
+        fingerprint: What a corpus of its tokens is marked with: the same for vocabularies with the
+            same texts.
+
+    Raises:
+        ModelError: The file is missing, damaged, or no model that generates text.
+    """
+
+    def __init__(self, path: str) -> None: ...
+    def tokenize(self, text: str) -> NDArray[np.int32]:
+        """Return the token ids of a text, nothing put around it; the texts of special tokens become
+        those tokens."""
+
+    @property
+    def n_vocab(self) -> int: ...
+    @property
+    def fingerprint(self) -> int: ...
+
+class CorpusBuilder:
+    """Gathers tokenized texts and writes them as a corpus file, whose format is described in
+    csrc/draft/corpus_file.h.
+
+    Args:
+        max_tokens: What comes after so many is left out; each text counts as one token more than
+            it has. 1 to 2^28.
+
+    Attributes:
+        full: There is no room for another token.
+        n_tokens: Tokens so far, counted as above.
+        n_texts: Texts so far, without the current one.
+
+    Raises:
+        ArgumentError: max_tokens is out of range.
+    """
+
+    def __init__(self, max_tokens: int) -> None: ...
+    def append(self, tokens: NDArray[np.int32]) -> None:
+        """Take in the next tokens of the current text. Raises ArgumentError for a negative id."""
+
+    def end_text(self) -> None:
+        """End the current text; one without a token does not count."""
+
+    def write(self, path: str, n_vocab: int, vocabulary: int) -> None:
+        """End the current text and write the file.
+
+        Args:
+            path: Replaced if it exists; what is there after an error is no corpus.
+            n_vocab: Of the tokenizer.
+            vocabulary: Its fingerprint.
+
+        Raises:
+            SpecllamaError: The file cannot be written.
+        """
+
+    @property
+    def full(self) -> bool: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def n_texts(self) -> int: ...
+
+class Corpus:
+    """A corpus file, mapped into memory and searched there.
+
+    The places behind the same 4 tokens are held in the order of what comes before these, the last
+    token first, so that the longest match stands next to where the text itself would. (A suffix
+    array: Manber and Myers, 1993; entered through a hash.)
+
+    Attributes:
+        n_tokens: Tokens, each text counted as one more than it has, and one more in all.
+        n_texts: Texts.
+        n_vocab: Size of the vocabulary.
+        vocabulary: Its fingerprint; see `Tokenizer`.
+        size_bytes: Size of the file.
+
+    Raises:
+        ArgumentError: The file cannot be read, is no corpus, or is damaged.
+    """
+
+    def __init__(self, path: str) -> None: ...
+    def predict(self, text: NDArray[np.int32], n: int = 4) -> list[MatchedToken]:
+        """Copy what followed the longest match of a text's end.
+
+        Of several places with such a match (of 32 from all over, if there are more) those that go
+        on as most do decide, token by token. A copy ends with the text that it is copied from.
+
+        Args:
+            text: Its last 64 tokens decide.
+            n: Most tokens to copy, 0 to 64.
+
+        Returns:
+            The copy; empty if not even the last 4 tokens stand in the corpus with others behind.
+
+        Raises:
+            ArgumentError: n is out of range.
+        """
+
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def n_texts(self) -> int: ...
+    @property
+    def n_vocab(self) -> int: ...
+    @property
+    def vocabulary(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+
 class MatchFinder:
     """Finds where in a text the tokens stand that it, or another text, ends with; what followed
     there is likely to follow again.
@@ -633,17 +747,18 @@ class Source(enum.Enum):
     """What a draft token comes from."""
 
     match = 0
-    ngram = 1
-    model = 2
-    other = 3
+    corpus = 1
+    ngram = 2
+    model = 3
+    other = 4
 
 class Evidence:
     """What a drafter knows about one token it proposes.
 
     Args:
         source: Where it comes from.
-        length: match: tokens before this one that agree with the text copied from, the draft's own
-            included; ngram: order of the n-gram; else 0.
+        length: match, corpus: tokens before this one that agree with the text copied from, the
+            draft's own included; ngram: order of the n-gram; else 0.
         confidence: ngram: relative frequency; model: probability; other: the drafter's own
             estimate; in [0, 1].
     """

@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 # copy of the text is the text.
 _STYLE = """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
-  --ngram: #e6efb0; --model: #cfe0fb; --other: #e5d9f5; --no: #b3261e; --own: #0b4fa8;
+  --corpus: #c9ebe4; --ngram: #e6efb0; --model: #cfe0fb; --other: #e5d9f5; --no: #b3261e;
+  --own: #0b4fa8;
   color: var(--ink); background: var(--paper); padding: 1em; font: 15px/1.6 sans-serif }
 @media (prefers-color-scheme: dark) { .specllama-trace { --ink: #e8e8e8; --paper: #181818;
-  --faint: #9a9a9a; --match: #1f4d26; --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b;
-  --no: #ff8a80; --own: #8ab8ff } }
+  --faint: #9a9a9a; --match: #1f4d26; --corpus: #174a45;
+  --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b; --no: #ff8a80; --own: #8ab8ff } }
 .specllama-trace p { margin: 0 0 .4em }
 .specllama-trace .text { font: 14px/1.9 monospace; white-space: pre-wrap; overflow-wrap: anywhere;
   tab-size: 4; margin-top: 1em }
 .specllama-trace .prompt, .specllama-trace .cut, .specllama-trace .newline { color: var(--faint) }
 .specllama-trace .cut { font-style: italic }
 .specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }
+.specllama-trace .corpus { background: var(--corpus); text-decoration: underline wavy 1px }
 .specllama-trace .ngram { background: var(--ngram); text-decoration: underline solid 1px }
 .specllama-trace .model { background: var(--model); text-decoration: underline double 1px }
 .specllama-trace .other { background: var(--other); text-decoration: underline dotted 2px }
@@ -39,6 +41,7 @@ _STYLE = """
 
 _LEGEND = (
     '<p class="legend"><span class="match">accepted, copied from a match</span>'
+    '<span class="corpus">accepted, copied from the corpus</span>'
     '<span class="ngram">accepted, n-gram</span>'
     '<span class="model">accepted, draft model</span>'
     '<span class="other">accepted, other drafter</span>'
@@ -101,6 +104,8 @@ def _token(token: TracedToken, start: str, figures: str) -> str:
 def _evidence(drafted: DraftedToken) -> str:
     if drafted.drafter == "match":
         return f"drafted from a match of {drafted.length} tokens"
+    if drafted.drafter == "corpus":
+        return f"drafted from a match of {drafted.length} tokens in the corpus"
     if drafted.drafter == "ngram":
         return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
     if drafted.drafter == "model":

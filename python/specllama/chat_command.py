@@ -23,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.draft_model or "auto",
         n_gpu_layers=arguments.n_gpu_layers,
         spec_length=arguments.spec_length,
+        corpus=arguments.corpus,
         progress=True,
         **options,
     ) as session:
@@ -90,6 +91,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
     _arguments.add_spec_length(parser)
+    _arguments.add_corpus(parser)
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
     parser.add_argument("--top-k", type=int, default=0, help="only the K most likely tokens (off)")
     parser.add_argument("--top-p", type=float, default=1.0, help="only the likeliest tokens (off)")

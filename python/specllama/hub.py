@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import errno
 import fnmatch
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specllama import _core
+from specllama import _check, _core
 from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
 
 SCHEME = "hf://"
@@ -102,6 +103,16 @@ class HubName:
         if missing := [part for part in parts if part not in files]:
             raise ModelError(f"{self.repo} is incomplete: it lacks {_some(missing)}.")
         return parts
+
+
+def local_path(name: str, value: str | os.PathLike[str]) -> str:
+    """Return the path of the GGUF file that an argument, a path or a name, stands for; see `fetch`.
+
+    Raises:
+        ArgumentError: It is neither; or as for `fetch`.
+    """
+    path = _check.path(name, value)
+    return fetch(path) if path.startswith(SCHEME) else path
 
 
 def fetch(name: str) -> str:

@@ -66,6 +66,9 @@ class SpecSession:
             other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
             memories of the requests then lie apart, and only drafts of equal length are verified
             together.)
+        corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
+            copy from, besides prompt and generation, in every call. None: none. (Without effect
+            with draft=None, and with a draft model and a fixed spec_length.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
             A draft model then shares the work with the n-grams. (Which widths are decoded then
@@ -109,6 +112,7 @@ class SpecSession:
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
+        corpus: str | os.PathLike[str] | None = None,
         spec_length: int | Literal["auto"] = "auto",
         ngram_order: int = 4,
         ngram_window: int = 0,
@@ -154,7 +158,7 @@ class SpecSession:
                 )
             if draft not in ("auto", "ngram"):
                 draft_model = _core.DraftModelOptions(
-                    path=_path("draft", draft),
+                    path=hub.local_path("draft", draft),
                     n_gpu_layers=_optional(
                         _check.integer,
                         "draft_n_gpu_layers",
@@ -172,7 +176,7 @@ class SpecSession:
                     min_p=_optional(_check.number, "draft_min_p", draft_min_p),
                 )
         self._core = _core.Session(
-            path=str(BUNDLED_MODEL) if model is None else _path("model", model),
+            path=str(BUNDLED_MODEL) if model is None else hub.local_path("model", model),
             drafter=drafter,
             ngram=ngram,
             draft_model=draft_model,
@@ -186,6 +190,7 @@ class SpecSession:
             spec_length=None
             if spec_length == "auto"
             else _check.integer("spec_length", spec_length),
+            corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
             exact=None if exact == "auto" else bool(exact),
             progress=self._progress.load(),
         )
@@ -469,15 +474,3 @@ def _first(value: T | None, other: T | None) -> T | None:
 
 def _either(value: T | None, default: T) -> T:
     return default if value is None else value
-
-
-def _path(name: str, value: str | os.PathLike[str]) -> str:
-    try:
-        path = os.fspath(value)
-    except TypeError:
-        raise ArgumentError(
-            f"{name} must be the path of a GGUF file, not {type(value).__name__}."
-        ) from None
-    if "\0" in _check.text(name, path):
-        raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
-    return hub.fetch(path) if path.startswith(hub.SCHEME) else os.path.expanduser(path)

@@ -22,6 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.draft_model or "auto",
         n_gpu_layers=arguments.n_gpu_layers,
         spec_length=arguments.spec_length,
+        corpus=arguments.corpus,
         progress=True,
         **options,
     ) as session:
@@ -88,6 +89,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
     _arguments.add_spec_length(parser)
+    _arguments.add_corpus(parser)
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
     parser.add_argument("-s", "--seed", type=int, help="same seed, same text (a fresh one)")
     parser.set_defaults(run=run)

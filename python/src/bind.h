@@ -12,6 +12,7 @@ namespace specllama {
 namespace py = pybind11;
 
 void bind_chunk(py::module_& m);
+void bind_corpus(py::module_& m);
 void bind_device(py::module_& m);
 void bind_error(py::module_& m);
 void bind_model_file(py::module_& m);
@@ -22,6 +23,7 @@ void bind_sampling(py::module_& m);
 void bind_session(py::module_& m);
 void bind_stats(py::module_& m);
 void bind_stream(py::module_& m);
+void bind_tokenizer(py::module_& m);
 void bind_trace(py::module_& m);
 
 // "stop", "length", or None while a generation is unfinished.

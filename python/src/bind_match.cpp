@@ -5,23 +5,13 @@
 
 #include "bind.h"
 #include "draft/match_finder.h"
+#include "matched_token.h"
 #include "specllama/error.h"
+#include "token_arguments.h"
 
 namespace specllama {
 
 namespace {
-
-// A token of a copy, as Python sees it.
-struct MatchedToken {
-    Token token;
-    int length;
-};
-
-void check(const std::vector<Token>& tokens) {
-    for (const Token token : tokens)
-        if (token < 0)
-            throw InvalidArgument("Token ids are 0 or more, not " + std::to_string(token) + ".");
-}
 
 void truncate(MatchFinder& finder, std::int64_t n) {
     const auto size = static_cast<std::int64_t>(finder.size());
@@ -33,15 +23,10 @@ void truncate(MatchFinder& finder, std::int64_t n) {
 
 std::vector<MatchedToken> predict(const MatchFinder& finder, int n,
                                   const std::optional<std::vector<Token>>& text) {
-    if (n < 0 || n > kMaxSpecLength)
-        throw InvalidArgument("n must be from 0 to " + std::to_string(kMaxSpecLength) + ", not " +
-                              std::to_string(n) + ".");
+    check_draft_length(n);
     const Match match = text ? finder.find(*text) : finder.find();
-    if (match.length == 0) return {};
     if (text) n = static_cast<int>(std::min<std::size_t>(n, match.continuation.size()));
-    std::vector<MatchedToken> out;
-    for (int i = 0; i < n; ++i) out.push_back({match.token(i), match.length + i});
-    return out;
+    return copied(match, n);
 }
 
 }  // namespace
@@ -64,14 +49,14 @@ void bind_match(py::module_& m) {
         .def(
             "append",
             [](MatchFinder& finder, Token token) {
-                check({token});
+                check_token(token);
                 finder.append(token);
             },
             py::arg("token"))
         .def(
             "append_batch",
             [](MatchFinder& finder, const std::vector<Token>& tokens) {
-                check(tokens);
+                for (const Token token : tokens) check_token(token);
                 finder.append(tokens);
             },
             py::arg("tokens"))

@@ -77,6 +77,7 @@ void bind_plan(py::module_& m) {
     bind_batch_share(m);
     py::native_enum<Source>(m, "Source", "enum.Enum", "What a draft token comes from.")
         .value("match", Source::match)
+        .value("corpus", Source::corpus)
         .value("ngram", Source::ngram)
         .value("model", Source::model)
         .value("other", Source::other)

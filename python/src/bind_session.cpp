@@ -69,6 +69,7 @@ void bind_session(py::module_& m) {
                          std::optional<int> n_gpu_layers, int n_ctx, int n_seq, int n_batch,
                          int n_threads, std::optional<bool> flash_attn,
                          std::optional<std::string> kv_type, std::optional<int> spec_length,
+                         const std::string& corpus,
                          std::optional<bool> exact, const py::object& progress) {
                  std::shared_ptr<Drafter> made;
                  if (!drafter.is_none())
@@ -85,6 +86,7 @@ void bind_session(py::module_& m) {
                                  .kv_type = kv_type},
                      .spec_length = spec_length,
                      .draft_model = draft_model,
+                     .corpus = corpus,
                      .exact = exactness(exact),
                      .load_progress = load_progress(progress),
                  };
@@ -94,7 +96,7 @@ void bind_session(py::module_& m) {
              py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("ngram"),
              py::arg("draft_model"), py::arg("n_gpu_layers"), py::arg("n_ctx"), py::arg("n_seq"),
              py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"), py::arg("kv_type"),
-             py::arg("spec_length"), py::arg("exact"), py::arg("progress"))
+             py::arg("spec_length"), py::arg("corpus"), py::arg("exact"), py::arg("progress"))
         .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
              py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
         .def(

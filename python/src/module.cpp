@@ -14,5 +14,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_session(m);
     specllama::bind_ngram(m);
     specllama::bind_match(m);
+    specllama::bind_tokenizer(m);
+    specllama::bind_corpus(m);
     specllama::bind_plan(m);
 }

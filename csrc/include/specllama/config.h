@@ -98,6 +98,9 @@ struct SessionOptions {
     // Drafts in place of a drafter that the session is given; without a fixed spec_length beside
     // one, if that costs no time.
     std::optional<DraftModelOptions> draft_model;
+    // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
+    // beside a draft model with a fixed spec_length; "": none.
+    std::string corpus;
     Exact exact = Exact::automatic;
     ProgressFunction load_progress;
 };

@@ -12,8 +12,7 @@ struct ModelFile {
     std::uint64_t n_parameters = 0;
     std::uint64_t weight_bytes = 0;
     int n_tokens = 0;
-    // Equal for models whose vocabularies are the same, so that one could draft for the other; the
-    // same number in one process only.
+    // Equal for models whose vocabularies are the same, so that one could draft for the other.
     std::uint64_t vocabulary = 0;
     // Whether its memory can be cut back, which drafting needs.
     bool can_draft = false;

@@ -48,8 +48,9 @@ struct Stats {
     // One entry per round; {0, 0} where nothing was drafted.
     std::vector<Round> by_round;
     // Whose the draft tokens were, and how many of them were accepted: matches (copied from where
-    // the same tokens stood before), n-grams (by frequencies), a draft model, any other drafter.
-    static constexpr std::array kSources = {"match", "ngram", "model", "other"};
+    // the same tokens stood before), the corpus (the same), n-grams (by frequencies), a draft
+    // model, any other drafter.
+    static constexpr std::array kSources = {"match", "corpus", "ngram", "model", "other"};
     std::array<Round, kSources.size()> by_source;
     // What the planner believes at the end. [n - 1]: seconds of a target decode of n tokens at an
     // empty context, 0 where none was seen; and those of one step of the draft model. Empty and 0

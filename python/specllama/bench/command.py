@@ -25,6 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     repeat = _positive("--repeat", arguments.repeat, low=1)
     workloads = workload.choose(arguments.workload, arguments.replay, n_texts)
     if arguments.simulate is not None:
+        if arguments.corpus is not None:
+            raise ArgumentError("--simulate drafts from no corpus; leave one of the two out.")
         return _simulate(arguments, workloads, n_tokens)
     chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
     options = {
@@ -32,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         "n_gpu_layers": arguments.n_gpu_layers,
         "kv_type": arguments.kv_type,
         "n_ctx": arguments.ctx_size,
+        "corpus": arguments.corpus,
         "progress": True,
     }
     with contestants.sessions(
@@ -45,9 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
             )
             if arguments.draft_model is not None:
                 print(f"draft model: {arguments.draft_model}")
+            if arguments.corpus is not None:
+                print(f"corpus: {arguments.corpus}")
             print(f"\n{table.MEASURED_HEAD}")
         for one in workloads:
-            result = measure(one, chosen, sessions, n_tokens, repeat)
+            result = measure(
+                one, chosen, sessions, n_tokens, repeat, bounded=arguments.corpus is None
+            )
             text = json.dumps(asdict(result)) if arguments.json else table.measured(result)
             print(text, flush=True)
     return 0
@@ -97,6 +104,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="beside plain: auto, cascade, model-4, ngram-1 to ngram-16, or all "
         "(auto, and cascade with a draft model)",
     )  # fmt: skip
+    _arguments.add_corpus(parser)
     parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
     parser.add_argument("--texts", type=int, default=3, help="texts per workload (3)")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")

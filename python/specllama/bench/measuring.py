@@ -34,7 +34,7 @@ class Score:
             drafts (`specllama.theory.oracle_bound`), both as ratios to plain. v(n) / v(1) is that
             of the decodes of these runs, whoever made them, so the oracle's rounds are no wider
             than any that there was, and a slow moment of the machine moves it a little. None for
-            draft models, which have drafts of their own.
+            draft models and with a corpus, which have drafts of their own.
         first_difference: Index of the first token that differs from plain's, in the first text
             that has one; None if all are equal.
     """
@@ -80,6 +80,8 @@ def measure(
     sessions: Sequence[SpecSession],
     n_tokens: int,
     repeat: int,
+    *,
+    bounded: bool = True,
 ) -> Result:
     """Run every text of a workload `repeat` times with each session in turn, after one unmeasured
     turn.
@@ -90,6 +92,8 @@ def measure(
         sessions: Theirs.
         n_tokens: Most tokens of each text.
         repeat: Measured turns.
+        bounded: Whether the n-gram drafter's drafts are all that n-gram contestants have: with a
+            corpus the bound would be none.
     """
     # [contestant][run], the runs of one text behind each other.
     runs: list[list[Generation]] = [[] for _ in contestants]
@@ -115,7 +119,12 @@ def measure(
     )
     bound = oracle_speed(texts, curve)
     scores = [
-        _score(contestant, mine, plain, None if contestant.drafter == "model" else bound)
+        _score(
+            contestant,
+            mine,
+            plain,
+            bound if bounded and contestant.drafter != "model" else None,
+        )
         for contestant, mine in zip(contestants, runs, strict=True)
     ]
     fixed = [score for one, score in zip(contestants, scores, strict=True) if one.is_fixed]

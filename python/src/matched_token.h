@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "draft/match.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// A token of a copy, as Python sees it.
+struct MatchedToken {
+    Token token;
+    int length;
+};
+
+// The first n tokens of a copy; none if there is no match.
+inline std::vector<MatchedToken> copied(const Match& match, int n) {
+    std::vector<MatchedToken> out;
+    for (int i = 0; i < n && match.length > 0; ++i)
+        out.push_back({match.token(i), match.length + i});
+    return out;
+}
+
+}  // namespace specllama

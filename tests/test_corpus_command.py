@@ -1,0 +1,110 @@
+"""Building corpora: which files are taken in, and what becomes of the file written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prompts import PROMPTS
+from specllama import ModelError, SpecSession, corpus
+from specllama.__main__ import main
+from specllama._core import CorpusBuilder, Tokenizer
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+Open = Callable[..., SpecSession]
+
+
+def test_build(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    (folder / "inner").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    contents: dict[str, bytes] = {
+        "inner/new.py": b"import os\n" * 20,
+        "old.py": "caf\u00e9 = 1\n".encode() * 30,
+        ".hidden/x.py": b"hidden = 1\n",
+        ".dot.py": b"hidden = 2\n",
+        "notes.txt": b"some notes\n",
+        "binary.py": b"\x7fELF\0\0\1",
+        "latin.py": "caf\u00e9".encode("latin-1"),
+        "empty.py": b"",
+    }
+    for i, (name, content) in enumerate(contents.items()):
+        (folder / name).write_bytes(content)
+        os.utime(folder / name, (1e9 - i, 1e9 - i))
+    (folder / "again.py").symlink_to(folder / "old.py")
+    (folder / "nowhere.py").symlink_to(folder / "none")
+    files = corpus.find_files([folder, folder / "old.py"], ["*.py"])
+    names = [path.name for path in files]
+    assert names[0] == "new.py"
+    assert names[1] in ("old.py", "again.py")
+    assert set(names[2:]) == {"binary.py", "latin.py", "empty.py"}
+    assert len(corpus.find_files([folder])) == len(files) + 1
+
+    built = corpus.build(BUNDLED_MODEL, files, tmp_path / "c")
+    assert (built.n_texts, built.n_skipped, built.n_left_out) == (2, 2, 0)
+    tokenizer = Tokenizer(str(BUNDLED_MODEL))
+    builder = CorpusBuilder(1 << 20)
+    for name in ("inner/new.py", "old.py"):
+        builder.append(tokenizer.tokenize(contents[name].decode()))
+        builder.end_text()
+    builder.write(str(tmp_path / "d"), tokenizer.n_vocab, tokenizer.fingerprint)
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes()
+    small = corpus.build(BUNDLED_MODEL, files, tmp_path / "c", max_tokens=20)
+    assert (small.n_texts, small.n_tokens, small.n_left_out) == (1, 20, 4)
+
+
+def test_the_tokenizer_is_the_sessions(open_session: Open) -> None:
+    session = open_session()
+    tokenizer = Tokenizer(str(BUNDLED_MODEL))
+    assert tokenizer.n_vocab == session.n_vocab
+    for text in PROMPTS.values():
+        assert tokenizer.tokenize(text).tolist() == session.tokenize(text, add_special=False)
+    assert tokenizer.fingerprint == Tokenizer(str(BUNDLED_DRAFT)).fingerprint
+    with pytest.raises(ModelError):
+        Tokenizer("none.gguf")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, path = tmp_path / "a.py", tmp_path / "my.corpus"
+    source.write_text("def f(x):\n    return x\n" * 10)
+    (tmp_path / "b.py").write_bytes(b"\0")
+    assert main(["corpus", "build", "-o", str(path), str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "tokens of 1 files" in out
+    assert "1 files are no text" in out
+    assert main(["corpus", "info", str(path)]) == 0
+    assert f"of 1 texts, {path.stat().st_size / 1e6:.1f} MB" in capsys.readouterr().out
+    before = path.read_bytes()
+    for arguments, code, message in (
+        (["-o", str(path), str(tmp_path / "none")], 2, "There is no file or folder"),
+        (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is text"),
+        (["-o", str(path), str(source), "--max-tokens", "0"], 2, "max_tokens must be"),
+        (["-o", str(path), str(source), "-m", "none.gguf"], 2, "none.gguf"),
+        (["-o", str(tmp_path / "none" / "c"), str(source)], 1, "cannot be written"),
+        (["-o", str(source / "c"), str(source)], 1, "cannot be written"),
+        (["-o", str(tmp_path), str(source)], 1, "cannot be written: Is a directory"),
+    ):
+        assert main(["corpus", "build", *arguments]) == code, arguments
+        assert message in capsys.readouterr().err
+    assert main(["corpus", "info", str(source)]) == 2
+    assert "no corpus" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.py", "b.py", "my.corpus"]
+
+
+def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing half written stays behind."""
+    source = tmp_path / "a.py"
+    source.write_text("x = 1\n" * 100)
+    path = tmp_path / "c"
+    path.write_text("as it was")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(corpus, "_fill", stop)
+    assert main(["corpus", "build", "-o", str(path), str(source)]) == 130
+    assert path.read_text() == "as it was"
+    assert len(list(tmp_path.iterdir())) == 2
