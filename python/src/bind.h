@@ -24,6 +24,12 @@ void bind_stats(py::module_& m);
 void bind_stream(py::module_& m);
 void bind_trace(py::module_& m);
 
+// A token that MatchFinder copies, as Python sees it.
+struct MatchedToken {
+    Token token;
+    int length;
+};
+
 // "stop", "length", or None while a generation is unfinished.
 py::object to_python(FinishReason reason);
 

@@ -11,12 +11,6 @@ namespace specllama {
 
 namespace {
 
-// A token of a copy, as Python sees it.
-struct MatchedToken {
-    Token token;
-    int length;
-};
-
 void check(const std::vector<Token>& tokens) {
     for (const Token token : tokens)
         if (token < 0)
