@@ -145,10 +145,10 @@ def test_simulated(replay_file: Path, tmp_path: Path, capsys: Captured) -> None:
     ]
     assert main([*options, "--json"]) == 0
     even, _, dear, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert even["auto"] > 2
-    assert even["bound_share"] == pytest.approx(even["auto"] / even["oracle"])
+    assert even["ngram"] > 2
+    assert even["bound_share"] == pytest.approx(even["ngram"] / even["oracle"])
     # Where a second token costs eight times the first, nobody wins by drafting.
-    assert dear["auto"] > 0.95
+    assert dear["ngram"] > 0.95
     assert max(dear["fixed"].values()) < 0.5
     assert main([*options, "--workload", "edit,prose", "--texts", "1"]) == 0
 

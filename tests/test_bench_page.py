@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 from specllama.__main__ import main
 from specllama.bench import page, plot
+from specllama.bench.contestants import Who
 from specllama.bench.measuring import Result, Score
 from specllama.session import BUNDLED_DRAFT
 
@@ -19,8 +20,22 @@ SMALL = ["bench", "-n", "8", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl",
 
 
 def score(contestant: str, ratio: float, drafted: float, promised: float | None = None) -> Score:
-    low, high = 0.9 * ratio, 1.1 * ratio
-    return Score(contestant, 50 * ratio, ratio, low, high, 0.5, drafted, 1.5, None, promised, None)
+    who, _, length = contestant.partition("-")
+    return Score(
+        contestant=contestant,
+        drafter=None if who == "plain" else cast(Who, who),
+        spec_length=int(length) if length else None,
+        tokens_per_second=50 * ratio,
+        ratio=ratio,
+        low=0.9 * ratio,
+        high=1.1 * ratio,
+        acceptance_rate=0.5,
+        drafted_per_round=drafted,
+        tokens_per_round=1.5,
+        bound_share=None,
+        promised=promised,
+        first_difference=None,
+    )
 
 
 def result(*scores: Score, workload: str = "edit") -> Result:

@@ -41,9 +41,9 @@ class Contestant:
     spec_length: int | Literal["auto"]
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether it drafts so many tokens, come what may."""
-        return self.drafter is not None and self.spec_length != "auto"
+    def fixed_length(self) -> int | None:
+        """How many tokens it drafts, come what may; None if that is planned, or nobody drafts."""
+        return None if self.spec_length == "auto" else self.spec_length
 
     @property
     def has_model(self) -> bool:

@@ -15,7 +15,7 @@ from specllama.bench.arithmetic import (
     promised_speed,
     repeated_share,
 )
-from specllama.bench.contestants import Contestant
+from specllama.bench.contestants import Contestant, Who
 from specllama.bench.workload import Task, Workload
 from specllama.session import SpecSession
 from specllama.stream import Generation
@@ -27,6 +27,8 @@ class Score:
 
     Attributes:
         contestant: Its name.
+        drafter: Who drafts; None: nobody.
+        spec_length: Tokens of a draft; None: planned, or there are none.
         tokens_per_second: After the prefill, median of the runs.
         ratio: To plain in the same turn, median of the runs.
         low, high: A 95 % confidence interval of it.
@@ -47,6 +49,8 @@ class Score:
     """
 
     contestant: str
+    drafter: Who | None
+    spec_length: int | None
     tokens_per_second: float
     ratio: float
     low: float
@@ -132,7 +136,7 @@ def measure(
         )
         for contestant, mine in zip(contestants, runs, strict=True)
     ]
-    fixed = [score for one, score in zip(contestants, scores, strict=True) if one.is_fixed]
+    fixed = [score for score in scores if score.spec_length is not None]
     lengths = [len(tokens) for _, tokens in texts]
     return Result(
         workload=workload.name,
@@ -166,20 +170,25 @@ def _promises(
     """What is promised, by contestant."""
     promises: dict[str, float] = {}
     for contestant, mine in zip(contestants, runs, strict=True):
-        if contestant.drafter != "model" or contestant.spec_length == "auto":
-            continue
-        steps = [one.draft_seconds / len(one.draft) for one in _rounds(mine) if one.draft]
-        rounds = [one for generation in mine for one in generation.stats.by_round]
-        if steps and (
-            promised := promised_speed(
-                rounds, contestant.spec_length, curve, statistics.median(steps)
-            )
-        ):
-            promises[contestant.name] = promised
+        if contestant.drafter == "model" and contestant.fixed_length is not None:
+            promised = _promise(mine, contestant.fixed_length, curve)
+            if promised is not None:
+                promises[contestant.name] = promised
     if promises:
         best = max(1.0, *promises.values())  # the best gamma may be 0
-        promises |= {one.name: best for one in contestants if one.has_model and not one.is_fixed}
+        promises |= {
+            one.name: best for one in contestants if one.has_model and one.fixed_length is None
+        }
     return promises
+
+
+def _promise(mine: Sequence[Generation], gamma: int, curve: Sequence[float]) -> float | None:
+    steps = [one.draft_seconds / len(one.draft) for one in _rounds(mine) if one.draft]
+    if not steps:
+        return None
+    rounds = [one for generation in mine for one in generation.stats.by_round]
+    # The median: the first round of a text has the draft model take in the prompt.
+    return promised_speed(rounds, gamma, curve, statistics.median(steps))
 
 
 def _score(
@@ -203,6 +212,8 @@ def _score(
     rounds = sum(one.stats.rounds for one in mine)
     return Score(
         contestant=contestant.name,
+        drafter=contestant.drafter,
+        spec_length=contestant.fixed_length,
         tokens_per_second=statistics.median(speeds),
         ratio=ratio,
         low=low,

@@ -24,6 +24,7 @@ _SHAPES = {
     "cascade": '<path d="M0 -7 L7 0 L0 7 L-7 0 Z"/>',
 }
 _DASHES = {"ngram": "none", "model": "7 3"}
+_DOTS = "1 4"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class _Scale:
     highest: float
 
     def x(self, length: float) -> float:
-        # Half of the interest is in drafts of none to four tokens.
+        # Logarithmic, with a place for 0.
         width = _RIGHT - _LEFT
         return _LEFT + width * math.log2(1 + length) / math.log2(1 + self.longest)
 
@@ -51,7 +52,7 @@ def speeds(result: Result) -> str:
     """Return a picture of the speeds of a workload's contestants, as multiples of plain decoding,
     against the tokens they draft: those with a fixed length as lines, the planned ones as points at
     the mean length of a draft, Theorem 3.8 as a dotted line. Bars are confidence intervals."""
-    drafting = [score for score in result.scores if score.contestant != "plain"]
+    drafting = [score for score in result.scores if score.drafter is not None]
     scale = _Scale(
         longest=max([FIXED[-1], *(score.drafted_per_round for score in drafting)]),
         highest=1.08 * max([1.0, *(max(score.high, score.promised or 0) for score in drafting)]),
@@ -59,24 +60,24 @@ def speeds(result: Result) -> str:
     title = escape(f"Speed against draft length: {result.workload} ({result.kind})")
     parts = [*_frame(scale), *_legend(drafting)]
     for who in _DASHES:
-        parts += _fixed(scale, who, [one for one in drafting if _fixed_of(one) == who])
+        parts += _lines(scale, who, _fixed(drafting, who))
     for score in drafting:
-        if _fixed_of(score) is None:
-            parts.append(_point(scale, score, score.contestant, score.drafted_per_round))
+        parts.append(_point(scale, score))
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}">'
         f"<title>{title}</title>{''.join(parts)}</svg>"
     )
 
 
-def _fixed_of(score: Score) -> str | None:
-    """Who drafts with a fixed length; None if it is planned."""
-    who, _, length = score.contestant.partition("-")
-    return who if length else None
+def _fixed(scores: Iterable[Score], who: str) -> list[Score]:
+    """Those of a drafter with a fixed length, the shortest first."""
+    return sorted(
+        (one for one in scores if one.drafter == who and one.spec_length is not None), key=_length
+    )
 
 
-def _length_of(score: Score) -> int:
-    return int(score.contestant.partition("-")[2])
+def _length(score: Score) -> float:
+    return score.drafted_per_round if score.spec_length is None else score.spec_length
 
 
 def _frame(scale: _Scale) -> Iterable[str]:
@@ -101,59 +102,55 @@ def _frame(scale: _Scale) -> Iterable[str]:
     yield '<text x="4" y="14">times as fast as plain decoding</text>'
 
 
-def _fixed(scale: _Scale, who: str, scores: Sequence[Score]) -> Iterable[str]:
-    scores = sorted(scores, key=_length_of)
-    promised = [
-        (_length_of(score), score.promised) for score in scores if score.promised is not None
-    ]
+def _lines(scale: _Scale, who: str, scores: Sequence[Score]) -> Iterable[str]:
     for name, dashes, points in (
-        (who, _DASHES[who], [(_length_of(score), score.ratio) for score in scores]),
-        ("theorem", "1 4", promised),
+        (who, _DASHES[who], [(_length(one), one.ratio) for one in scores]),
+        ("theorem", _DOTS, [(_length(one), one.promised) for one in scores if one.promised]),
     ):
         if points:
             path = " L".join(f"{scale.x(x):.1f} {scale.y(y):.1f}" for x, y in points)
             yield f'<path class="line {name}" stroke-dasharray="{dashes}" d="M{path}"/>'
-    for score in scores:
-        yield _point(scale, score, who, _length_of(score))
 
 
-def _point(scale: _Scale, score: Score, who: str, length: float) -> str:
-    x, low, high = scale.x(length), scale.y(score.low), scale.y(score.high)
+def _point(scale: _Scale, score: Score) -> str:
+    x, low, high = scale.x(_length(score)), scale.y(score.low), scale.y(score.high)
     title = (
         f"{score.contestant}: {score.ratio:.2f}x ({score.low:.2f} to {score.high:.2f}), "
         f"{score.drafted_per_round:.1f} tokens drafted per round"
     )
     return (
-        f'<g class="{who}"><title>{escape(title)}</title>'
+        f'<g class="{score.drafter}"><title>{escape(title)}</title>'
         f'<path class="bar" d="M{x - 3:.1f} {high:.1f} h6 m-3 0 V{low:.1f} m-3 0 h6"/>'
-        f"{_marker(x, scale.y(score.ratio), who, planned=_fixed_of(score) is None)}</g>"
+        f"{_marker(x, scale.y(score.ratio), score)}</g>"
     )
 
 
-def _marker(x: float, y: float, who: str, *, planned: bool) -> str:
-    kind = "planned" if planned else "fixed"
-    return f'<g class="{kind}" transform="translate({x:.1f} {y:.1f})">{_SHAPES[who]}</g>'
+def _marker(x: float, y: float, score: Score) -> str:
+    kind = "planned" if score.spec_length is None else "fixed"
+    shape = _SHAPES[score.drafter or ""]
+    return f'<g class="{kind}" transform="translate({x:.1f} {y:.1f})">{shape}</g>'
 
 
 def _legend(scores: Sequence[Score]) -> Iterable[str]:
     x, y = _RIGHT + 24, _TOP + 8
     yield f'<path class="plain" d="M{x - 12} {y} h24"/>{_label(x, y, "plain decoding")}'
-    for score in scores:
-        if _fixed_of(score) is None:
-            y += 22
-            who = score.contestant
-            marker = _marker(x, y, who, planned=True)
-            yield f'<g class="{who}">{marker}</g>{_label(x, y, f"{who}, planned")}'
-    for who, dashes in _DASHES.items():
-        if any(_fixed_of(score) == who for score in scores):
-            y += 22
-            line = f'<path class="line {who}" stroke-dasharray="{dashes}" d="M{x - 12} {y} h24"/>'
-            marker = _marker(x, y, who, planned=False)
-            yield f'{line}<g class="{who}">{marker}</g>{_label(x, y, f"{who}, fixed")}'
-    if any(_fixed_of(score) and score.promised is not None for score in scores):
+    planned = [one for one in scores if one.spec_length is None]
+    for score, kind in (
+        *((one, "planned") for one in planned),
+        *((fixed[0], "fixed") for who in _DASHES if (fixed := _fixed(scores, who))),
+    ):
         y += 22
-        yield f'<path class="line theorem" stroke-dasharray="1 4" d="M{x - 12} {y} h24"/>'
-        yield _label(x, y, "model, Theorem 3.8")
+        if kind == "fixed":
+            yield _sample(x, y, f"{score.drafter}", _DASHES[score.drafter or ""])
+        yield f'<g class="{score.drafter}">{_marker(x, y, score)}</g>'
+        yield _label(x, y, f"{score.drafter}, {kind}")
+    if any(one.promised for one in _fixed(scores, "model")):
+        y += 22
+        yield f"{_sample(x, y, 'theorem', _DOTS)}{_label(x, y, 'model, Theorem 3.8')}"
+
+
+def _sample(x: float, y: float, name: str, dashes: str) -> str:
+    return f'<path class="line {name}" stroke-dasharray="{dashes}" d="M{x - 12} {y} h24"/>'
 
 
 def _label(x: float, y: float, text: str) -> str:

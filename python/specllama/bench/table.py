@@ -20,7 +20,7 @@ COLUMNS = {
 """What `cells` returns, and how wide each is as text."""
 
 SIMULATED_HEAD = (
-    "curve        workload        auto   best fixed          best lookup           of the bound"
+    "curve        workload       ngram   best fixed          best lookup           of the bound"
 )
 
 
@@ -90,7 +90,7 @@ def _line(texts: list[str]) -> str:
 def simulated(simulation: Simulation) -> str:
     """Return a line under `SIMULATED_HEAD`."""
     return (
-        f"{simulation.curve:<12} {simulation.workload:<12}{simulation.auto:>7.2f}x   "
+        f"{simulation.curve:<12} {simulation.workload:<12}{simulation.ngram:>7.2f}x   "
         f"{_best(simulation.fixed):<18}  {_best(simulation.lookup):<20}"
         f"{100 * simulation.bound_share:>12.1f} %"
     )
