@@ -141,7 +141,7 @@ def _legend(scores: Sequence[Score]) -> Iterable[str]:
     ):
         y += 22
         if kind == "fixed":
-            yield _sample(x, y, f"{score.drafter}", _DASHES[score.drafter or ""])
+            yield _sample(x, y, score.drafter or "", _DASHES[score.drafter or ""])
         yield f'<g class="{score.drafter}">{_marker(x, y, score)}</g>'
         yield _label(x, y, f"{score.drafter}, {kind}")
     if any(one.promised for one in _fixed(scores, "model")):
