@@ -18,9 +18,10 @@ of llama-cpp-python; ten minutes on two cores:
 All have the same files, threads, prompts, context and KV memory (Q8_0 with flash attention), decode
 greedily on the CPU, and are opened anew in every turn; the first turn is not counted. No prefill
 counts: our time and llama-cpp-python's is that of a clock on the wall from the first token to the
-last, Python included; llama.cpp's programs report theirs. A text that is forced upon the model is
-nothing that a peer could do, so the model continues all prompts as it likes; from those of the
-replayed workloads it gets --texts each.
+last, Python included; llama.cpp's programs report theirs. Let nothing else run meanwhile:
+schedulers favour processes that are young. A text that is forced upon the model is nothing that a
+peer could do, so the model continues all prompts as it likes; from those of the replayed workloads
+it gets --texts each.
 
 Every peer is set against us by its best setting for each workload, chosen afterwards.
 """
@@ -34,11 +35,12 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from peers import Job, Prompt, Run, Setting, ours, peers
+from peers import PROGRAMS, Job, Prompt, Run, Setting, ours, peers
 from specllama import SpecSession
 from specllama.bench.arithmetic import first_difference, median_interval
 from specllama.session import BUNDLED_MODEL
 from specllama.workloads import WORKLOADS, load
+from tqdm import tqdm
 
 N_CTX = 2048
 
@@ -56,11 +58,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
     parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
     arguments = parser.parse_args(argv)
+    if arguments.llama_cpp is not None:
+        for program in PROGRAMS:
+            if not (arguments.llama_cpp / program).is_file():
+                parser.error(f"there is no {program} in {arguments.llama_cpp}")
     job = Job(arguments.model, arguments.draft_model, arguments.t, N_CTX, arguments.llama_cpp)
     workloads = prompts(job, arguments.texts)
     us, them = ours(job), peers(job)
     runs: dict[str, Runs] = {name: {one: [] for one in (*us, *them)} for name in workloads}
-    for turn, setting in itertools.product(range(arguments.repeat + 1), (*us, *them)):
+    turns = [*itertools.product(range(arguments.repeat + 1), (*us, *them))]
+    for turn, setting in tqdm(turns, leave=False):
         with setting.open() as continue_:
             for name, texts in workloads.items():
                 mine = [continue_(text, arguments.n) for text in texts]

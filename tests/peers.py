@@ -25,6 +25,9 @@ from specllama import SpecSession
 LENGTHS = (2, 3, 4, 8, 16)
 """Draft lengths that llama.cpp's programs are tried with."""
 
+PROGRAMS = ("llama-server", "llama-speculative-simple")
+"""Those of llama.cpp's that take part."""
+
 _LOOKUPS = (2, 10)
 _SECONDS_TO_START = 120
 _N_ATTEMPTS = 5

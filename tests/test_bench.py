@@ -113,8 +113,8 @@ def test_all_contestants(capsys: Captured) -> None:
 
 
 def test_matches_alone(open_session: Callable[..., SpecSession]) -> None:
-    """They draft what a match finder finds, and the planner hears how long the matches are."""
-    session = open_session(draft=Matches(), spec_length="auto")
+    """They draft what a match finder finds, and it is known how long the matches are."""
+    session = open_session(draft=Matches())
     text = "def first(values):\n    return values[0]\n\n\n"
     generation = session.replay(text, text + text, trace=True)
     assert generation.trace is not None

@@ -119,7 +119,6 @@ def test_a_draft_model_alone(open_session: Open) -> None:
     assert generation.trace is not None
     drafted = [one.drafter for each in generation.trace.rounds for one in each.draft]
     assert set(drafted) <= {"model"}
-    assert generation.stats.draft_decoded_tokens > 0
 
 
 @pytest.mark.parametrize(
