@@ -1,123 +1,145 @@
-"""Side by side with llama-cpp-python, plain and with prompt lookup, in turns:
+"""Side by side with the peers, in turns:
 
-    python tests/bench_peers.py [MODEL.gguf] [-n TOKENS] [--repeat N] [-t THREADS]
+    python tests/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N] [-t THREADS]
+        [--texts N] [--llama-cpp DIRECTORY]
 
-The same file, threads, prompts (those that the model continues as it likes, at T = 0), and KV
-memory (Q8_0 with flash attention), on the CPU. Everyone's time is that of a clock on the wall from
-the first token to the last, so neither side's prefill counts and both sides' Python does.
+llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp also llama.cpp's
+own llama-server and llama-speculative-simple are, whose sources are inside the source distribution
+of llama-cpp-python; ten minutes on two cores:
+
+    pip download --no-deps --no-binary :all: llama-cpp-python==0.3.36
+    tar xf llama_cpp_python-0.3.36.tar.gz
+    cmake -S llama_cpp_python-0.3.36/vendor/llama.cpp -B llama.cpp -DCMAKE_BUILD_TYPE=Release \\
+        -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_USE_PREBUILT_UI=OFF \\
+        -DLLAMA_OPENSSL=OFF
+    cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
+    python tests/bench_peers.py --llama-cpp llama.cpp/bin
+
+All have the same files, threads, prompts, context and KV memory (Q8_0 with flash attention), decode
+greedily on the CPU, and are opened anew in every turn; the first turn is not counted. No prefill
+counts: our time and llama-cpp-python's is that of a clock on the wall from the first token to the
+last, Python included; llama.cpp's programs report theirs. Let nothing else run meanwhile:
+schedulers favour processes that are young. A text that is forced upon the model is nothing that a
+peer could do, so the model continues all prompts as it likes; from those of the replayed workloads
+it gets --texts each.
+
+Every peer is set against us by its best setting for each workload, chosen afterwards.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import statistics
-import time
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
 
-import llama_cpp
-from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+from peers import PROGRAMS, Job, Prompt, Run, Setting, ours, peers
 from specllama import SpecSession
 from specllama.bench.arithmetic import first_difference, median_interval
 from specllama.session import BUNDLED_MODEL
-from specllama.workloads import WORKLOADS
+from specllama.workloads import WORKLOADS, load
+from tqdm import tqdm
 
 N_CTX = 2048
-LOOKUPS = (2, 10)
+
+Runs = dict[Setting, list[list[Run]]]
+"""[setting][turn]: one run for each prompt of a workload."""
 
 
-class Run(NamedTuple):
-    tokens: list[int]
-    speed: float
-
-
-Contestant = Callable[[list[int], int], Run]
-
-
-def timed(tokens: Iterable[int]) -> Run:
-    """Take all tokens; their speed after the first."""
-    taken, start = [], 0.0
-    for token in tokens:
-        taken.append(token)
-        start = start or time.perf_counter()
-    return Run(taken, (len(taken) - 1) / (time.perf_counter() - start))
-
-
-def peer(model: str, n_threads: int, n_draft: int) -> Contestant:
-    llama = llama_cpp.Llama(
-        model,
-        n_ctx=N_CTX,
-        n_threads=n_threads,
-        n_threads_batch=n_threads,
-        n_gpu_layers=0,
-        flash_attn=True,
-        type_k=llama_cpp.GGML_TYPE_Q8_0,
-        type_v=llama_cpp.GGML_TYPE_Q8_0,
-        draft_model=LlamaPromptLookupDecoding(num_pred_tokens=n_draft) if n_draft else None,
-        verbose=False,
-    )
-
-    def run(prompt: list[int], n_tokens: int) -> Run:
-        return timed(itertools.islice(llama.generate(prompt, temp=0.0), n_tokens))
-
-    return run
-
-
-def ours(session: SpecSession) -> Contestant:
-    def run(prompt: list[int], n_tokens: int) -> Run:
-        stream = session.stream(prompt, max_tokens=n_tokens)
-        return timed(chunk.token for chunk in stream if chunk.token is not None)
-
-    return run
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Side by side with the peers, in turns.")
     parser.add_argument("model", nargs="?", default=str(BUNDLED_MODEL))
-    parser.add_argument("-n", type=int, default=128)
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("-t", type=int, default=1)
-    arguments = parser.parse_args()
-    options = {"n_ctx": N_CTX, "n_threads": arguments.t, "n_gpu_layers": 0, "exact": True}
-    with (
-        SpecSession(arguments.model, None, **options) as plain,
-        SpecSession(arguments.model, "ngram", **options) as auto,
-    ):
-        contestants = {
-            "llama-cpp-python, plain": peer(arguments.model, arguments.t, 0),
-            **{
-                f"llama-cpp-python, lookup {n}": peer(arguments.model, arguments.t, n)
-                for n in LOOKUPS
-            },
-            "specllama, plain": ours(plain),
-            "specllama, auto": ours(auto),
+    parser.add_argument("-md", "--draft-model", help="draft model, for us and for llama.cpp")
+    parser.add_argument("-n", type=int, default=128, help="tokens of each text (128)")
+    parser.add_argument("--repeat", type=int, default=5, help="turns (5)")
+    parser.add_argument("-t", type=int, default=1, help="threads (1)")
+    parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
+    parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
+    arguments = parser.parse_args(argv)
+    if arguments.llama_cpp is not None:
+        for program in PROGRAMS:
+            if not (arguments.llama_cpp / program).is_file():
+                parser.error(f"there is no {program} in {arguments.llama_cpp}")
+    job = Job(arguments.model, arguments.draft_model, arguments.t, N_CTX, arguments.llama_cpp)
+    workloads = prompts(job, arguments.texts)
+    us, them = ours(job), peers(job)
+    runs: dict[str, Runs] = {name: {one: [] for one in (*us, *them)} for name in workloads}
+    turns = [*itertools.product(range(arguments.repeat + 1), (*us, *them))]
+    for turn, setting in tqdm(turns, leave=False):
+        with setting.open() as continue_:
+            for name, texts in workloads.items():
+                mine = [continue_(text, arguments.n) for text in texts]
+                if turn > 0:
+                    runs[name][setting].append(mine)
+    for name, of_workload in runs.items():
+        report(name, of_workload, us, them)
+    summary(runs, us, them)
+
+
+def prompts(job: Job, n_texts: int) -> dict[str, list[Prompt]]:
+    """Return the prompts of every workload."""
+    texts = {name: [text] for name, text in WORKLOADS.items()}
+    for name in ("code", "edit", "quote"):
+        texts[name] = [replay.prompt for replay in load(name)[:n_texts]]
+    with SpecSession(job.model, None, n_ctx=64, n_gpu_layers=0) as session:
+        return {
+            name: [Prompt(text, session.tokenize(text)) for text in of_workload]
+            for name, of_workload in texts.items()
         }
-        for name, text in WORKLOADS.items():
-            prompt = plain.tokenize(text)
-            runs: dict[str, list[Run]] = {one: [] for one in contestants}
-            for turn in range(arguments.repeat + 1):
-                for one, run in contestants.items():
-                    measured = run(prompt, arguments.n)
-                    if turn > 0:
-                        runs[one].append(measured)
-            report(name, runs)
 
 
-def report(workload: str, runs: dict[str, list[Run]]) -> None:
-    """Print speeds, and ratios to the first."""
-    print(f"{workload:<30}tokens/s   ratio   (95 %)")
-    first = next(iter(runs.values()))
-    medians = {}
-    for name, mine in runs.items():
-        medians[name] = statistics.median(run.speed for run in mine)
-        ratios = [run.speed / other.speed for run, other in zip(mine, first, strict=True)]
+def speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
+    """Return tokens per second of each turn, all prompts together."""
+    return [sum(run.n_timed for run in turn) / sum(run.seconds for run in turn) for turn in turns]
+
+
+def report(workload: str, runs: Runs, us: Sequence[Setting], them: Sequence[Setting]) -> None:
+    """Print speeds, and ratios to ours without drafts."""
+    plain = runs[us[0]]
+    print(f"{workload:<38}tokens/s   ratio   (95 %)")
+    for setting in (*us, *them):
+        mine = runs[setting]
+        ratios = [a / b for a, b in zip(speeds(mine), speeds(plain), strict=True)]
         ratio, low, high = median_interval(ratios)
-        line = f"  {name:<28}{medians[name]:>8.1f}{ratio:>7.2f}x   ({low:.2f}..{high:.2f})"
-        differs = first_difference(mine[0].tokens, first[0].tokens)
-        print(line + ("" if differs is None else f"   tokens differ from {differs} on"))
-    *peers, _, auto = medians.values()
-    print(f"  auto is {auto / max(peers):.2f} x as fast as the best peer\n")
+        name = f"{setting.peer} {setting.name}"
+        line = f"  {name:<36}{statistics.median(speeds(mine)):>8.1f}{ratio:>7.2f}x"
+        print(f"{line}   ({low:.2f}..{high:.2f}){difference(mine[0], plain[0])}")
+    print()
+
+
+def difference(mine: Sequence[Run], plain: Sequence[Run]) -> str:
+    """Return where tokens differ from plain ones; "" if they do not, or nobody knows."""
+    for a, b in zip(mine, plain, strict=True):
+        if a.tokens is not None and b.tokens is not None:
+            n = min(len(a.tokens), len(b.tokens))  # who stops, and who shows the end, is no matter
+            differs = first_difference(a.tokens[:n], b.tokens[:n])
+            if differs is not None:
+                return f"   tokens differ from {differs} on"
+    return ""
+
+
+def summary(runs: dict[str, Runs], us: Sequence[Setting], them: Sequence[Setting]) -> None:
+    """Print how many times as fast as each peer's best setting we are, by workload."""
+    names = list(dict.fromkeys(setting.peer for setting in them))
+    for mine in us[1:]:
+        head = "".join(f"{name:>8}" for name in (*runs, "mean"))
+        print(f"{f'{mine.peer} {mine.name}, times as fast as':<38}{head}")
+        for peer in (*names, "all of them"):
+            settings = [one for one in them if peer in (one.peer, "all of them")]
+            ratios = [against_best(runs[workload], mine, settings) for workload in runs]
+            mean = math.exp(statistics.fmean(map(math.log, ratios)))
+            print(f"  {peer:<36}" + "".join(f"{ratio:>8.2f}" for ratio in (*ratios, mean)))
+        print()
+
+
+def against_best(runs: Runs, mine: Setting, settings: Sequence[Setting]) -> float:
+    """Return the median over turns of our speed over that of the best setting."""
+    best = max(settings, key=lambda one: statistics.median(speeds(runs[one])))
+    return statistics.median(
+        a / b for a, b in zip(speeds(runs[mine]), speeds(runs[best]), strict=True)
+    )
 
 
 if __name__ == "__main__":

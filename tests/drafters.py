@@ -26,6 +26,17 @@ class SometimesRight(Drafter):
         return [*draft[:wrong], *((token + 1) % self.n_vocab for token in draft[wrong:])]
 
 
+class Random(Drafter):
+    """Says any token with the same probability."""
+
+    def __init__(self, n_vocab: int) -> None:
+        self.rng = random.Random(4)
+        self.n_vocab = n_vocab
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        return self.rng.choices(range(self.n_vocab), k=max_tokens)
+
+
 class Wrong(Drafter):
     """Says the same word all the time, as often as it may."""
 

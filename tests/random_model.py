@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 WIDTH, FFN, N_VOCAB, N_CTX = 128, 128, 96, 1024
 HEAD = 64
+EOS = 2
 WINDOW = 32
 """Sliding window of the Gemma model, in tokens."""
 
@@ -81,7 +82,7 @@ class RandomModel:
         writer.add_token_scores([0.0] * N_VOCAB)
         writer.add_token_types([2, 3, 3, *([1] * (N_VOCAB - 4)), 6])
         writer.add_bos_token_id(1)
-        writer.add_eos_token_id(2)
+        writer.add_eos_token_id(EOS)
         heads = {"attention.head_count": 2, "attention.head_count_kv": 2}
         for name, value in ({"feed_forward_length": FFN} | heads | fields).items():
             key = f"{architecture}.{name}"

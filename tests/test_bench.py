@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from specllama import SpecSession
 from specllama.__main__ import main
 from specllama.bench.arithmetic import (
+    decode_curve,
     first_difference,
     median_interval,
     oracle_speed,
-    relative_curve,
+    promised_speed,
     repeated_share,
 )
+from specllama.bench.contestants import Matches
 from specllama.session import BUNDLED_DRAFT
+from specllama.theory import measured_improvement_factor
 
 SMALL = ["bench", "-n", "16", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl", "0"]
 
@@ -42,14 +47,14 @@ def replay_file(tmp_path: Path) -> Path:
 
 
 def test_the_table(capsys: Captured) -> None:
-    assert main([*SMALL, "--workload", "edit,copy", "--contestants", "auto,ngram-2,ngram-8"]) == 0
+    assert main([*SMALL, "--workload", "edit,copy", "--contestants", "ngram,ngram-2,ngram-8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "up to 16 tokens a text" in lines[0]
     assert any(line.startswith("edit (replayed): 1 text, 16 tokens, ") for line in lines)
     assert any(line.startswith("copy (generated): 1 text, 16 tokens, ") for line in lines)
-    for contestant in ("plain", "auto", "ngram-2", "ngram-8"):
+    for contestant in ("plain", "ngram", "ngram-2", "ngram-8"):
         assert sum(line.split()[:1] == [contestant] for line in lines) == 2
-    assert sum("best fixed: ngram-" in line and "; auto is " in line for line in lines) == 2
+    assert sum("best fixed: ngram-" in line and "; ngram is " in line for line in lines) == 2
 
 
 def test_json(capsys: Captured) -> None:
@@ -60,19 +65,30 @@ def test_json(capsys: Captured) -> None:
     assert [result["n_texts"] for result in results] == [2, 1, 2]
     for result in results:
         assert result["best_fixed"] is None
-        plain, auto = result["scores"]
-        assert (plain["contestant"], auto["contestant"]) == ("plain", "auto")
+        plain, ngram = result["scores"]
+        assert (plain["contestant"], ngram["contestant"]) == ("plain", "ngram")
         assert plain["ratio"] == plain["low"] == plain["high"] == plain["tokens_per_round"] == 1
-        assert auto["low"] <= auto["ratio"] <= auto["high"]
-        assert plain["acceptance_rate"] == 0
-        assert auto["first_difference"] is None
-        assert auto["bound_share"] / plain["bound_share"] == pytest.approx(auto["ratio"])
+        assert ngram["low"] <= ngram["ratio"] <= ngram["high"]
+        assert plain["acceptance_rate"] == plain["drafted_per_round"] == 0
+        assert ngram["first_difference"] is None
+        assert ngram["bound_share"] / plain["bound_share"] == pytest.approx(ngram["ratio"])
+        assert ngram["promised"] is None
         assert 0 <= result["repeated"] < 1
     edit, free, _ = results
     assert edit["n_tokens"] == 32
-    n_texts, (plain, auto) = free["n_texts"], free["scores"]
+    n_texts, (plain, ngram) = free["n_texts"], free["scores"]
     assert n_texts == 1
-    assert auto["ratio"] == pytest.approx(auto["tokens_per_second"] / plain["tokens_per_second"])
+    assert ngram["ratio"] == pytest.approx(ngram["tokens_per_second"] / plain["tokens_per_second"])
+
+
+def test_code_is_replayed_and_generated(capsys: Captured) -> None:
+    options = ["--contestants", "plain", "--texts", "2", "--workload"]
+    replayed, generated = results_of([*options, "code"], capsys)
+    assert [one["workload"] for one in (replayed, generated)] == ["code", "code"]
+    assert [one["kind"] for one in (replayed, generated)] == ["replayed", "generated"]
+    assert generated["n_texts"] == 2
+    (result,) = results_of([*options, "generated-code"], capsys)
+    assert (result["workload"], result["kind"]) == ("code", "generated")
 
 
 def test_all_contestants(capsys: Captured) -> None:
@@ -80,16 +96,32 @@ def test_all_contestants(capsys: Captured) -> None:
     (result,) = results_of([*options, "--contestants", "all"], capsys)
     scores = {score["contestant"]: score for score in result["scores"]}
     assert [*scores] == [
-        *("plain", "auto", "cascade", "model-4"),
+        *("plain", "ngram", "match", "model", "cascade"),
         *("ngram-1", "ngram-2", "ngram-4", "ngram-8", "ngram-16"),
+        *("model-1", "model-2", "model-4", "model-8", "model-16"),
     ]
     fixed = [name for name in scores if name[-1].isdigit()]
     assert result["best_fixed"] == max(fixed, key=lambda name: scores[name]["ratio"])
     assert scores["cascade"]["bound_share"] is scores["model-4"]["bound_share"] is None
     # An edited function begins as it was.
     assert scores["ngram-16"]["tokens_per_round"] > scores["ngram-1"]["tokens_per_round"] > 1.5
+    promises = [scores[f"model-{n}"]["promised"] for n in (1, 2, 4, 8)]
+    assert scores["model"]["promised"] == scores["cascade"]["promised"] == max(1, *promises)
     (result,) = results_of(options, capsys)
-    assert [one["contestant"] for one in result["scores"]] == ["plain", "auto", "cascade"]
+    assert [one["contestant"] for one in result["scores"]] == ["plain", "ngram", "cascade"]
+    assert result["scores"][2]["promised"] is None
+
+
+def test_matches_alone(open_session: Callable[..., SpecSession]) -> None:
+    """They draft what a match finder finds, and it is known how long the matches are."""
+    session = open_session(draft=Matches())
+    text = "def first(values):\n    return values[0]\n\n\n"
+    generation = session.replay(text, text + text, trace=True)
+    assert generation.trace is not None
+    drafted = [one for each in generation.trace.rounds for one in each.draft]
+    assert {one.drafter for one in drafted} == {"match"}
+    assert max(one.length for one in drafted) > min(one.length for one in drafted) >= 4
+    assert generation.stats.tokens_per_round > 2
 
 
 def test_texts_of_a_file(replay_file: Path, capsys: Captured) -> None:
@@ -113,10 +145,10 @@ def test_simulated(replay_file: Path, tmp_path: Path, capsys: Captured) -> None:
     ]
     assert main([*options, "--json"]) == 0
     even, _, dear, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert even["auto"] > 2
-    assert even["bound_share"] == pytest.approx(even["auto"] / even["oracle"])
+    assert even["ngram"] > 2
+    assert even["bound_share"] == pytest.approx(even["ngram"] / even["oracle"])
     # Where a second token costs eight times the first, nobody wins by drafting.
-    assert dear["auto"] > 0.95
+    assert dear["ngram"] > 0.95
     assert max(dear["fixed"].values()) < 0.5
     assert main([*options, "--workload", "edit,prose", "--texts", "1"]) == 0
 
@@ -144,9 +176,9 @@ def test_repetition_and_difference() -> None:
 
 def test_a_curve_of_decodes() -> None:
     decodes = [(1, 2.0), (1, 4.0), (1, 90.0), (2, 5.0), (4, 8.0), (4, 8.0)]
-    assert relative_curve(decodes) == pytest.approx([1, 1.25, 1.625, 2])
-    assert relative_curve([(2, 1.0)]) == []
-    assert relative_curve([]) == []
+    assert decode_curve(decodes) == pytest.approx([4, 5, 6.5, 8])
+    assert decode_curve([(2, 1.0)]) == []
+    assert decode_curve([]) == []
 
 
 def test_oracle_speed() -> None:
@@ -158,9 +190,22 @@ def test_oracle_speed() -> None:
     assert oracle_speed([(prompt, text)], [1.0]) == 1
     # Two tokens for the price of 1.5: three rounds.
     assert oracle_speed([(prompt, text)], [1.0, 1.5]) == pytest.approx(6 / 4.5)
+    assert oracle_speed([(prompt, text)], [0.02, 0.03]) == pytest.approx(6 / 4.5)
     assert oracle_speed([([7, 8], [9, 10, 11])], [1.0, 1.0]) == 1
     assert oracle_speed([(prompt, text)], []) is None
     assert oracle_speed([(prompt, [4])], [1.0, 1.0]) is None
+
+
+def test_the_promise() -> None:
+    # Five tokens accepted, two rejected; what stands behind those was not judged.
+    rounds = [(3, 3), (3, 1), (0, 0), (3, 0), (1, 1)]
+    curve = [0.02, 0.03, 0.035, 0.04]
+    promised = promised_speed(rounds, 3, curve, 0.004)
+    assert promised == pytest.approx(measured_improvement_factor(5 / 7, 3, curve, 0.004))
+    # By hand: 1 + a + a^2 + a^3 tokens in d + d + d + v(4), against one in v(1).
+    tokens = 1 + 5 / 7 + (5 / 7) ** 2 + (5 / 7) ** 3
+    assert promised == pytest.approx(tokens / 0.052 * 0.02)
+    assert promised_speed(rounds, 4, curve, 0.004) is None
 
 
 @pytest.mark.parametrize(
@@ -172,7 +217,7 @@ def test_oracle_speed() -> None:
         (["-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
         (["--workload", "edit,nonsense"], "There is no workload 'nonsense'; there are: edit, "),
         (["--workload", ""], "--workload names no workload."),
-        (["--contestants", "best"], "There is no contestant 'best'; there are: plain, auto, "),
+        (["--contestants", "best"], "There is no contestant 'best'; there are: plain, ngram, "),
         (["--contestants", "cascade"], "The contestant cascade needs a draft model (-md)."),
         (["--replay", "/no/such.jsonl"], "Cannot read /no/such.jsonl"),
         (["--simulate", "/no/such.json"], "Cannot read /no/such.json"),

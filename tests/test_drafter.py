@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
-from specllama import ArgumentError, Drafter, SpecSession
+from specllama import ArgumentError, Drafter, MatchFinder, NGramPredictor, SpecSession
 
 Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
@@ -81,6 +81,24 @@ def test_numpy_drafts(open_session: Open) -> None:
     stats = open_session(draft=recorder).generate(PROMPT, max_tokens=10).stats
     assert stats.drafted > 0
     assert stats.drafter_errors == 0
+
+
+def test_predictions_tell_how_sure_they_are(open_session: Open) -> None:
+    finder, predictor = MatchFinder(), NGramPredictor()
+    text = [5, 6, 7, 8, 9, 10, 11] * 2
+    finder.append_batch(text)
+    predictor.update_batch(text)
+    for predictions, known in (
+        (finder.predict(4), [("match", length, 1) for length in (7, 8, 9, 10)]),
+        (predictor.predict(2), [("ngram", 4, pytest.approx(1 / 2))] * 2),
+    ):
+        recorder = Recorder(lambda tokens, n, draft=predictions: draft[:n])
+        generation = open_session(draft=recorder).generate(PROMPT, max_tokens=10, trace=True)
+        assert generation.trace is not None
+        draft = generation.trace.rounds[0].draft
+        assert [one.token for one in draft] == [one.token for one in predictions]
+        assert [(one.drafter, one.length, one.confidence) for one in draft] == known
+        assert generation.stats.drafter_errors == 0
 
 
 def endless() -> Iterable[int]:

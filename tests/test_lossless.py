@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
 import numpy as np
 import pytest
+from drafters import Random
 from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
+from random_model import EOS, N_VOCAB, write_dense
 from specllama import Drafter, SpecSession
 
 N_TOKENS = 200
@@ -98,6 +102,35 @@ def test_any_drafter_changes_no_token(
         assert generation.stats.drafted > 0
         assert generation.stats.acceptance_rate == rate
         assert generation.stats.drafter_errors == 0
+
+
+@pytest.mark.parametrize(
+    ("temperature", "acceptance"), [(0.0, "coupled"), (1.0, "coupled"), (1.0, "rejection")]
+)
+def test_a_random_drafter(
+    temperature: float,
+    acceptance: str,
+    tmp_path: Path,
+    open_session: Callable[..., SpecSession],
+) -> None:
+    """A token drafted uniformly is the target's with probability 1 / V, whatever the target's
+    distribution: the sum of p(x) / V over x."""
+    model = write_dense(tmp_path / "model.gguf")
+    plain = open_session(model, None)
+    session = open_session(model, Random(N_VOCAB), spec_length=2)
+    prompt, rounds = [1, 5, 6], []
+    for seed in range(4):
+        options: dict[str, Any] = {"max_tokens": 900, "temperature": temperature, "seed": seed}
+        options["logit_bias"] = {EOS: -math.inf}
+        generation = session.generate(prompt, acceptance=acceptance, **options)
+        rounds += generation.stats.by_round
+        if acceptance == "coupled":
+            assert generation.tokens == plain.generate(prompt, **options).tokens
+    n_judged = sum(accepted + (accepted < drafted) for drafted, accepted in rounds)
+    n_accepted = sum(accepted for _, accepted in rounds)
+    assert n_judged > 3000
+    expected = n_judged / N_VOCAB
+    assert abs(n_accepted - expected) < 4 * math.sqrt(expected)
 
 
 def test_the_draft_may_fill_the_batch(

@@ -109,6 +109,18 @@ def test_cascades_draft_together(open_session: Open) -> None:
     assert shares["ngram"] > 0
 
 
+def test_a_draft_model_alone(open_session: Open) -> None:
+    session = open_session(draft=BUNDLED_DRAFT, spec_length="auto", cascade=False)
+    generation = session.generate(PROMPTS["module"], max_tokens=60, trace=True)
+    assert (
+        generation.tokens
+        == open_session(draft=None).generate(PROMPTS["module"], max_tokens=60).tokens
+    )
+    assert generation.trace is not None
+    drafted = [one.drafter for each in generation.trace.rounds for one in each.draft]
+    assert set(drafted) <= {"model"}
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from specllama._core import MatchedToken, Prediction
+
 
 class Drafter(ABC):
     """Proposes tokens for the target to verify. Subclass it and pass it as `draft=`.
@@ -29,7 +31,7 @@ class Drafter(ABC):
     @abstractmethod
     def propose(
         self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
-    ) -> Iterable[int] | None:
+    ) -> Iterable[int | MatchedToken | Prediction] | None:
         """Propose what follows `tokens`.
 
         Args:
@@ -38,7 +40,10 @@ class Drafter(ABC):
             max_tokens: Most tokens that may be proposed, at least 1.
 
         Returns:
-            Token ids, at most `max_tokens` of them; none, or None, for a round without a draft.
+            Token ids, at most `max_tokens` of them; none, or None, for a round without a draft. In
+            place of ids also what `MatchFinder.predict` or `NGramPredictor.predict` returned: with
+            spec_length="auto" the session then knows how long the match is, or how frequent the
+            token, and drafts as far as that pays.
         """
 
     def observe(  # noqa: B027

@@ -71,9 +71,10 @@ class SpecSession:
             with draft=None, and with a draft model and a fixed spec_length.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
-            A draft model then shares the work with the n-grams. (Which widths are decoded then
-            depends on the clock: outside the exact configuration a fixed number is the way to
-            repeat a run.)
+            (Which widths are decoded then depends on the clock: outside the exact configuration a
+            fixed number is the way to repeat a run.)
+        cascade: Whether n-grams and matches share the work with a draft model, where spec_length is
+            "auto".
         ngram_order: Longest n-gram, 2 to 8.
         ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches of 4 tokens
             and more are looked for in the whole text.)
@@ -114,6 +115,7 @@ class SpecSession:
         exact: bool | Literal["auto"] = "auto",
         corpus: str | os.PathLike[str] | None = None,
         spec_length: int | Literal["auto"] = "auto",
+        cascade: bool = True,
         ngram_order: int = 4,
         ngram_window: int = 0,
         ngram_max_bytes: int = 64 << 20,
@@ -178,7 +180,7 @@ class SpecSession:
         self._core = _core.Session(
             path=str(BUNDLED_MODEL) if model is None else hub.local_path("model", model),
             drafter=drafter,
-            ngram=ngram,
+            ngram=ngram if draft_model is None or cascade else None,
             draft_model=draft_model,
             n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
             n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from specllama import _arguments
-from specllama.errors import ArgumentError, SpecllamaError
+from specllama import _arguments, _files
+from specllama.errors import ArgumentError
 from specllama.session import SpecSession
 
 
@@ -34,8 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
             trace=True,
         )
         if arguments.output is not None:
-            with _writing(arguments.output), open(arguments.output, "a"):
-                pass  # it can be written: known before the tokens are paid for
+            _files.check_writable(arguments.output)
         interrupted = False
         with stream:
             try:
@@ -48,8 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         print(trace)
     else:
-        with _writing(arguments.output):
-            Path(arguments.output).write_text(trace.to_html(), encoding="utf-8")
+        _files.write(arguments.output, trace.to_html())
     return 130 if interrupted else 0
 
 
@@ -59,15 +55,6 @@ def _read(path: str) -> str:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ArgumentError(f"{path} cannot be read: {why}.") from None
-
-
-@contextmanager
-def _writing(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no path"
-        raise SpecllamaError(f"{path} cannot be written: {why}.") from None
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

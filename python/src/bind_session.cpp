@@ -69,8 +69,8 @@ void bind_session(py::module_& m) {
                          std::optional<int> n_gpu_layers, int n_ctx, int n_seq, int n_batch,
                          int n_threads, std::optional<bool> flash_attn,
                          std::optional<std::string> kv_type, std::optional<int> spec_length,
-                         const std::string& corpus,
-                         std::optional<bool> exact, const py::object& progress) {
+                         const std::string& corpus, std::optional<bool> exact,
+                         const py::object& progress) {
                  std::shared_ptr<Drafter> made;
                  if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);

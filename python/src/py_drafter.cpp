@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "draft/ngram_predictor.h"
+#include "matched_token.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -17,19 +19,36 @@ py::array_t<Token> to_array(TokenSpan tokens) {
     return py::array_t<Token>(static_cast<py::ssize_t>(tokens.size()), tokens.data());
 }
 
-// Reads the token ids of a draft; one more than `max_tokens` at most, so that an endless iterator
+Token read_id(const py::handle& item) {
+    const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
+    if (!index) throw py::error_already_set();
+    const long long id = PyLong_AsLongLong(index.ptr());
+    if (id == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (id < 0 || id > std::numeric_limits<Token>::max())
+        throw DrafterError("The drafter proposed token " + std::to_string(id) +
+                           ", which is no token id.");
+    return static_cast<Token>(id);
+}
+
+// A token id says nothing of how sure it is; what the finders of this package predict does.
+void read_token(const py::handle& item, Draft& draft) {
+    if (py::isinstance<MatchedToken>(item)) {
+        const auto& copied = item.cast<const MatchedToken&>();
+        draft.push(copied.token, {Source::match, copied.length});
+    } else if (py::isinstance<NGramPredictor::Prediction>(item)) {
+        const auto& counted = item.cast<const NGramPredictor::Prediction&>();
+        draft.push(counted.token, {Source::ngram, counted.order, counted.confidence()});
+    } else {
+        draft.push(read_id(item), {});
+    }
+}
+
+// Reads the tokens of a draft; one more than `max_tokens` at most, so that an endless iterator
 // ends too.
 void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     if (answer.is_none()) return;
     for (const py::handle item : py::reinterpret_borrow<py::iterable>(answer)) {
-        const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
-        if (!index) throw py::error_already_set();
-        const long long id = PyLong_AsLongLong(index.ptr());
-        if (id == -1 && PyErr_Occurred()) throw py::error_already_set();
-        if (id < 0 || id > std::numeric_limits<Token>::max())
-            throw DrafterError("The drafter proposed token " + std::to_string(id) +
-                               ", which is no token id.");
-        draft.push(static_cast<Token>(id), {});
+        read_token(item, draft);
         if (draft.size() > max_tokens) return;
     }
 }

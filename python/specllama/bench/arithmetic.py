@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from specllama.simulate import MAX_DRAFT, ngram_drafts
-from specllama.theory import oracle_bound
+from specllama.speed import alpha_of
+from specllama.theory import measured_improvement_factor, oracle_bound
 
 _RESAMPLES = 2000
 
@@ -42,8 +43,8 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
-def relative_curve(decodes: Iterable[tuple[int, float]]) -> list[float]:
-    """Return v(n) / v(1) from n = 1 to the widest decode there was: medians of their times, in
+def decode_curve(decodes: Iterable[tuple[int, float]]) -> list[float]:
+    """Return the seconds v(n) from n = 1 to the widest decode there was: medians of their times, in
     between by interpolation. Empty if there was no decode of one token.
 
     Args:
@@ -55,8 +56,8 @@ def relative_curve(decodes: Iterable[tuple[int, float]]) -> list[float]:
     if 1 not in by_width:
         return []
     known = sorted(by_width)
-    times = np.array([np.median(by_width[n]) for n in known])
-    return [float(v) for v in np.interp(np.arange(1, known[-1] + 1), known, times / times[0])]
+    times = [np.median(by_width[n]) for n in known]
+    return [float(v) for v in np.interp(np.arange(1, known[-1] + 1), known, times)]
 
 
 def oracle_speed(
@@ -68,7 +69,7 @@ def oracle_speed(
     Args:
         texts: Prompts and what follows them, as token ids. The first token of each comes with its
             prompt and does not count.
-        curve: v(n) / v(1) from n = 1 on; rounds are as wide as it reaches. Empty: nothing is known.
+        curve: v(n) from n = 1 on; rounds are as wide as it reaches. Empty: nothing is known.
 
     Returns:
         None if no curve, or no token that counts, is given.
@@ -80,4 +81,25 @@ def oracle_speed(
         drafts = ngram_drafts([*prompt, text[0]], text[1:])
         n_tokens += len(drafts)
         time += oracle_bound(drafts.right, curve, cap=min(len(curve) - 1, MAX_DRAFT)).time
-    return n_tokens / time if n_tokens else None
+    return n_tokens * curve[0] / time if n_tokens else None
+
+
+def promised_speed(
+    rounds: Sequence[tuple[int, int]], gamma: int, curve: Sequence[float], draft_step: float
+) -> float | None:
+    """Return how many times faster than plain decoding Theorem 3.8 says that drafts of `gamma`
+    tokens are, with alpha as these rounds had it (`specllama.speed.alpha_of`).
+
+    Args:
+        rounds: Drafted and accepted tokens of each, where `gamma` tokens are drafted come what may:
+            a drafter that is asked only when it is likely to be right shows no alpha.
+        gamma: Most tokens of a draft.
+        curve: v(n) from n = 1 on.
+        draft_step: d, in the same unit.
+
+    Returns:
+        None if the curve does not reach gamma + 1.
+    """
+    if len(curve) <= gamma:
+        return None
+    return measured_improvement_factor(alpha_of(rounds), gamma, curve, draft_step)

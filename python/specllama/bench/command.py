@@ -9,8 +9,8 @@ import itertools
 import json
 from dataclasses import asdict
 
-from specllama import _arguments, _check
-from specllama.bench import contestants, table, workload
+from specllama import _arguments, _check, _files
+from specllama.bench import contestants, page, table, workload
 from specllama.bench.measuring import measure
 from specllama.bench.simulating import geometric_mean, simulate
 from specllama.errors import ArgumentError
@@ -27,8 +27,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.simulate is not None:
         if arguments.corpus is not None:
             raise ArgumentError("--simulate drafts from no corpus; leave one of the two out.")
+        if arguments.html is not None:
+            raise ArgumentError("--html shows what was measured; leave it out with --simulate.")
         return _simulate(arguments, workloads, n_tokens)
     chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
+    if arguments.html is not None:
+        _files.check_writable(arguments.html)
     options = {
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
@@ -40,23 +44,26 @@ def run(arguments: argparse.Namespace) -> int:
     with contestants.sessions(
         chosen, arguments.model, arguments.draft_model, **options
     ) as sessions:
+        plain = sessions[0]
+        about = [
+            f"{plain.model_description}, {plain.n_threads} threads, KV {arguments.kv_type}, "
+            f"up to {n_tokens} tokens a text, medians of {repeat} alternating runs of each"
+        ]
+        if arguments.draft_model is not None:
+            about.append(f"draft model: {arguments.draft_model}")
+        if arguments.corpus is not None:
+            about.append(f"corpus: {arguments.corpus}")
         if not arguments.json:
-            plain = sessions[0]
-            print(
-                f"{plain.model_description}, {plain.n_threads} threads, KV {arguments.kv_type}, "
-                f"up to {n_tokens} tokens a text, medians of {repeat} alternating runs of each"
-            )
-            if arguments.draft_model is not None:
-                print(f"draft model: {arguments.draft_model}")
-            if arguments.corpus is not None:
-                print(f"corpus: {arguments.corpus}")
-            print(f"\n{table.MEASURED_HEAD}")
+            print(*about, "", table.head(), sep="\n")
+        results = []
         for one in workloads:
-            result = measure(
-                one, chosen, sessions, n_tokens, repeat, bounded=arguments.corpus is None
+            results.append(
+                measure(one, chosen, sessions, n_tokens, repeat, bounded=arguments.corpus is None)
             )
-            text = json.dumps(asdict(result)) if arguments.json else table.measured(result)
-            print(text, flush=True)
+            last = results[-1]
+            print(json.dumps(asdict(last)) if arguments.json else table.measured(last), flush=True)
+            if arguments.html is not None:  # each time: who ends it early has what there was
+                _files.write(arguments.html, page.document(about, results))
     return 0
 
 
@@ -94,15 +101,18 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
     names = ", ".join(workload.NAMES)
-    parser.add_argument("--workload", metavar="NAME,...", help=f"of {names} (all)")
+    parser.add_argument(
+        "--workload", metavar="NAME,...",
+        help=f"of {names} (all); code is two, replayed-code and generated-code",
+    )  # fmt: skip
     parser.add_argument(
         "--replay", metavar="FILE.jsonl",
         help='texts to replay: {"prompt": ..., "reference": ...} lines',
     )  # fmt: skip
     parser.add_argument(
         "--contestants", metavar="NAME,...",
-        help="beside plain: auto, cascade, model-4, ngram-1 to ngram-16, or all "
-        "(auto, and cascade with a draft model)",
+        help="beside plain: ngram, match, model, cascade; with drafts of 1, 2, 4, 8 or 16 tokens "
+        "ngram-N, model-N; or all (ngram, and cascade with a draft model)",
     )  # fmt: skip
     _arguments.add_corpus(parser)
     parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
@@ -117,5 +127,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
     parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
+    parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")
     parser.add_argument("--json", action="store_true", help="a JSON object per workload")
     parser.set_defaults(run=run)

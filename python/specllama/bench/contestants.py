@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama._core import MatchedToken, MatchFinder
+from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.session import SpecSession
 
 FIXED = (1, 2, 4, 8, 16)
 """Draft lengths of the fixed contestants."""
 
-_MODEL_LENGTH = 4
+Who: TypeAlias = Literal["ngram", "match", "model", "cascade"]
+"""ngram: n-grams and matches, the drafter of a session without a draft model; match: matches alone;
+model: a draft model alone; cascade: all of these."""
+
+_WITH_MODEL: tuple[Who, ...] = ("model", "cascade")
 
 
 @dataclass(frozen=True)
@@ -21,36 +30,39 @@ class Contestant:
     """A way to decode.
 
     Attributes:
-        name: plain; auto: the planner, over n-grams and matches; cascade: the planner, over these
-            and a draft model; ngram-N, model-N: drafts of N tokens.
-        drafter: Who drafts.
+        name: plain; ngram, match, model, cascade: the planner over that drafter; ngram-N, model-N:
+            its drafts of N tokens.
+        drafter: Who drafts; None: nobody.
         spec_length: As SpecSession takes it.
     """
 
     name: str
-    drafter: Literal["ngram", "model"] | None
+    drafter: Who | None
     spec_length: int | Literal["auto"]
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether it drafts so many tokens, come what may."""
-        return self.drafter is not None and self.spec_length != "auto"
+    def fixed_length(self) -> int | None:
+        """How many tokens it drafts, come what may; None if that is planned, or nobody drafts."""
+        return None if self.spec_length == "auto" else self.spec_length
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a draft model has a part in it."""
+        return self.drafter in _WITH_MODEL
 
 
 PLAIN = Contestant("plain", None, "auto")
-_USUAL = (Contestant("auto", "ngram", "auto"), Contestant("cascade", "model", "auto"))
-_ALL = (
-    *_USUAL,
-    Contestant(f"model-{_MODEL_LENGTH}", "model", _MODEL_LENGTH),
-    *(Contestant(f"ngram-{n}", "ngram", n) for n in FIXED),
-)
+_PLANNED = {who: Contestant(who, who, "auto") for who in ("ngram", "match", *_WITH_MODEL)}
+_FIXED = [Contestant(f"{who}-{n}", who, n) for who in ("ngram", "model") for n in FIXED]
+_USUAL = (_PLANNED["ngram"], _PLANNED["cascade"])
+_ALL = (*_PLANNED.values(), *_FIXED)
 
 
 def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
     """Return the contestants that the command line asks for, plain always the first.
 
     Args:
-        names: "all", or names separated by commas; None: plain, auto and, if there is a draft
+        names: "all", or names separated by commas; None: plain, ngram and, if there is a draft
             model, cascade.
         with_model: Whether there is a draft model.
 
@@ -59,7 +71,7 @@ def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
     """
     if names is None or names == "all":
         known = _USUAL if names is None else _ALL
-        return [PLAIN, *(one for one in known if with_model or one.drafter != "model")]
+        return [PLAIN, *(one for one in known if with_model or not one.has_model)]
     by_name = {one.name: one for one in (PLAIN, *_ALL)}
     chosen = [PLAIN]
     for name in names.split(","):
@@ -67,7 +79,7 @@ def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
             raise ArgumentError(
                 f"There is no contestant {name!r}; there are: {', '.join(by_name)}."
             )
-        if by_name[name].drafter == "model" and not with_model:
+        if by_name[name].has_model and not with_model:
             raise ArgumentError(f"The contestant {name} needs a draft model (-md).")
         if by_name[name] not in chosen:
             chosen.append(by_name[name])
@@ -80,11 +92,35 @@ def sessions(
 ) -> Iterator[list[SpecSession]]:
     """Open a session for each contestant, in their order, and close them at the end. They share
     nothing but the pages of the model's file."""
-    drafts = {None: None, "ngram": "ngram", "model": draft_model}
     with ExitStack() as stack:
         yield [
             stack.enter_context(
-                SpecSession(model, drafts[one.drafter], spec_length=one.spec_length, **options)
+                SpecSession(
+                    model,
+                    _draft(one, draft_model),
+                    spec_length=one.spec_length,
+                    cascade=one.drafter == "cascade",
+                    **options,
+                )
             )
             for one in contestants
         ]
+
+
+def _draft(contestant: Contestant, draft_model: str | None) -> str | Drafter | None:
+    if contestant.has_model:
+        return draft_model
+    return Matches() if contestant.drafter == "match" else contestant.drafter
+
+
+class Matches(Drafter):
+    """Copies what followed the longest match, and drafts nothing where there is none."""
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
+        self._finder = MatchFinder()
+
+    def propose(
+        self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
+    ) -> list[MatchedToken]:
+        self._finder.append_batch(tokens[len(self._finder) :])
+        return self._finder.predict(max_tokens)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from specllama._core import RoundTrace
 from specllama.bench.arithmetic import (
+    decode_curve,
     first_difference,
     median_interval,
     oracle_speed,
-    relative_curve,
+    promised_speed,
     repeated_share,
 )
-from specllama.bench.contestants import Contestant
+from specllama.bench.contestants import Contestant, Who
 from specllama.bench.workload import Task, Workload
 from specllama.session import SpecSession
 from specllama.stream import Generation
@@ -25,28 +27,39 @@ class Score:
 
     Attributes:
         contestant: Its name.
+        drafter: Who drafts; None: nobody.
+        spec_length: Tokens of a draft; None: planned, or there are none.
         tokens_per_second: After the prefill, median of the runs.
         ratio: To plain in the same turn, median of the runs.
         low, high: A 95 % confidence interval of it.
         acceptance_rate: Share of draft tokens accepted.
+        drafted_per_round: Tokens drafted per target decode.
         tokens_per_round: Tokens per target decode.
         bound_share: Speed as a share of what the oracle could have made of the n-gram drafter's
             drafts (`specllama.theory.oracle_bound`), both as ratios to plain. v(n) / v(1) is that
             of the decodes of these runs, whoever made them, so the oracle's rounds are no wider
             than any that there was, and a slow moment of the machine moves it a little. None for
             draft models and with a corpus, which have drafts of their own.
+        promised: Ratio to plain that Theorem 3.8 promises of a draft model, with v(n) as above and
+            its own alpha and d: for drafts of N tokens by what model-N showed in these runs; for
+            model and cascade the best of these, or 1. None without a draft model, or where no
+            model-N takes part.
         first_difference: Index of the first token that differs from plain's, in the first text
             that has one; None if all are equal.
     """
 
     contestant: str
+    drafter: Who | None
+    spec_length: int | None
     tokens_per_second: float
     ratio: float
     low: float
     high: float
     acceptance_rate: float
+    drafted_per_round: float
     tokens_per_round: float
     bound_share: float | None
+    promised: float | None
     first_difference: int | None
 
 
@@ -109,25 +122,25 @@ def measure(
         for i, task in enumerate(workload.tasks)
     ]
     # The round that ends a prefill has no decode of its own.
-    curve = relative_curve(
+    curve = decode_curve(
         (len(one.draft) + 1, one.decode_seconds)
         for mine in runs
-        for generation in mine
-        if generation.trace is not None
-        for one in generation.trace.rounds
+        for one in _rounds(mine)
         if one.decode_seconds > 0
     )
     bound = oracle_speed(texts, curve)
+    promises = _promises(contestants, runs, curve)
     scores = [
         _score(
             contestant,
             mine,
             plain,
-            bound if bounded and contestant.drafter != "model" else None,
+            bound=bound if bounded and not contestant.has_model else None,
+            promised=promises.get(contestant.name),
         )
         for contestant, mine in zip(contestants, runs, strict=True)
     ]
-    fixed = [score for one, score in zip(contestants, scores, strict=True) if one.is_fixed]
+    fixed = [score for score in scores if score.spec_length is not None]
     lengths = [len(tokens) for _, tokens in texts]
     return Result(
         workload=workload.name,
@@ -149,11 +162,46 @@ def _run(session: SpecSession, task: Task, n_tokens: int) -> Generation:
     )
 
 
+def _rounds(runs: Iterable[Generation]) -> Iterator[RoundTrace]:
+    for generation in runs:
+        assert generation.trace is not None  # it was asked for
+        yield from generation.trace.rounds
+
+
+def _promises(
+    contestants: Sequence[Contestant], runs: Sequence[list[Generation]], curve: Sequence[float]
+) -> dict[str, float]:
+    """What is promised, by contestant."""
+    promises: dict[str, float] = {}
+    for contestant, mine in zip(contestants, runs, strict=True):
+        if contestant.drafter == "model" and contestant.fixed_length is not None:
+            promised = _promise(mine, contestant.fixed_length, curve)
+            if promised is not None:
+                promises[contestant.name] = promised
+    if promises:
+        best = max(1.0, *promises.values())  # the best gamma may be 0
+        promises |= {
+            one.name: best for one in contestants if one.has_model and one.fixed_length is None
+        }
+    return promises
+
+
+def _promise(mine: Sequence[Generation], gamma: int, curve: Sequence[float]) -> float | None:
+    steps = [one.draft_seconds / len(one.draft) for one in _rounds(mine) if one.draft]
+    if not steps:
+        return None
+    rounds = [one for generation in mine for one in generation.stats.by_round]
+    # The median: the first round of a text has the draft model take in the prompt.
+    return promised_speed(rounds, gamma, curve, statistics.median(steps))
+
+
 def _score(
     contestant: Contestant,
     mine: Sequence[Generation],
     plain: Sequence[Generation],
+    *,
     bound: float | None,
+    promised: float | None,
 ) -> Score:
     speeds = [one.stats.tokens_per_second for one in mine]
     # A text that ended with its first token has no speed.
@@ -168,12 +216,16 @@ def _score(
     rounds = sum(one.stats.rounds for one in mine)
     return Score(
         contestant=contestant.name,
+        drafter=contestant.drafter,
+        spec_length=contestant.fixed_length,
         tokens_per_second=statistics.median(speeds),
         ratio=ratio,
         low=low,
         high=high,
         acceptance_rate=sum(one.stats.accepted for one in mine) / max(drafted, 1),
+        drafted_per_round=drafted / max(rounds, 1),
         tokens_per_round=sum(one.stats.generated_tokens for one in mine) / max(rounds, 1),
         bound_share=None if bound is None else ratio / bound,
+        promised=promised,
         first_difference=next((i for i in differences if i is not None), None),
     )

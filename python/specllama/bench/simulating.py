@@ -36,7 +36,7 @@ class Simulation:
     Attributes:
         curve: The machine's name.
         workload: The workload's.
-        auto: Speed with the planner over the n-gram drafter's drafts.
+        ngram: Speed with the planner over the n-gram drafter's drafts.
         fixed: Of the same drafter with drafts of so many tokens, by name.
         lookup: Of prompt lookup, by name: "lookup-S-N" looks for S tokens and drafts N.
         oracle: What a planner could reach that knows what will be accepted.
@@ -44,7 +44,7 @@ class Simulation:
 
     curve: str
     workload: str
-    auto: float
+    ngram: float
     fixed: dict[str, float]
     lookup: dict[str, float]
     oracle: float
@@ -52,7 +52,7 @@ class Simulation:
     @property
     def bound_share(self) -> float:
         """Share of the oracle's speed that the planner reaches."""
-        return self.auto / self.oracle
+        return self.ngram / self.oracle
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def geometric_mean(simulations: Sequence[Simulation]) -> Simulation:
     return Simulation(
         curve=first.curve,
         workload="mean",
-        auto=mean([one.auto for one in simulations]),
+        ngram=mean([one.ngram for one in simulations]),
         fixed={name: mean([one.fixed[name] for one in simulations]) for name in first.fixed},
         lookup={name: mean([one.lookup[name] for one in simulations]) for name in first.lookup},
         oracle=mean([one.oracle for one in simulations]),
@@ -139,7 +139,7 @@ def _simulate(name: str, curve: Curve, drafted: _Drafted) -> Simulation:
     return Simulation(
         curve=name,
         workload=drafted.name,
-        auto=speed(lambda one: planned_time(one, curve, planner), drafted.ngram),
+        ngram=speed(lambda one: planned_time(one, curve, planner), drafted.ngram),
         fixed={f"ngram-{n}": fixed_speed(drafted.ngram, n) for n in FIXED},
         lookup={
             lookup: fixed_speed(drafts, MAX_DRAFT) for lookup, drafts in drafted.lookup.items()

@@ -7,52 +7,90 @@ from collections.abc import Mapping
 from specllama.bench.measuring import Result, Score
 from specllama.bench.simulating import Simulation
 
-MEASURED_HEAD = (
-    "workload     contestant   tokens/s   ratio   (95 %)         accepted   tokens/round   "
-    "of the bound"
-)
+COLUMNS = {
+    "contestant": 10,
+    "tokens/s": 10,
+    "ratio": 8,
+    "(95 %)": 14,
+    "accepted": 10,
+    "tokens/round": 14,
+    "of the bound": 14,
+    "of the promise": 18,
+}
+"""What `cells` returns, and how wide each is as text."""
 
 SIMULATED_HEAD = (
-    "curve        workload        auto   best fixed          best lookup           of the bound"
+    "curve        workload       ngram   best fixed          best lookup           of the bound"
 )
+
+
+def about(result: Result) -> str:
+    """Return what was run, in a sentence."""
+    texts = "1 text" if result.n_texts == 1 else f"{result.n_texts} texts"
+    return (
+        f"{result.workload} ({result.kind}): {texts}, {result.n_tokens} tokens, "
+        f"{100 * result.repeated:.1f} % repeated 4-grams"
+    )
+
+
+def cells(score: Score) -> list[str]:
+    """Return what a contestant did, one text for each of `COLUMNS`."""
+    bound, promised = score.bound_share, score.promised
+    return [
+        score.contestant,
+        f"{score.tokens_per_second:.1f}",
+        f"{score.ratio:.2f}x",
+        f"{score.low:.2f}..{score.high:.2f}",
+        f"{100 * score.acceptance_rate:.1f} %",
+        f"{score.tokens_per_round:.2f}",
+        "" if bound is None else f"{100 * bound:.1f} %",
+        "" if promised is None else f"{100 * score.ratio / promised:.1f} % of {promised:.2f}x",
+    ]
+
+
+def tokens_note(score: Score, kind: str) -> str:
+    """Return whether the tokens are plain decoding's, where that is a question."""
+    if score.first_difference is not None:
+        return f"tokens differ from {score.first_difference} on"
+    return "tokens equal" if kind == "generated" and score.contestant != "plain" else ""
+
+
+def best(result: Result) -> str:
+    """Return which fixed draft length was best; "" if there was none."""
+    if result.best_fixed is None:
+        return ""
+    ratios = {score.contestant: score.ratio for score in result.scores}
+    line = f"best fixed: {result.best_fixed}"
+    for name in ("ngram", "cascade"):
+        if name in ratios:
+            line += f"; {name} is {ratios[name] / ratios[result.best_fixed]:.2f} x as fast"
+    return line
+
+
+def head() -> str:
+    """Return the line over `measured`."""
+    return _line(list(COLUMNS))
 
 
 def measured(result: Result) -> str:
-    """Return a workload's lines under `MEASURED_HEAD`."""
-    texts = "1 text" if result.n_texts == 1 else f"{result.n_texts} texts"
-    lines = [
-        f"{result.workload} ({result.kind}): {texts}, {result.n_tokens} tokens, "
-        f"{100 * result.repeated:.1f} % repeated 4-grams",
-        *(_score(score, result.kind) for score in result.scores),
-    ]
-    ratios = {score.contestant: score.ratio for score in result.scores}
-    if result.best_fixed is not None:
-        line = f"{'':13}best fixed: {result.best_fixed}"
-        if "auto" in ratios:
-            line += f"; auto is {ratios['auto'] / ratios[result.best_fixed]:.2f} x as fast"
-        lines.append(line)
+    """Return a workload's lines under `head`."""
+    lines = [about(result)]
+    for score in result.scores:
+        lines.append(f"{_line(cells(score))}   {tokens_note(score, result.kind)}".rstrip())
+    if text := best(result):
+        lines.append(f"  {text}")
     return "\n".join(lines)
 
 
-def _score(score: Score, kind: str) -> str:
-    interval = f"({score.low:.2f}..{score.high:.2f})"
-    share = "" if score.bound_share is None else f"{100 * score.bound_share:.1f} %"
-    line = (
-        f"{'':13}{score.contestant:<10}{score.tokens_per_second:>11.1f}{score.ratio:>7.2f}x"
-        f"   {interval:<14}{100 * score.acceptance_rate:>7.1f} %{score.tokens_per_round:>15.2f}"
-        f"{share:>15}"
-    )
-    if score.first_difference is not None:
-        line += f"   tokens differ from {score.first_difference} on"
-    elif kind == "generated" and score.contestant != "plain":
-        line += "   tokens equal"
-    return line.rstrip()
+def _line(texts: list[str]) -> str:
+    first, *others = zip(texts, COLUMNS.values(), strict=True)
+    return f"  {first[0]:<{first[1]}}" + "".join(f"{text:>{width}}" for text, width in others)
 
 
 def simulated(simulation: Simulation) -> str:
     """Return a line under `SIMULATED_HEAD`."""
     return (
-        f"{simulation.curve:<12} {simulation.workload:<12}{simulation.auto:>7.2f}x   "
+        f"{simulation.curve:<12} {simulation.workload:<12}{simulation.ngram:>7.2f}x   "
         f"{_best(simulation.fixed):<18}  {_best(simulation.lookup):<20}"
         f"{100 * simulation.bound_share:>12.1f} %"
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specllama.errors import ArgumentError
-from specllama.workloads import COPY, FREE, REPLAYED, Replay, load, read_jsonl
+from specllama.workloads import FREE, REPLAYED, WORKLOADS, Replay, load, read_jsonl
 
 
 @dataclass(frozen=True)
@@ -44,18 +44,22 @@ class Workload:
     tasks: Sequence[Task]
 
 
-GENERATED = {"copy": (COPY, 0.0), "free": (FREE, 0.0), "adversarial": (FREE, 1.5)}
-"""Prompts and temperatures. At 1.5 hardly a token can be foreseen: speculation has nothing to win
-there, and must lose nothing."""
+GENERATED = ("code", *WORKLOADS, "adversarial")
+"""code: the prompts of the replayed code. adversarial: free at temperature 1.5, where hardly a
+token can be foreseen: speculation has nothing to win there, and must lose nothing."""
 
-NAMES = (*REPLAYED, *GENERATED)
+_KNOWN = (*(("replayed", name) for name in REPLAYED), *(("generated", name) for name in GENERATED))
+
+NAMES = tuple(dict.fromkeys(name for _, name in _KNOWN))
+"""What `choose` knows; also, with its kind before it, "generated-code", which is one of two."""
 
 
 def choose(names: str | None, path: str | os.PathLike[str] | None, n_texts: int) -> list[Workload]:
     """Return the workloads that the command line asks for.
 
     Args:
-        names: "all", or names separated by commas; None is "all", or nothing if there is a path.
+        names: "all", or names separated by commas: "code" is both, the replayed and the generated,
+            "generated-code" one of them. None is "all", or nothing if there is a path.
         path: A file of texts to replay, by `specllama.workloads.read_jsonl`.
         n_texts: Most texts, or seeds, of each.
 
@@ -65,13 +69,16 @@ def choose(names: str | None, path: str | os.PathLike[str] | None, n_texts: int)
     workloads = [] if path is None else _of_file(read_jsonl(path), n_texts)
     if names is None:
         names = "all" if path is None else ""
-    for name in NAMES if names == "all" else [name for name in names.split(",") if name]:
-        if name in REPLAYED:
-            workloads.append(_replayed(name, load(name)[:n_texts]))
-        elif name in GENERATED:
-            workloads.append(_generated(name, n_texts))
-        else:
-            raise ArgumentError(f"There is no workload {name!r}; there are: {', '.join(NAMES)}.")
+    for wanted in filter(None, names.split(",")):
+        meant = [one for one in _KNOWN if wanted in ("all", one[1], "-".join(one))]
+        if not meant:
+            raise ArgumentError(f"There is no workload {wanted!r}; there are: {', '.join(NAMES)}.")
+        workloads += [
+            _replayed(name, load(name)[:n_texts])
+            if kind == "replayed"
+            else _generated(name, n_texts)
+            for kind, name in meant
+        ]
     if not workloads:
         raise ArgumentError("--workload names no workload.")
     return workloads
@@ -89,7 +96,10 @@ def _replayed(name: str, replays: Sequence[Replay]) -> Workload:
 
 
 def _generated(name: str, n_texts: int) -> Workload:
-    prompt, temperature = GENERATED[name]
-    # A greedy text has no seed to vary.
-    seeds = range(n_texts if temperature > 0 else 1)
-    return Workload(name, "generated", [Task(prompt, None, temperature, seed) for seed in seeds])
+    if name == "code":
+        tasks = [Task(replay.prompt) for replay in load(name)[:n_texts]]
+    elif name == "adversarial":
+        tasks = [Task(FREE, temperature=1.5, seed=seed) for seed in range(n_texts)]
+    else:
+        tasks = [Task(WORKLOADS[name])]
+    return Workload(name, "generated", tasks)

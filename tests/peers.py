@@ -1,0 +1,301 @@
+"""Ways to continue a prompt greedily, each with a fixed setting: this package, llama-cpp-python,
+and llama.cpp's own programs. All run on the CPU with a Q8_0 KV memory and flash attention."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import llama_cpp
+from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+from specllama import SpecSession
+
+LENGTHS = (2, 3, 4, 8, 16)
+"""Draft lengths that llama.cpp's programs are tried with."""
+
+PROGRAMS = ("llama-server", "llama-speculative-simple")
+"""Those of llama.cpp's that take part."""
+
+_LOOKUPS = (2, 10)
+_SECONDS_TO_START = 120
+_N_ATTEMPTS = 5
+"""Of llama-speculative-simple, which ends now and then without having said how long it took."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all have in common.
+
+    Attributes:
+        model, draft_model: GGUF files; None: no draft model.
+        n_threads: Threads, of both models.
+        n_ctx: Tokens of context.
+        programs: Where llama.cpp's programs are; None: without them.
+    """
+
+    model: str
+    draft_model: str | None
+    n_threads: int
+    n_ctx: int
+    programs: Path | None
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as text and as token ids."""
+
+    text: str
+    tokens: list[int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A continuation.
+
+    Attributes:
+        tokens: Its token ids; None where the program does not tell.
+        n_timed: Tokens that took `seconds`: those after the prefill.
+        seconds: Their time.
+    """
+
+    tokens: list[int] | None
+    n_timed: int
+    seconds: float
+
+
+Continue = Callable[[Prompt, int], Run]
+"""Continues a prompt by so many tokens."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to continue prompts.
+
+    Attributes:
+        peer: Whose it is.
+        name: The setting, among those of this peer.
+        open: Makes ready, and cleans up afterwards.
+    """
+
+    peer: str
+    name: str
+    open: Callable[[], AbstractContextManager[Continue]]
+
+
+def ours(job: Job) -> list[Setting]:
+    """Return this package: plain, and planned over n-grams, or over these and the draft model."""
+    drafts = {"plain": None, "ngram": "ngram"}
+    if job.draft_model is not None:
+        drafts["cascade"] = job.draft_model
+    return [
+        Setting("specllama", name, lambda draft=draft: _session(job, draft))
+        for name, draft in drafts.items()
+    ]
+
+
+def peers(job: Job) -> list[Setting]:
+    """Return all settings of all peers that can be had."""
+    lookup = "llama-cpp-python lookup"
+    settings = [Setting("llama-cpp-python plain", "", lambda: _llama(job, 0))]
+    settings += [Setting(lookup, str(n), lambda n=n: _llama(job, n)) for n in _LOOKUPS]
+    if job.programs is None:
+        return settings
+    settings.append(Setting("llama-server plain", "", lambda: _server(job, [])))
+    for kind, variants in _spec_types(job).items():
+        settings += [
+            Setting(
+                f"llama-server {kind}",
+                name,
+                lambda flags=("--spec-type", kind, *flags): _server(job, flags),
+            )
+            for name, flags in variants.items()
+        ]
+    if job.draft_model is not None:
+        settings += [
+            Setting("llama-speculative-simple", name, lambda flags=flags: _simple(job, flags))
+            for name, flags in _draft_lengths("--spec-draft-n-max").items()
+        ]
+    return settings
+
+
+def _spec_types(job: Job) -> dict[str, dict[str, list[str]]]:
+    """Return flags by type of speculation and name of the setting: with each length, and as
+    llama.cpp has it by default. (That is 3 for a draft model, and always 8 for ngram-cache.)"""
+    default: dict[str, list[str]] = {"default": []}
+    types = {
+        "ngram-simple": _draft_lengths("--spec-ngram-simple-size-m") | default,
+        "ngram-map-k": _draft_lengths("--spec-ngram-map-k-size-m") | default,
+        # By default it throws drafts of less than 48 tokens away.
+        "ngram-mod": _draft_lengths("--spec-ngram-mod-n-min", "0", "--spec-ngram-mod-n-max")
+        | default,
+        "ngram-cache": default,
+    }
+    if job.draft_model is not None:
+        types["draft-simple"] = _draft_lengths("--spec-draft-n-max")
+    return types
+
+
+def _draft_lengths(*flags: str) -> dict[str, list[str]]:
+    return {str(n): [*flags, str(n)] for n in LENGTHS}
+
+
+def _timed(tokens: Iterable[int]) -> Run:
+    """Take all tokens, by a clock on the wall from the first to the last: Python's time counts."""
+    taken: list[int] = []
+    start = 0.0
+    for token in tokens:
+        taken.append(token)
+        start = start or time.perf_counter()
+    return Run(taken, len(taken) - 1, time.perf_counter() - start)
+
+
+@contextmanager
+def _session(job: Job, draft: str | None) -> Iterator[Continue]:
+    with SpecSession(
+        job.model,
+        draft,
+        n_ctx=job.n_ctx,
+        n_threads=job.n_threads,
+        n_gpu_layers=0,
+        flash_attn=True,
+        kv_type="q8_0",
+    ) as session:
+
+        def run(prompt: Prompt, n_tokens: int) -> Run:
+            stream = session.stream(prompt.tokens, max_tokens=n_tokens)
+            return _timed(chunk.token for chunk in stream if chunk.token is not None)
+
+        yield run
+
+
+@contextmanager
+def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
+    llama = llama_cpp.Llama(
+        job.model,
+        n_ctx=job.n_ctx,
+        n_threads=job.n_threads,
+        n_threads_batch=job.n_threads,
+        n_gpu_layers=0,
+        flash_attn=True,
+        type_k=llama_cpp.GGML_TYPE_Q8_0,
+        type_v=llama_cpp.GGML_TYPE_Q8_0,
+        draft_model=LlamaPromptLookupDecoding(num_pred_tokens=n_draft) if n_draft else None,
+        logits_all=n_draft > 0,  # or a prompt of more than n_batch tokens does not fit with drafts
+        verbose=False,
+    )
+
+    def run(prompt: Prompt, n_tokens: int) -> Run:
+        def tokens() -> Iterator[int]:
+            generated = llama.generate([*prompt.tokens], temp=0.0)  # it clears what it is given
+            for token in itertools.islice(generated, n_tokens):
+                yield token
+                if token == llama.token_eos():
+                    return
+
+        return _timed(tokens())
+
+    yield run
+    llama.close()
+
+
+def _flags(job: Job) -> list[str]:
+    """The flags that all of llama.cpp's programs get; those of a draft model are ignored where none
+    drafts."""
+    threads, kv = str(job.n_threads), "q8_0"
+    flags = ["-m", job.model, "-c", str(job.n_ctx), "-b", str(job.n_ctx), "-fa", "on"]
+    flags += ["-t", threads, "-tb", threads, "-dev", "none", "-ctk", kv, "-ctv", kv]
+    flags += ["-td", threads, "-tbd", threads, "-devd", "none", "-ctkd", kv, "-ctvd", kv]
+    return [*flags, "--temp", "0"]
+
+
+@contextmanager
+def _server(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
+    """llama-server, started anew: some of its drafters remember earlier requests."""
+    assert job.programs is not None
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(job.programs / "llama-server"), *_flags(job), *flags, "--port", str(port)]
+    command += ["-np", "1", "-cram", "0", "--no-ui"]
+    if "draft-simple" in command and job.draft_model is not None:
+        command += ["-md", job.draft_model]
+    address = f"http://127.0.0.1:{port}"
+
+    def run(prompt: Prompt, n_tokens: int) -> Run:
+        answer = _post(
+            f"{address}/completion",
+            {
+                "prompt": prompt.tokens,
+                "n_predict": n_tokens,
+                "cache_prompt": False,
+                "return_tokens": True,
+            },
+        )
+        timings = answer["timings"]
+        # The first token comes with the prompt; the server's own "predicted_per_second" knows.
+        return Run(answer["tokens"], timings["predicted_n"] - 1, timings["predicted_ms"] / 1e3)
+
+    with tempfile.TemporaryFile("w+") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            _wait(server, address, log)
+            yield run
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
+    deadline = time.monotonic() + _SECONDS_TO_START
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/health"):
+                return
+        except (urllib.error.URLError, ConnectionError):  # not yet, or still loading
+            time.sleep(0.1)
+    log.seek(0)
+    raise SystemExit(f"{server.args!r} does not start:\n{log.read()[-2000:]}")
+
+
+def _post(address: str, content: dict[str, Any]) -> Any:
+    request = urllib.request.Request(
+        address, json.dumps(content).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+@contextmanager
+def _simple(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
+    """llama-speculative-simple, once for every prompt; it does not tell its tokens."""
+    assert job.programs is not None
+    assert job.draft_model is not None
+    command = [str(job.programs / "llama-speculative-simple"), *_flags(job), *flags]
+    command += ["-md", job.draft_model, "--spec-type", "draft-simple", "--no-escape"]
+
+    def run(prompt: Prompt, n_tokens: int) -> Run:
+        for _ in range(_N_ATTEMPTS):
+            done = subprocess.run(
+                [*command, "-n", str(n_tokens), "-p", prompt.text],
+                capture_output=True,
+                text=True,
+                errors="replace",
+            )
+            said = re.search(r"decoded +(\d+) tokens in +([\d.]+) seconds", done.stderr)
+            if said is not None:
+                return Run(None, int(said[1]), float(said[2]))
+        raise SystemExit(f"{command!r} fails ({done.returncode}):\n{done.stderr[-2000:]}")
+
+    yield run

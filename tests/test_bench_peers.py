@@ -1,0 +1,55 @@
+"""bench_peers.py: with the peer that is always there, and the arithmetic behind its summary."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from bench_peers import against_best, difference, main, speeds
+from peers import Run, Setting
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_it_runs(capsys: Captured) -> None:
+    main(["-n", "8", "--repeat", "1", "--texts", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    for name in ("specllama plain", "specllama ngram", "llama-cpp-python lookup 10"):
+        mine = [line for line in lines if line.strip().startswith(f"{name} ")]
+        assert len(mine) == 5  # workloads
+        assert not any("differ" in line for line in mine)
+    at = next(i for i, line in enumerate(lines) if line.startswith("specllama ngram, times as"))
+    assert lines[at].split()[-6:] == ["copy", "free", "code", "edit", "quote", "mean"]
+    assert [line.split("  ")[1] for line in lines[at + 1 : at + 4]] == [
+        "llama-cpp-python plain",
+        "llama-cpp-python lookup",
+        "all of them",
+    ]
+
+
+def test_programs_that_are_not_there(tmp_path: Path, capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["--llama-cpp", str(tmp_path)])
+    assert exit_.value.code == 2
+    assert f"there is no llama-server in {tmp_path}" in capsys.readouterr().err
+
+
+def test_the_best_setting_is_that_of_the_median() -> None:
+    def setting(name: str) -> Setting:
+        return Setting("peer", name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0)))
+
+    def turns(*times: float) -> list[list[Run]]:
+        return [[Run([1, 2], 10, seconds), Run([3], 30, 3 * seconds)] for seconds in times]
+
+    mine, steady, lucky = setting("mine"), setting("steady"), setting("lucky")
+    runs = {mine: turns(1, 1, 1), steady: turns(2, 2, 2), lucky: turns(3, 0.5, 3)}
+    assert speeds(runs[lucky]) == pytest.approx([10 / 3, 20, 10 / 3])
+    assert against_best(runs, mine, [steady, lucky]) == pytest.approx(2)
+    assert against_best(runs, mine, [lucky]) == pytest.approx(3)
+
+
+def test_where_tokens_differ() -> None:
+    plain = [Run([1, 2, 3], 2, 1.0), Run([4, 5, 6], 2, 1.0)]
+    assert difference([Run([1, 2], 1, 1.0), Run(None, 2, 1.0)], plain) == ""
+    assert "differ from 1" in difference([plain[0], Run([4, 9], 1, 1.0)], plain)
