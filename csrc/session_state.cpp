@@ -96,13 +96,12 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
 
     model_ = Model::load(options.model, header, options.load_progress);
     std::vector<std::shared_ptr<Drafter>> drafters;
-    if (drafter && !(options.draft_model && options.spec_length))
-        drafters.push_back(std::move(drafter));
+    if (drafter) drafters.push_back(std::move(drafter));
     if (options.draft_model) {
         options.draft_model->context.n_ctx = options.context.n_ctx;
         options.draft_model->context.n_batch = options.context.n_batch;
-        drafters.push_back(std::make_shared<ModelDrafter>(*model_, *options.draft_model,
-                                                          *draft_header, options.load_progress));
+        drafters.push_back(std::make_shared<ModelDrafter>(
+            *model_, *options.draft_model, *draft_header, spec_length, options.load_progress));
     }
     const int n_logits = drafters.empty() ? 1 : spec_length + 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
@@ -111,16 +110,17 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     if (options.context.never_alone && context_->memory().n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    if (engine_->speculator().plans()) {
-        Planner& planner = engine_->speculator().planner();
-        curves_.emplace_back(curve_key(header, options.model, options.context), &planner.cost());
-        if (options.draft_model)
-            curves_.emplace_back(
-                curve_key(*draft_header, options.draft_model->model, options.draft_model->context),
-                &planner.draft_cost());
-        for (const auto& [key, curve] : curves_)
-            if (const auto points = load_curve(key)) curve->restore(*points);
-    }
+    Speculator& speculator = engine_->speculator();
+    if (speculator.plans())
+        curves_.emplace_back(curve_key(header, options.model, options.context),
+                             &speculator.planner().cost());
+    if (options.draft_model)
+        curves_.emplace_back(
+            curve_key(*draft_header, options.draft_model->model, options.draft_model->context),
+            &speculator.draft_cost());
+    for (const auto& [key, curve] : curves_)
+        if (const auto points = load_curve(key)) curve->restore(*points);
+    speculator.planner().draft_cost().restore(speculator.draft_cost().points());
     n_ctx_ = context_->n_ctx();
     n_threads_ = context_->n_threads();
 }

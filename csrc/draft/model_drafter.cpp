@@ -1,15 +1,19 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
 
+#include "draft/guesser.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
 
 namespace specllama {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr SequenceId kOnlySequence = 0;
 
@@ -36,8 +40,8 @@ float probability(std::span<const float> logits, Token token) {
 }  // namespace
 
 ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
-                           const Header& header, const ProgressFunction& progress)
-    : context_(load(target, options, header, progress), options.context, 1),
+                           const Header& header, int longest, const ProgressFunction& progress)
+    : context_(load(target, options, header, progress), options.context, longest),
       options_(options),
       batch_(context_.n_batch()) {
     try {
@@ -74,22 +78,48 @@ void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
     if (!wants_more()) return;
     follow(proposal, follower);
     if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
-    do {
-        const std::span<float> logits = decode_pending(kOnlySequence, follower);
-        Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
-        const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
-        if (token == kNothingLeft) return;
-        if (token == kNoToken)
-            throw DrafterError("The draft model gave logits that are no numbers.");
-        // Drawn drafts end by what they are drawn from, not by what was drawn.
-        const bool draws = follower.sampler->rejects();
-        const auto confidence =
-            draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
-        if (confidence < options_.p_min) return;
-        proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
-                            draws ? &drawn_from : nullptr);
-        follower.tokens.push_back(token);
-    } while (wants_more());
+    for (bool more = true; more;) {
+        const auto n_before = static_cast<int>(follower.tokens.size());
+        const TokenSpan guess = guess_behind(proposal, n_before - follower.n_cached);
+        const auto started = Clock::now();
+        const int row = decode(kOnlySequence, follower, guess);
+        const std::chrono::duration<double> seconds = Clock::now() - started;
+        // As the target verifies a draft.
+        int n_right = 0;
+        for (bool right = true; right && more;) {
+            more = extend(proposal, follower, context_.logits(row + n_right));
+            right = more && n_right < std::ssize(guess) && follower.tokens.back() == guess[n_right];
+            n_right += right;
+            more = more && wants_more();
+        }
+        follower.n_cached = context_.memory().rewind(kOnlySequence, n_before + n_right);
+        if (proposal.guesser != nullptr) proposal.guesser->observe(proposal, seconds.count());
+    }
+}
+
+// What is decoded along with the n_pending last tokens.
+TokenSpan ModelDrafter::guess_behind(const Proposal& proposal, int n_pending) const {
+    if (proposal.guesser == nullptr) return {};
+    const int n_most =
+        std::min(proposal.max_tokens - proposal.draft.size() - 1, context_.n_batch() - n_pending);
+    return proposal.guesser->guess(proposal, n_pending, std::max(n_most, 0));
+}
+
+// Drafts the token that the logits call for; whether there is one.
+bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<float> logits) const {
+    Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
+    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
+    if (token == kNothingLeft) return false;
+    if (token == kNoToken) throw DrafterError("The draft model gave logits that are no numbers.");
+    // Drawn drafts end by what they are drawn from, not by what was drawn.
+    const bool draws = follower.sampler->rejects();
+    const auto confidence =
+        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+    if (confidence < options_.p_min) return false;
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
+                        draws ? &drawn_from : nullptr);
+    follower.tokens.push_back(token);
+    return true;
 }
 
 // Takes over what the sequence, and the draft to go on from, have become. The memory is cut back to
@@ -120,16 +150,21 @@ Sampler ModelDrafter::make_sampler(const Sampler& target) const {
     return {options, static_cast<std::size_t>(context_.model().vocab().size())};
 }
 
-// Decodes what the memory does not hold yet; the logits after the last token.
-std::span<float> ModelDrafter::decode_pending(SequenceId sequence, Follower& follower) {
+// Decodes what the memory does not hold yet, and a guess behind it that the last batch has room
+// for. Returns the row of the logits after the last token, before those of the guess.
+int ModelDrafter::decode(SequenceId sequence, Follower& follower, TokenSpan guess) {
     int row = 0;
     const int n_tokens = static_cast<int>(follower.tokens.size());
-    while (follower.n_cached < n_tokens) {
-        const int n = std::min(context_.n_batch(), n_tokens - follower.n_cached);
+    const int n_all = n_tokens + static_cast<int>(guess.size());
+    while (follower.n_cached < n_all) {
+        const int n = std::min(context_.n_batch(), n_all - follower.n_cached);
         batch_.clear();
-        for (int position = follower.n_cached; position < follower.n_cached + n; ++position)
-            row =
-                batch_.add(follower.tokens[position], position, sequence, position + 1 == n_tokens);
+        for (int position = follower.n_cached; position < follower.n_cached + n; ++position) {
+            const bool is_guess = position >= n_tokens;
+            const Token token = is_guess ? guess[position - n_tokens] : follower.tokens[position];
+            const int at = batch_.add(token, position, sequence, position + 1 >= n_tokens);
+            if (!is_guess) row = at;
+        }
         try {
             context_.decode(batch_);
         } catch (...) {
@@ -139,7 +174,7 @@ std::span<float> ModelDrafter::decode_pending(SequenceId sequence, Follower& fol
         follower.n_cached += n;
         n_decoded_ += n;
     }
-    return context_.logits(row);
+    return row;
 }
 
 }  // namespace specllama

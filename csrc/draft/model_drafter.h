@@ -20,11 +20,15 @@ namespace specllama {
 // Its KV memory follows the sequence: filled at the first draft, cut back to the accepted prefix,
 // and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
+//
+// Where a Guesser speculates for it, one decode may give several tokens; they are those that it
+// would have drafted one by one.
 class ModelDrafter final : public Drafter {
  public:
+    // longest: most tokens of a draft.
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
     ModelDrafter(const Model& target, const DraftModelOptions& options, const Header& header,
-                 const ProgressFunction& progress);
+                 int longest, const ProgressFunction& progress);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
@@ -43,8 +47,9 @@ class ModelDrafter final : public Drafter {
 
     void draft(Proposal& proposal, Follower& follower);
     void follow(const Proposal& proposal, Follower& follower);
-    std::span<float> decode_pending(SequenceId sequence, Follower& follower);
-
+    TokenSpan guess_behind(const Proposal& proposal, int n_pending) const;
+    int decode(SequenceId sequence, Follower& follower, TokenSpan guess);
+    bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
     Sampler make_sampler(const Sampler& target) const;
 
     Context context_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "draft/drafter.h"
+#include "engine/inner_speculator.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -19,9 +20,11 @@ namespace specllama {
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
-// With a fixed spec_length the one drafter's draft is verified as it comes. Without one the planner
-// chooses among the drafts of all drafters, by what they are expected to gain; those whose tokens
-// cost time are asked last, go on from what the cheap ones have, and ask before each token.
+// With a fixed spec_length the last drafter's draft is verified as it comes. Without one the
+// planner chooses among the drafts of all drafters, by what they are expected to gain; those whose
+// tokens cost time are asked last, go on from what the cheap ones have, and ask before each token.
+// The first of the cheap ones also speculates for the costly one, with or without a fixed
+// spec_length.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -34,6 +37,8 @@ class Speculator {
     // Whether lengths are planned, and by whom.
     bool plans() const { return speculates() && !spec_length_; }
     Planner& planner() { return planner_; }
+    // v(n) of the costly drafter's decodes.
+    CostCurve& draft_cost() { return inner_.cost(); }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
 
@@ -81,6 +86,7 @@ class Speculator {
     std::optional<int> spec_length_;
     const Vocab* vocab_;
     Planner planner_;
+    InnerSpeculator inner_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]
