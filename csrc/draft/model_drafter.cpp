@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 
 #include "draft/guesser.h"
+#include "sample/probability.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
 
@@ -28,13 +28,6 @@ std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& 
         throw ModelError("The draft model " + options.model.path + " cannot draft for " +
                          target.path() + ": " + difference + ".");
     return model;
-}
-
-// The probability that softmax gives to a token.
-float probability(std::span<const float> logits, Token token) {
-    double sum = 0;
-    for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - logits[token]);
-    return static_cast<float>(1 / sum);
 }
 
 }  // namespace

@@ -387,6 +387,14 @@ class Sampler:
 def gumbel(bits: int) -> float:
     """Return the standard Gumbel number that 64 random bits stand for; always finite."""
 
+def probability(logits: NDArray[np.float32], token: int) -> float:
+    """Return the probability that softmax gives to a token, to some six digits.
+
+    Args:
+        logits: Shape [n_vocab], float32, without NaN.
+        token: A token id with a finite logit. ArgumentError where it is out of range.
+    """
+
 class Session:
     """A model with its KV memory and a drafter."""
 
