@@ -103,7 +103,9 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
         drafters.push_back(std::make_shared<ModelDrafter>(
             *model_, *options.draft_model, *draft_header, spec_length, options.load_progress));
     }
-    const int n_logits = drafters.empty() ? 1 : spec_length + 1;
+    // With a drafter, memories that keep snapshots of their state take another kernel (the gated
+    // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
+    const int n_logits = drafters.empty() ? 1 + exact_ : spec_length + 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(
         *context_, Speculator(std::move(drafters), options.spec_length, model_->vocab()));

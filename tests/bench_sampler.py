@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from reference_sampler import sampler
 from specllama import _core
 
@@ -48,12 +47,7 @@ def main() -> None:
         for options in SETTINGS.values():
             choose = partial(sampler(n_vocab, **options).choose_many, logits, 1, n)
             figures.append(microseconds(choose, n))
-
-        def probabilities(row: NDArray[np.float32] = logits) -> None:
-            for token in range(n):
-                _core.probability(row, token)
-
-        figures.append(microseconds(probabilities, n))
+        figures.append(microseconds(partial(_core.probability, logits, 1), 1))
         print(f"{n_vocab:>10}  " + "  ".join(f"{figure:>17.1f}" for figure in figures))
 
 
