@@ -125,7 +125,6 @@ def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperatu
     tokens = session.tokenize(PROMPTS["module again"])
     sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
     generation = session.generate(tokens, max_tokens=60, trace=True, **sampling)
-    assert generation.stats.draft_guessed_right > 0
     for each in generation.trace.rounds:
         so_far = [*tokens, *generation.tokens[: each.position]]
         expected = alone.generate(so_far, max_tokens=len(each.draft), logprobs=0, **sampling)
