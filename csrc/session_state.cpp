@@ -114,16 +114,20 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     model_ = Model::load(options.model, header, options.load_progress);
     std::vector<std::shared_ptr<Drafter>> drafters;
     const bool is_alone = options.draft_model && options.spec_length;
-    if (drafter && !is_alone) drafters.push_back(std::move(drafter));
+    if (drafter) drafters.push_back(std::move(drafter));
     if (!options.corpus.empty() && !is_alone)
         drafters.push_back(
             std::make_shared<CorpusDrafter>(options.corpus, model_->vocab().text_fingerprint()));
+    std::shared_ptr<ModelDrafter> draft_model;
     if (options.draft_model) {
         options.draft_model->context.n_ctx = options.context.n_ctx;
-        drafters.push_back(std::make_shared<ModelDrafter>(*model_, *options.draft_model,
-                                                          *draft_header, options.load_progress));
+        draft_model = std::make_shared<ModelDrafter>(*model_, *options.draft_model, *draft_header,
+                                                     spec_length, options.load_progress);
+        drafters.push_back(draft_model);
     }
-    const int n_logits = drafters.empty() ? 1 : spec_length + 1;
+    // With a drafter, memories that keep snapshots of their state take another kernel (the gated
+    // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
+    const int n_logits = drafters.empty() ? 1 + exact_ : spec_length + 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(
         *context_, Speculator(std::move(drafters), options.spec_length, model_->vocab(),
@@ -131,16 +135,21 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     if (options.context.never_alone && context_->memory().n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    if (engine_->speculator().plans()) {
-        Planner& planner = engine_->speculator().planner();
-        curves_.emplace_back(curve_key(header, options.model, options.context), &planner.cost());
-        if (options.draft_model)
-            curves_.emplace_back(
-                curve_key(*draft_header, options.draft_model->model, options.draft_model->context),
-                &planner.draft_cost());
-        for (const auto& [key, curve] : curves_)
-            if (const auto points = load_curve(key)) curve->restore(*points);
-        if (!planner.cost().measured()) calibrate(*context_, n_logits, planner.cost());
+    Speculator& speculator = engine_->speculator();
+    CostCurve& cost = speculator.planner().cost();
+    CostCurve& draft_cost = speculator.draft_cost();
+    if (speculator.plans())
+        curves_.emplace_back(curve_key(header, options.model, options.context), &cost);
+    if (draft_model)
+        curves_.emplace_back(
+            curve_key(*draft_header, options.draft_model->model, options.draft_model->context),
+            &draft_cost);
+    for (const auto& [key, curve] : curves_)
+        if (const auto points = load_curve(key)) curve->restore(*points);
+    if (speculator.plans() && !cost.measured()) calibrate(*context_, n_logits, cost);
+    if (draft_model) {
+        if (!draft_cost.measured()) calibrate(draft_model->context(), spec_length, draft_cost);
+        speculator.planner().draft_cost().restore(draft_cost.points());
     }
     slots_ = std::make_unique<SlotPool>(context_->memory(), context_->n_seq());
     n_ctx_ = context_->n_ctx();

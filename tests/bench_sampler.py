@@ -1,6 +1,7 @@
 """What choosing a token costs, in microseconds per row of logits: python tests/bench_sampler.py
 
-The row is copied before each choice, because choosing changes it; that is part of the figures.
+The row is copied before each choice, because choosing changes it; that is part of the figures. The
+last column is what the probability of one token costs, which a draft model wants of each draft.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from reference_sampler import sampler
+from specllama import _core
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "T = 0": {},
@@ -34,7 +36,7 @@ def microseconds(work: Callable[[], object], n: int) -> float:
 
 
 def main() -> None:
-    print("vocabulary  " + "  ".join(f"{name:>17}" for name in SETTINGS))
+    print("vocabulary  " + "  ".join(f"{name:>17}" for name in (*SETTINGS, "probability")))
     for n_vocab in (32_000, 128_000, 256_000):
         # As peaked as a model's: a few likely tokens, and a bulk of unlikely ones.
         rng = np.random.default_rng(1)
@@ -45,6 +47,7 @@ def main() -> None:
         for options in SETTINGS.values():
             choose = partial(sampler(n_vocab, **options).choose_many, logits, 1, n)
             figures.append(microseconds(choose, n))
+        figures.append(microseconds(partial(_core.probability, logits, 1), 1))
         print(f"{n_vocab:>10}  " + "  ".join(f"{figure:>17.1f}" for figure in figures))
 
 

@@ -61,10 +61,12 @@ def test_no_token_is_decoded_twice_unless_rejected(open_session: Open) -> None:
         most = most_tokens(session, prompt, 100)
         stats = session.generate(prompt, max_tokens=most).stats
         rejected = stats.drafted - stats.accepted
+        rejected += (wrong := stats.draft_guessed - stats.draft_guessed_right)
         most = stats.prompt_tokens + stats.generated_tokens + rejected
         assert 0 < stats.draft_decoded_tokens <= most, name
         # The last token of a draft is not decoded before it is accepted.
-        assert stats.draft_decoded_tokens <= stats.prompt_tokens + stats.drafted + stats.rounds
+        most = stats.prompt_tokens + stats.drafted + wrong + stats.rounds
+        assert stats.draft_decoded_tokens <= most
 
 
 def test_the_draft_models_memory_serves_the_next_prompt(open_session: Open) -> None:
@@ -75,6 +77,71 @@ def test_the_draft_models_memory_serves_the_next_prompt(open_session: Open) -> N
     assert again.tokens == first.tokens
     assert again.stats.draft_decoded_tokens <= first.stats.draft_decoded_tokens - len(tokens) + 2
     assert again.stats.accepted == first.stats.accepted
+
+
+@pytest.fixture
+def wide_decodes_cost_nothing(
+    open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the session believes of its draft model, at first."""
+    monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
+    open_session(draft=BUNDLED_DRAFT).close()
+    (file,) = tmp_path.iterdir()
+    key, *_ = file.read_text().splitlines()
+    file.write_text("\n".join([key, "0 0", *["0.001"] * 65]))
+
+
+@pytest.mark.parametrize(
+    ("options", "sampling"),
+    [
+        ({}, {}),
+        ({"draft_p_min": 0.3}, {"temperature": 0.8, "top_k": 40}),
+        ({"draft_p_min": 0.3}, {"temperature": 0.8, "acceptance": "rejection"}),
+        ({"ngram_draw": True}, {"temperature": 0.8, "acceptance": "rejection", "top_p": 0.9}),
+    ],
+)
+def test_guesses_change_no_draft(
+    open_session: Open, wide_decodes_cost_nothing: None, options: Any, sampling: Any
+) -> None:
+    """The n-gram drafter speculates for the draft model, which drafts the same tokens."""
+    session = open_session(draft=BUNDLED_DRAFT, spec_length=12, **options)
+    rounds, guessed, right = 0, 0, 0
+    for seed, name in enumerate(("module again", "english", "json")):
+        tokens = session.tokenize(PROMPTS[name])
+        how = sampling | {"seed": seed, "max_tokens": 60, "trace": True}
+        without = session.generate(tokens, **how)
+        # A text to guess from that is right as far as the target agrees with the draft model.
+        with_guesses = session.generate(tokens, reference=without.tokens, **how)
+        assert with_guesses.tokens == without.tokens
+        drafts = [
+            [
+                [(one.token, one.confidence) for one in each.draft]
+                for each in generation.trace.rounds
+            ]
+            for generation in (without, with_guesses)
+        ]
+        assert drafts[0] == drafts[1]
+        rounds += len(drafts[0])
+        guessed += with_guesses.stats.draft_guessed
+        right += with_guesses.stats.draft_guessed_right
+    assert rounds > 30
+    assert guessed > right > 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperature: float) -> None:
+    """Token by token, and each as sure as it is."""
+    session = open_session(draft=BUNDLED_DRAFT, spec_length=8)
+    alone = open_session(BUNDLED_DRAFT, draft=None)
+    tokens = session.tokenize(PROMPTS["module again"])
+    sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
+    generation = session.generate(tokens, max_tokens=60, trace=True, **sampling)
+    for each in generation.trace.rounds:
+        so_far = [*tokens, *generation.tokens[: each.position]]
+        expected = alone.generate(so_far, max_tokens=len(each.draft), logprobs=0, **sampling)
+        assert [one.token for one in each.draft] == expected.tokens
+        for drafted, own in zip(each.draft, expected.logprobs, strict=True):
+            assert drafted.confidence == pytest.approx(np.exp(own.logprob), rel=1e-4)
 
 
 def test_an_unlikely_token_ends_a_draft(open_session: Open) -> None:

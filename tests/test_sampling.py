@@ -135,6 +135,21 @@ def test_noise_is_finite_for_all_bits() -> None:
     assert _core.gumbel(0) < -3
 
 
+@pytest.mark.parametrize("n_vocab", [1, 7, 1000, 128_000])
+def test_probabilities_are_those_of_softmax(n_vocab: int) -> None:
+    rng = np.random.default_rng(n_vocab)
+    for scale in (0.1, 3, 30):
+        logits = rng.normal(0, scale, n_vocab).astype(np.float32)
+        if n_vocab > 1:
+            logits[0] = -np.inf
+        weights = np.exp(logits.astype(np.float64) - logits.max())
+        for token in (int(logits.argmax()), n_vocab // 2):
+            expected = weights[token] / weights.sum()
+            assert _core.probability(logits, token) == pytest.approx(expected, rel=1e-5, abs=1e-37)
+    with pytest.raises(ArgumentError, match="Token -1 is out of range"):
+        _core.probability(logits, -1)
+
+
 # Independence of who drafts, in the exact configuration.
 
 TRUNCATIONS: list[dict[str, Any]] = [

@@ -87,14 +87,14 @@ def test_stop_strings() -> None:
 def test_who_drafts(open_session: Callable[..., SpecSession]) -> None:
     """The bundled draft model for the bundled target, unless it is told otherwise."""
 
-    def decoded(*arguments: str) -> int:
+    def drafted(*arguments: str) -> int:
         process = run(*EXACT, "-p", PROMPT, "-n", "20", "--json", *arguments)
         stats = json.loads(process.stdout.decode().splitlines()[-1])["stats"]
-        return int(stats["draft_decoded_tokens"])
+        return int(stats["by_drafter"]["model"][0])
 
     expected = open_session(draft="auto").generate(PROMPT, max_tokens=20).stats
-    assert decoded() == decoded("--speculative-decoding") == expected.draft_decoded_tokens > 0
-    assert decoded("--draft", "ngram") == decoded("--no-spec") == 0
+    assert drafted() == drafted("--speculative-decoding") == expected.by_drafter["model"][0] > 0
+    assert drafted("--draft", "ngram") == drafted("--no-spec") == 0
 
 
 def test_acceptance_and_grammar(tmp_path: Path, open_session: Callable[..., SpecSession]) -> None:

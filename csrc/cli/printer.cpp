@@ -50,6 +50,8 @@ JsonObject to_json(const Stats& stats) {
         .add("drafted", stats.drafted)
         .add("accepted", stats.accepted)
         .add("draft_decoded_tokens", stats.draft_decoded_tokens)
+        .add("draft_guessed", stats.draft_guessed)
+        .add("draft_guessed_right", stats.draft_guessed_right)
         .add("acceptance_rate", stats.acceptance_rate())
         .add("tokens_per_round", stats.tokens_per_round())
         .add("tokens_per_second", stats.tokens_per_second())

@@ -8,6 +8,7 @@
 
 namespace specllama {
 
+class Guesser;
 class Sampler;
 
 // A sequence that wants a draft, and the place for it.
@@ -16,17 +17,20 @@ struct Proposal {
     // All its committed tokens, prompt included; the last one is the one to continue.
     TokenSpan tokens;
     int max_tokens = 0;
-    // Of these, how many may be drawn from a distribution.
+    // Of these, how many may be drawn from a distribution; the others are the likeliest.
     int max_drawn = 0;
     // Where not null, a costly drafter asks before each token whether to go on, with its draft so
     // far.
     const std::function<bool(const Draft&)>* another = nullptr;
+    // Where not null, it speculates for a costly drafter.
+    Guesser* guesser = nullptr;
     // The request's choice rule; a drafter whose tokens come from its `draft`, too, agrees with the
     // target as often as can be.
     Sampler* sampler = nullptr;
-    // Empty on entry. At most max_tokens tokens, each a valid id; empty is a legal answer. Where
-    // sampler->rejects(), how many there are must not depend on which tokens were drawn last: a
-    // draft that ends before a token because of that very token would distort the output.
+    // On entry empty, or tokens to go on from. At most max_tokens tokens, those included, each a
+    // valid id; to add none is a legal answer. Where sampler->rejects(), how many there are must
+    // not depend on which tokens were drawn last: a draft that ends before a token because of that
+    // very token would distort the output.
     Draft draft;
     // Tokens that a draft model decoded for it, for the statistics.
     int n_decoded = 0;
@@ -56,8 +60,7 @@ class Drafter {
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
 
-    // Whether each token of a draft takes time, as those of a model do. Its draft may have tokens
-    // on entry, to go on from.
+    // Whether each token of a draft takes time, as those of a model do.
     virtual bool costly() const { return false; }
 
     // The request is over.

@@ -1,9 +1,11 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <string>
 
+#include "draft/guesser.h"
+#include "sample/probability.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
 
@@ -11,8 +13,15 @@ namespace specllama {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // A prefix of fewer tokens is not worth a copy.
 constexpr int kShortestCopy = 32;
+
+bool wants_more(const Proposal& proposal) {
+    return proposal.draft.size() < proposal.max_tokens &&
+           (proposal.another == nullptr || (*proposal.another)(proposal.draft));
+}
 
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
@@ -27,18 +36,11 @@ std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& 
     return model;
 }
 
-// The probability that softmax gives to a token.
-float probability(std::span<const float> logits, Token token) {
-    double sum = 0;
-    for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - logits[token]);
-    return static_cast<float>(1 / sum);
-}
-
 }  // namespace
 
 ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
-                           const Header& header, const ProgressFunction& progress)
-    : context_(load(target, options, header, progress), options.context, 1),
+                           const Header& header, int longest, const ProgressFunction& progress)
+    : context_(load(target, options, header, progress), options.context, longest),
       options_(options),
       batch_(context_.n_batch()) {
     try {
@@ -84,24 +86,25 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
 void ModelDrafter::end(SequenceId) {}
 
 void ModelDrafter::propose(std::span<Proposal> proposals) {
-    const auto wants_more = [](const Proposal& proposal) {
-        return proposal.draft.size() < proposal.max_tokens &&
-               (proposal.another == nullptr || (*proposal.another)(proposal.draft));
-    };
     drafting_.clear();
     for (Proposal& proposal : proposals) {
         if (!wants_more(proposal)) continue;
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
         if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
-        drafting_.push_back({&proposal, &follower});
+        drafting_.push_back({&proposal, &follower, {}});
     }
     catch_up();
     while (!drafting_.empty()) {
+        for (Drafting& one : drafting_) one.guess = guess_behind(one);
+        const auto started = Clock::now();
         decode(drafting_, context_.n_batch());
+        const std::chrono::duration<double> seconds = Clock::now() - started;
         std::erase_if(drafting_, [&](const Drafting& one) {
-            return !extend(*one.proposal, *one.follower, context_.logits(one.follower->row)) ||
-                   !wants_more(*one.proposal);
+            const bool goes_on = extend(one);
+            if (Guesser* const guesser = one.proposal->guesser)
+                guesser->observe(*one.proposal, seconds.count());
+            return !goes_on;
         });
     }
 }
@@ -121,28 +124,58 @@ void ModelDrafter::catch_up() {
     std::erase_if(drafting_, lags);
 }
 
-// Decodes what the memory does not hold yet, of each at most so many tokens.
+// What is decoded along with the pending tokens.
+TokenSpan ModelDrafter::guess_behind(const Drafting& drafting) const {
+    const auto& [proposal, follower, guess] = drafting;
+    if (proposal->guesser == nullptr) return {};
+    const int n_pending = follower->n_pending();
+    const int n_most =
+        std::min(proposal->max_tokens - proposal->draft.size() - 1, context_.n_batch() - n_pending);
+    return proposal->guesser->guess(*proposal, n_pending, std::max(n_most, 0));
+}
+
+// Decodes what the memory does not hold yet, of each at most so many tokens, and, behind the last
+// one, its guess.
 void ModelDrafter::decode(std::span<const Drafting> drafting, int most_tokens) {
     batch_.clear();
-    for (const auto& [proposal, follower] : drafting) {
+    for (const auto& [proposal, follower, guess] : drafting) {
         const int n_all = static_cast<int>(follower->tokens.size());
         const int end = std::min(n_all, follower->n_cached + most_tokens);
         for (int position = follower->n_cached; position < end; ++position)
             follower->row = batch_.add(follower->tokens[position], position, proposal->sequence,
                                        position + 1 == n_all);
+        for (int i = 0; i < std::ssize(guess); ++i)
+            batch_.add(guess[i], n_all + i, proposal->sequence, true);
     }
     try {
         context_.decode(batch_);
     } catch (...) {
-        for (const auto& [proposal, follower] : drafting)
+        for (const auto& [proposal, follower, guess] : drafting)
             follower->n_cached = context_.memory().rewind(proposal->sequence, follower->n_cached);
         throw;
     }
-    for (const auto& [proposal, follower] : drafting) {
-        const int n = std::min(most_tokens, follower->n_pending());
+    for (const auto& [proposal, follower, guess] : drafting) {
+        const int n = std::min(most_tokens, follower->n_pending()) + static_cast<int>(guess.size());
         follower->n_cached += n;
         proposal->n_decoded += n;
     }
+}
+
+// Drafts the tokens that the logits call for, as long as they are those of the guess, and one more:
+// as the target verifies a draft. Whether the draft goes on.
+bool ModelDrafter::extend(const Drafting& drafting) {
+    const auto& [proposal, follower, guess] = drafting;
+    const int n_before = static_cast<int>(follower->tokens.size());
+    int n_right = 0;
+    bool goes_on = true;
+    for (bool right = true; right && goes_on;) {
+        goes_on = extend(*proposal, *follower, context_.logits(follower->row + n_right));
+        right = goes_on && n_right < std::ssize(guess) && follower->tokens.back() == guess[n_right];
+        n_right += right;
+        goes_on = goes_on && wants_more(*proposal);
+    }
+    follower->n_cached = context_.memory().rewind(proposal->sequence, n_before + n_right);
+    return goes_on;
 }
 
 // Drafts the token that the logits call for; whether there is one.

@@ -22,18 +22,22 @@ namespace specllama {
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
 // Several sequences draft a token each in one decode. Those whose memory must be filled first take
-// turns, one batch each time, and draft once it is.
+// turns, one batch each time, and draft once it is. Where a Guesser speculates for it, one decode
+// may give several tokens; they are those that it would have drafted one by one.
 class ModelDrafter final : public Drafter {
  public:
+    // longest: most tokens of a draft.
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
     ModelDrafter(const Model& target, const DraftModelOptions& options, const Header& header,
-                 const ProgressFunction& progress);
+                 int longest, const ProgressFunction& progress);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
     bool costly() const override { return true; }
+
+    Context& context() { return context_; }
 
  private:
     struct Follower {
@@ -49,14 +53,16 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
+        TokenSpan guess;
     };
 
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
     void catch_up();
+    TokenSpan guess_behind(const Drafting& drafting) const;
     void decode(std::span<const Drafting> drafting, int most_tokens);
+    bool extend(const Drafting& drafting);
     bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
-
     Sampler make_sampler(const Sampler& target) const;
 
     Context context_;

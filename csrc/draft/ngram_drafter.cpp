@@ -37,18 +37,24 @@ void NGramDrafter::Follower::follow(TokenSpan tokens) {
     finder.append(fresh);
 }
 
+void NGramDrafter::Follower::draft(Proposal& proposal) {
+    const std::size_t n_tokens = finder.size();
+    finder.append(proposal.draft.tokens);
+    extend(proposal);
+    finder.truncate(n_tokens);
+}
+
 // Frequencies have the word until what they say makes a match that can be copied on: they know
 // short contexts only, and a long draft of theirs wanders off.
-void NGramDrafter::Follower::draft(Proposal& proposal) {
+void NGramDrafter::Follower::extend(Proposal& proposal) {
     Draft& draft = proposal.draft;
     const int max_tokens = proposal.max_tokens;
     if (copy(draft, max_tokens)) return;
     std::array<NGramPredictor::Prediction, kMaxSpecLength> predictions;
-    const bool drawn = !drawn_from.empty() && proposal.sampler->rejects();
-    const auto n_most =
-        std::min<std::size_t>(drawn ? proposal.max_drawn : max_tokens, predictions.size());
+    const bool drawn = draws(proposal) && proposal.sampler->rejects();
+    const auto n_most = std::min<std::size_t>(
+        drawn ? proposal.max_drawn : max_tokens - draft.size(), predictions.size());
     const std::size_t n_predicted = predict(proposal, std::span(predictions).first(n_most));
-    const std::size_t n_tokens = finder.size();
     for (std::size_t i = 0; i < n_predicted; ++i) {
         const Token token = predictions[i].token;
         const int order = predictions[i].order;
@@ -60,12 +66,11 @@ void NGramDrafter::Follower::draft(Proposal& proposal) {
         finder.append(token);
         if (copy(draft, max_tokens)) break;
     }
-    finder.truncate(n_tokens);
 }
 
 std::size_t NGramDrafter::Follower::predict(const Proposal& proposal,
                                             std::span<NGramPredictor::Prediction> predictions) {
-    if (drawn_from.empty()) return predictor.predict(predictions);
+    if (!draws(proposal)) return predictor.predict(predictions, proposal.draft.tokens);
     return predictor.draw(
         predictions, drawn_from, [&](std::size_t i, const Distribution& frequencies) {
             const std::size_t position = proposal.tokens.size() + i;

@@ -36,6 +36,10 @@ class NGramDrafter final : public Drafter {
         Follower(const NGramOptions& options, TokenSpan reference_tokens);
         void follow(TokenSpan tokens);
         void draft(Proposal& proposal);
+        void extend(Proposal& proposal);
+        bool draws(const Proposal& proposal) const {
+            return !drawn_from.empty() && proposal.max_drawn > 0;
+        }
         std::size_t predict(const Proposal& proposal,
                             std::span<NGramPredictor::Prediction> predictions);
         bool copy(Draft& draft, int max_tokens) const;

@@ -115,8 +115,9 @@ void NGramPredictor::Walk::go(Token token) {
     append(tail, n_tail, predictor.max_order_ - 1, token);
 }
 
-std::size_t NGramPredictor::predict(std::span<Prediction> out) const {
+std::size_t NGramPredictor::predict(std::span<Prediction> out, TokenSpan behind) const {
     Walk walk{*this, tail_, n_tail_};
+    for (const Token token : behind) walk.go(token);
     FrequencyTable::Best best;
     std::size_t n = 0;
     for (; n < out.size(); ++n) {

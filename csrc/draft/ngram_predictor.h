@@ -48,9 +48,10 @@ class NGramPredictor {
 
     // Writes the most likely continuation into `out`, as far as contexts are known and room is
     // there, and returns its length. Each token is the most frequent one after the longest known
-    // context, the most recent among equals, and then counts as part of the context. Only tokens
-    // that were taken in are predicted. Never allocates.
-    std::size_t predict(std::span<Prediction> out) const;
+    // context, the most recent among equals, and then counts as part of the context. `behind`:
+    // tokens that come first, not taken in. Only tokens that were taken in are predicted. Never
+    // allocates.
+    std::size_t predict(std::span<Prediction> out, TokenSpan behind = {}) const;
 
     // The same, but which of the continuations of a context comes is up to
     // choose(i, frequencies) -> token, where i counts the tokens and `frequencies`, written to

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "draft/drafter.h"
+#include "engine/inner_speculator.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/batch_share.h"
@@ -20,11 +21,13 @@ namespace specllama {
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
-// With a fixed spec_length a draft is verified as it comes, of several drafters' the one that
-// begins with the likeliest token. Without one the planner chooses among the drafts of all
-// drafters, by what they are expected to gain; those whose tokens cost time are asked last, go on
-// from what the cheap ones have, and ask before each token. Where several sequences are decoded at
-// once, each has the draft that promises most, and they share what pays for all together.
+// With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else, of
+// several drafters', the one that begins with the likeliest token. Without one the planner chooses
+// among the drafts of all drafters, by what they are expected to gain; those whose tokens cost time
+// are asked last, go on from what the cheap ones have, and ask before each token. Where several
+// sequences are decoded at once, each has the draft that promises most, and they share what pays
+// for all together. The first of the cheap drafters also speculates for the costly one, where a
+// sequence is alone.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -38,6 +41,8 @@ class Speculator {
     // Whether lengths are planned, and by whom.
     bool plans() const { return speculates() && !spec_length_; }
     Planner& planner() { return planner_; }
+    // v(n) of the costly drafter's decodes.
+    CostCurve& draft_cost() { return inner_.cost(); }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
 
@@ -85,7 +90,9 @@ class Speculator {
     void verify_first(std::size_t i, int n);
     EvidenceSpan evidence(const Draft& draft) const;
     // Whether the planner chooses whose draft is verified, and so has to be told how all did.
-    bool chooses() const { return plans() || drafters_.size() > 1; }
+    bool chooses() const {
+        return plans() || (drafters_.size() > 1 && !drafters_.back()->costly());
+    }
     void trace(const Round& round, Sequence& sequence, int n_accepted, Token next, double seconds);
     void judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
                Token next);
@@ -96,6 +103,7 @@ class Speculator {
     bool alike_;
     Planner planner_;
     BatchShare batch_share_;
+    InnerSpeculator inner_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]

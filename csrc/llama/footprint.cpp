@@ -101,7 +101,8 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
         const int n_logits = options.spec_length.value_or(kMaxSpecLength) + 1;
         Need all{
             options.context.n_seq, n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
-        if (draft != nullptr) all.draft = footprint(*draft, options.draft_model->context, n_ctx, 1);
+        if (draft != nullptr)
+            all.draft = footprint(*draft, options.draft_model->context, n_ctx, n_logits - 1);
         return all;
     };
     while (!is_given && n_ctx > kLeastContext && !fits(need(), free))

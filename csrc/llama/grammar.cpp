@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <span>
 #include <string_view>
@@ -20,6 +21,9 @@ namespace {
 constexpr std::size_t kMaxBytes = 64 * 1024;
 constexpr int kMaxNesting = 64;
 constexpr long kMaxRules = 4096;
+// llama.cpp follows every way to read a text at once. Where two ways of a rule that calls itself
+// begin alike, they double with each character: what took this long would soon take for ever.
+constexpr std::chrono::milliseconds kLongestStep{1000};
 
 // llama.cpp's parser and its search for left recursion call themselves for every group and rule,
 // and a repetition becomes as many rules: what is too much for them would end the process.
@@ -157,16 +161,32 @@ class Grammar final : public Mask {
         return one.logit == 0;
     }
 
-    void accept(Token token) override { llama_sampler_accept(sampler_.get(), token); }
+    void accept(Token token) override {
+        timed([&] { llama_sampler_accept(sampler_.get(), token); });
+    }
 
  private:
     void ask(llama_token_data* candidates, std::size_t n) {
         llama_token_data_array array{candidates, n, -1, false};
-        llama_sampler_apply(sampler_.get(), &array);
+        timed([&] { llama_sampler_apply(sampler_.get(), &array); });
+    }
+
+    template <typename Work>
+    void timed(Work work) {
+        using Clock = std::chrono::steady_clock;
+        const auto started = Clock::now();
+        if (!too_slow_) work();
+        too_slow_ |= Clock::now() - started > kLongestStep;
+        if (too_slow_)
+            throw DecodeError(
+                "The grammar is too ambiguous to be followed: there are too many ways to read the "
+                "text so far; rewrite rules that call themselves so that their alternatives begin "
+                "with different characters.");
     }
 
     llama_sampler_ptr sampler_;
     std::vector<llama_token_data> candidates_;
+    bool too_slow_ = false;
 };
 
 }  // namespace

@@ -138,6 +138,8 @@ class Stats:
         accepted: Of those, tokens equal to the target's choice, also those that a stop condition
             then cut off.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
+        draft_guessed: Of these, guesses of the n-gram drafter at what the draft model would draft.
+        draft_guessed_right: Of the guesses, those that it did draft.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
         tokens_per_round: generated_tokens / rounds.
         tokens_per_second: Tokens generated per second after the prefill.
@@ -175,6 +177,10 @@ class Stats:
     def accepted(self) -> int: ...
     @property
     def draft_decoded_tokens(self) -> int: ...
+    @property
+    def draft_guessed(self) -> int: ...
+    @property
+    def draft_guessed_right(self) -> int: ...
     @property
     def acceptance_rate(self) -> float: ...
     @property
@@ -385,6 +391,14 @@ class Sampler:
 
 def gumbel(bits: int) -> float:
     """Return the standard Gumbel number that 64 random bits stand for; always finite."""
+
+def probability(logits: NDArray[np.float32], token: int) -> float:
+    """Return the probability that softmax gives to a token, to some six digits.
+
+    Args:
+        logits: Shape [n_vocab], float32, without NaN.
+        token: A token id with a finite logit. ArgumentError where it is out of range.
+    """
 
 class Session:
     """A model with its KV memory and a drafter."""

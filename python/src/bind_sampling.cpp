@@ -8,8 +8,10 @@
 
 #include "bind.h"
 #include "sample/noise.h"
+#include "sample/probability.h"
 #include "sample/sampler.h"
 #include "specllama/config.h"
+#include "specllama/error.h"
 
 namespace specllama {
 
@@ -100,6 +102,14 @@ void bind_sampling(py::module_& m) {
              py::arg("first"), py::arg("count"), py::arg("point_mass") = false)
         .def_property_readonly("seed", &Sampler::seed);
     m.def("gumbel", &gumbel, py::arg("bits"));
+    m.def(
+        "probability",
+        [](const Logits& logits, Token token) {
+            if (token < 0 || token >= logits.size())
+                throw InvalidArgument("Token " + std::to_string(token) + " is out of range.");
+            return probability({logits.data(), static_cast<std::size_t>(logits.size())}, token);
+        },
+        py::arg("logits"), py::arg("token"));
 }
 
 }  // namespace specllama

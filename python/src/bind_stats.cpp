@@ -42,6 +42,8 @@ py::dict to_dict(const Stats& stats) {
     dict["drafted"] = stats.drafted;
     dict["accepted"] = stats.accepted;
     dict["draft_decoded_tokens"] = stats.draft_decoded_tokens;
+    dict["draft_guessed"] = stats.draft_guessed;
+    dict["draft_guessed_right"] = stats.draft_guessed_right;
     dict["acceptance_rate"] = stats.acceptance_rate();
     dict["tokens_per_round"] = stats.tokens_per_round();
     dict["tokens_per_second"] = stats.tokens_per_second();
@@ -81,6 +83,8 @@ void bind_stats(py::module_& m) {
         .def_readonly("drafted", &Stats::drafted)
         .def_readonly("accepted", &Stats::accepted)
         .def_readonly("draft_decoded_tokens", &Stats::draft_decoded_tokens)
+        .def_readonly("draft_guessed", &Stats::draft_guessed)
+        .def_readonly("draft_guessed_right", &Stats::draft_guessed_right)
         .def_property_readonly("acceptance_rate", &Stats::acceptance_rate)
         .def_property_readonly("tokens_per_round", &Stats::tokens_per_round)
         .def_property_readonly("tokens_per_second", &Stats::tokens_per_second)

@@ -95,8 +95,8 @@ struct SessionOptions {
     // Most tokens drafted per round, 1 to kMaxSpecLength. None: what pays, by the measured time of
     // decodes and the acceptance found.
     std::optional<int> spec_length;
-    // Drafts in place of a drafter that the session is given; without a fixed spec_length beside
-    // one, if that costs no time.
+    // Drafts beside the drafter that the session is given, or, with a fixed spec_length, in its
+    // place. Either way that one speculates for the draft model, too.
     std::optional<DraftModelOptions> draft_model;
     // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
     // beside a draft model with a fixed spec_length; "": none.
