@@ -89,7 +89,7 @@ std::string curve_key(const Header& header, const ModelOptions& model,
           std::int64_t{model.repack}, std::int64_t{context.n_threads},
           std::int64_t{context.never_alone}, static_cast<std::int64_t>(context.flash_attn)})
         key += ", " + std::to_string(number);
-    return key + ", " + context.kv_type.value_or("f16");
+    return key + ", " + model.device + ", " + context.kv_type.value_or("f16");
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Options {
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
     std::optional<std::string> grammar_file;
+    std::optional<std::string> draft_device;  // none: as the target's
     SessionOptions session;
     GenerateOptions generate;
     Draft draft = Draft::automatic;

@@ -27,6 +27,7 @@ void name_models(Options& options) {
     }
     if (!session.draft_model) return;
     session.draft_model->model.n_gpu_layers = session.model.n_gpu_layers;
+    session.draft_model->model.device = options.draft_device.value_or(session.model.device);
     session.draft_model->context = session.context;
 }
 

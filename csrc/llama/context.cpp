@@ -48,21 +48,23 @@ int n_positions(const ContextOptions& options) {
     return options.n_seq * n_steps * kPositionsAtOnce;
 }
 
+// With room for a lone token's companion, and for a snapshot to lose it again.
+int batch_size(const ContextOptions& options) {
+    return std::max(options.n_batch, options.never_alone ? 3 : 1);
+}
+
 llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits) {
     const std::string kv = options.kv_type.value_or("f16");
-    // A lone token needs room for its companion, and a snapshot to lose it again.
     const int companion = options.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
     params.n_ctx = n_positions(options);
-    params.n_batch = std::max(options.n_batch, 1 + 2 * companion);
+    params.n_batch = batch_size(options);
     // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
     params.n_ubatch = params.n_batch;
     params.n_seq_max = options.n_seq;
     params.kv_unified = options.n_seq > 1 && !options.split;
-    // As many as a draft has tokens; llama.cpp wants micro-batches of more than one beyond that.
-    // Where the architecture has no snapshots it takes this for 0.
-    const int n_snapshots = std::min(std::max(n_logits - 1, companion), kMaxSnapshots);
-    params.n_rs_seq = std::clamp(static_cast<int>(params.n_ubatch) - 2, 0, n_snapshots);
+    // Where the architecture has no snapshots llama.cpp takes this for 0.
+    params.n_rs_seq = snapshots(options, n_logits);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
     params.n_outputs_max =
         std::max(std::min(options.n_seq * n_logits, options.n_batch), 1 + companion);
@@ -110,6 +112,12 @@ void check(const ContextOptions& options) {
     check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
                 options.n_seq == 1 ? "" : " (from n_seq on)");
     check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
+}
+
+// As many as a draft has tokens; llama.cpp wants micro-batches of more than one beyond that.
+int snapshots(const ContextOptions& options, int n_logits) {
+    const int n_wanted = std::max(n_logits - 1, options.never_alone ? 1 : 0);
+    return std::clamp(batch_size(options) - 2, 0, std::min(n_wanted, kMaxSnapshots));
 }
 
 Batch::Batch(int capacity)

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "llama.h"
+#include "llama/offload.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -14,8 +14,7 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
 #if !defined(__x86_64__)
     return "it has only been measured on x86-64 processors";
 #endif
-    if (options.model.n_gpu_layers != 0 && llama_supports_gpu_offload())
-        return "a GPU is used (n_gpu_layers is not 0)";
+    if (!offload_devices(options.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
     const std::string kv_type = options.context.kv_type.value_or("f16");
     if (kv_type != "q8_0") return "the KV memory is of type " + kv_type + ", not q8_0";
     // With a quantised KV memory, "auto" is on.
@@ -38,7 +37,8 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
 }
 
 SessionOptions as_exactness_wants(const Header& header, SessionOptions options) {
-    if (options.exact == Exact::on && !options.model.n_gpu_layers) options.model.n_gpu_layers = 0;
+    if (options.exact == Exact::on && !options.model.n_gpu_layers && options.model.device.empty())
+        options.model.n_gpu_layers = 0;
     if (!options.context.kv_type) options.context.kv_type = "q8_0";
     options.model.repack = false;
     options.context.never_alone = !header.inexact_alone.empty();

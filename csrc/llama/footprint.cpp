@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "ggml-backend.h"
 #include "llama.h"
 #include "llama/backend.h"
-#include "llama/host.h"
+#include "llama/context.h"
 #include "llama/kv_type.h"
+#include "llama/offload.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -16,32 +16,6 @@ namespace {
 
 constexpr int kDefaultContext = 8192;
 constexpr int kLeastContext = 512;
-
-struct Room {
-    std::uint64_t bytes = 0;  // 0: not known
-    std::string where;
-};
-
-// Where the weights go: to the GPUs, if there are any and all layers are wanted there.
-Room room(const ModelOptions& options) {
-    const int n_layers = options.n_gpu_layers.value_or(-1);
-    Room gpus;
-    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-        ggml_backend_dev_t device = ggml_backend_dev_get(i);
-        const auto type = ggml_backend_dev_type(device);
-        if (type != GGML_BACKEND_DEVICE_TYPE_GPU && type != GGML_BACKEND_DEVICE_TYPE_IGPU) continue;
-        std::size_t free = 0;
-        std::size_t total = 0;
-        ggml_backend_dev_memory(device, &free, &total);
-        gpus.bytes += free;
-        gpus.where +=
-            (gpus.where.empty() ? "" : " and ") + std::string(ggml_backend_dev_name(device));
-    }
-    if (n_layers == -1 && gpus.bytes > 0) return gpus;
-    // Some layers here, some there: llama.cpp itself must say whether that fits.
-    if (n_layers != 0 && gpus.bytes > 0) return {};
-    return {memory_available(), "main memory"};
-}
 
 std::string mib(std::uint64_t bytes) { return std::to_string((bytes + 1048575) >> 20) + " MiB"; }
 
@@ -52,17 +26,34 @@ struct Need {
     Footprint draft;  // zeros without one
 };
 
-bool fits(const Need& need, const Room& room) {
-    return room.bytes == 0 || need.target.total() + need.draft.total() <= room.bytes;
-}
+bool fits(std::uint64_t bytes, const Room& room) { return room.bytes == 0 || bytes <= room.bytes; }
 
-[[noreturn]] void throw_too_big(const Need& need, const Room& room) {
+// Where the two models go.
+struct Rooms {
+    Room target;
+    Room draft;
+
+    bool shared() const { return target.where == draft.where; }
+    bool hold(const Need& need) const {
+        return shared() ? fits(need.target.total() + need.draft.total(), target)
+                        : fits(need.target.total(), target) && fits(need.draft.total(), draft);
+    }
+};
+
+[[noreturn]] void throw_too_big(const Need& need, const Rooms& rooms) {
+    if (!rooms.shared() && fits(need.target.total(), rooms.target))
+        throw OutOfMemory("The draft model needs " + mib(need.draft.total()) + ", but " +
+                          rooms.draft.where + " has " + mib(rooms.draft.bytes) +
+                          " free; lower n_ctx, or give it another device.");
+    const Room& room = rooms.target;
     std::string text = "The model needs " + mib(need.target.total()) + " (weights " +
                        mib(need.target.weights) + ", KV memory for " +
                        (need.n_seq > 1 ? std::to_string(need.n_seq) + " times " : "") +
                        std::to_string(need.n_ctx) + " tokens " + mib(need.target.kv) +
+                       (need.target.states > 0 ? ", states " + mib(need.target.states) : "") +
                        ", computing " + mib(need.target.compute) + ")";
-    if (need.draft.total() > 0) text += " and the draft model " + mib(need.draft.total());
+    if (rooms.shared() && need.draft.total() > 0)
+        text += " and the draft model " + mib(need.draft.total());
     text += ", but " + room.where + " has " + mib(room.bytes) + " free; lower n_ctx" +
             (need.n_seq > 1 ? ", n_seq" : "") + " or n_batch" +
             (room.where == "main memory" ? "" : ", or n_gpu_layers") + ", or take a smaller model.";
@@ -80,10 +71,13 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
     const int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
     const double n_seen = context.split ? n_ctx : n_positions;
+    const int n_snapshots = header.has_snapshots ? snapshots(context, n_logits) : 0;
+    const double states = header.state_numbers * context.n_seq * (1 + n_snapshots);
     const double numbers = context.n_batch * (header.compute_numbers_per_token + n_seen) +
                            2.0 * n_rows * header.n_vocab;
     return {header.weight_bytes,
             static_cast<std::uint64_t>(n_positions * header.kv_numbers_per_token * number),
+            static_cast<std::uint64_t>(4 * states),
             static_cast<std::uint64_t>(4 * numbers)};
 }
 
@@ -92,7 +86,8 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
         warn("The draft model " + options.draft_model->model.path + " (" +
              mib(draft->weight_bytes) + ") is larger than the model it drafts for (" +
              mib(target.weight_bytes) + "): it will hardly make it faster.");
-    const Room free = room(options.model);
+    const Room of_target = room(options.model);
+    const Rooms free{of_target, draft != nullptr ? room(options.draft_model->model) : of_target};
     const bool is_given = options.context.n_ctx > 0;
     const int wanted =
         is_given ? options.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
@@ -105,9 +100,9 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
             all.draft = footprint(*draft, options.draft_model->context, n_ctx, n_logits - 1);
         return all;
     };
-    while (!is_given && n_ctx > kLeastContext && !fits(need(), free))
+    while (!is_given && n_ctx > kLeastContext && !free.hold(need()))
         n_ctx = std::max(n_ctx / 2, kLeastContext);
-    if (!fits(need(), free)) throw_too_big(need(), free);
+    if (!free.hold(need())) throw_too_big(need(), free);
     if (n_ctx < wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(n_ctx) + ".");
     options.context.n_ctx = n_ctx;

@@ -7,14 +7,15 @@
 
 namespace specllama {
 
-// Bytes that a model takes, by its header: weights exactly, the KV memory at least, what computing
-// takes about.
+// Bytes that a model takes, by its header: weights exactly, the KV memory and the states of
+// recurrent layers at least, what computing takes about.
 struct Footprint {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
+    std::uint64_t states = 0;
     std::uint64_t compute = 0;
 
-    std::uint64_t total() const { return weights + kv + compute; }
+    std::uint64_t total() const { return weights + kv + states + compute; }
 };
 
 // n_ctx and n_logits: tokens, and most rows of logits in a decode, of each of the sequences.

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -43,6 +44,10 @@ constexpr std::array kEncoders = {"bert",
                                   "t5encoder",
                                   "wavtokenizer-dec",
                                   "clip"};
+
+// Architectures whose recurrent state llama.cpp can take snapshots of.
+constexpr std::array kWithSnapshots = {"lfm2",       "lfm2moe",      "qwen35", "qwen35moe",
+                                       "nemotron_h", "nemotron_h_moe"};
 
 class File {
  public:
@@ -84,6 +89,9 @@ class File {
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
+        header.state_numbers = state_numbers(prefix, width);
+        header.has_snapshots =
+            std::ranges::find(kWithSnapshots, *text("general.architecture")) != kWithSnapshots.end();
         if (n_heads == 0) return header;  // or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
                                                                     : width / n_heads;
@@ -99,6 +107,34 @@ class File {
     }
 
  private:
+    // As llama.cpp's recurrent memory lays it out: what the convolution still sees, and the state.
+    double state_numbers(const std::string& prefix, double width) const {
+        const auto value = [&](const char* name, double otherwise = 0) {
+            const auto known = number(prefix + name);
+            return known ? static_cast<double>(*known) : otherwise;
+        };
+        std::set<std::string> layers;
+        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf_.get()); ++i) {
+            const std::string name = gguf_get_tensor_name(gguf_.get(), i);
+            for (const char* part : {".ssm_", ".shortconv.", ".time_mix_"})
+                if (const auto at = name.find(part); at != std::string::npos)
+                    layers.insert(name.substr(0, at));
+        }
+        double numbers = 0;
+        if (const double head = value("wkv.head_size"); head > 0) {
+            numbers = (value("token_shift_count", 2) + head) * width;
+        } else if (const double seen = value("shortconv.l_cache"); seen > 0) {
+            numbers = (seen - 1) * width;
+        } else {
+            const double inner = value("ssm.inner_size");
+            const double state = value("ssm.state_size");
+            numbers = std::max(value("ssm.conv_kernel") - 1, 0.0) *
+                          (inner + 2 * value("ssm.group_count") * state) +
+                      state * inner;
+        }
+        return numbers * static_cast<double>(layers.size());
+    }
+
     [[noreturn]] void fail(const std::string& what) const {
         throw ModelError("Cannot use " + path_ + " as a model: " + what + ".");
     }

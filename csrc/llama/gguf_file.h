@@ -20,6 +20,10 @@ struct Header {
     // Numbers that the KV memory of one token takes at least: sliding windows and recurrent layers
     // keep less than every token.
     double kv_numbers_per_token = 0;
+    // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp keeps
+    // snapshots of it for the architecture.
+    double state_numbers = 0;
+    bool has_snapshots = false;
     // Numbers that computing one token takes at once, about.
     double compute_numbers_per_token = 0;
     int n_vocab = 0;

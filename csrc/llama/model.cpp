@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "llama/backend.h"
+#include "llama/offload.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -48,10 +50,11 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     params.use_extra_bufts = options.repack;
     params.progress_callback = Progress::call;
     params.progress_callback_user_data = &carrier;
-    // An empty list: with devices in sight, llama.cpp would send large batches there even when no
-    // layer is kept on them.
-    ggml_backend_dev_t no_devices[] = {nullptr};
-    if (n_gpu_layers == 0) params.devices = no_devices;
+    std::vector<ggml_backend_dev_t> devices = offload_devices(options);
+    devices.push_back(nullptr);
+    // An empty list, too: with devices in sight, llama.cpp would send large batches there even when
+    // no layer is kept on them. Where all may be used, it chooses.
+    if (n_gpu_layers == 0 || !options.device.empty()) params.devices = devices.data();
 
     const ErrorLog errors;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));

@@ -44,30 +44,32 @@ void bind_session(py::module_& m) {
              py::arg("draw"));
 
     py::class_<DraftModelOptions>(m, "DraftModelOptions")
-        .def(py::init([](const std::string& path, std::optional<int> n_gpu_layers, int n_threads,
-                         std::optional<bool> flash_attn, std::optional<std::string> kv_type,
-                         double p_min, std::optional<double> temperature, std::optional<int> top_k,
+        .def(py::init([](const std::string& path, std::optional<int> n_gpu_layers,
+                         const std::string& device, int n_threads, std::optional<bool> flash_attn,
+                         std::optional<std::string> kv_type, double p_min,
+                         std::optional<double> temperature, std::optional<int> top_k,
                          std::optional<double> top_p, std::optional<double> min_p) {
-                 return DraftModelOptions{.model = {.path = path, .n_gpu_layers = n_gpu_layers},
-                                          .context = {.n_threads = n_threads,
-                                                      .flash_attn = flash_attention(flash_attn),
-                                                      .kv_type = kv_type},
-                                          .p_min = p_min,
-                                          .temperature = temperature,
-                                          .top_k = top_k,
-                                          .top_p = top_p,
-                                          .min_p = min_p};
+                 return DraftModelOptions{
+                     .model = {.path = path, .n_gpu_layers = n_gpu_layers, .device = device},
+                     .context = {.n_threads = n_threads,
+                                 .flash_attn = flash_attention(flash_attn),
+                                 .kv_type = kv_type},
+                     .p_min = p_min,
+                     .temperature = temperature,
+                     .top_k = top_k,
+                     .top_p = top_p,
+                     .min_p = min_p};
              }),
-             py::kw_only(), py::arg("path"), py::arg("n_gpu_layers"), py::arg("n_threads"),
-             py::arg("flash_attn"), py::arg("kv_type"), py::arg("p_min"), py::arg("temperature"),
-             py::arg("top_k"), py::arg("top_p"), py::arg("min_p"));
+             py::kw_only(), py::arg("path"), py::arg("n_gpu_layers"), py::arg("device"),
+             py::arg("n_threads"), py::arg("flash_attn"), py::arg("kv_type"), py::arg("p_min"),
+             py::arg("temperature"), py::arg("top_k"), py::arg("top_p"), py::arg("min_p"));
 
     py::class_<Session>(m, "Session")
         .def(py::init([](const std::string& path, const py::object& drafter,
                          const std::optional<NGramOptions>& ngram,
                          const std::optional<DraftModelOptions>& draft_model,
-                         std::optional<int> n_gpu_layers, int n_ctx, int n_seq, int n_batch,
-                         int n_threads, std::optional<bool> flash_attn,
+                         std::optional<int> n_gpu_layers, const std::string& device, int n_ctx,
+                         int n_seq, int n_batch, int n_threads, std::optional<bool> flash_attn,
                          std::optional<std::string> kv_type, std::optional<int> spec_length,
                          const std::string& corpus, std::optional<bool> exact,
                          const py::object& progress) {
@@ -77,7 +79,7 @@ void bind_session(py::module_& m) {
                  else if (ngram)
                      made = make_ngram_drafter(*ngram);
                  SessionOptions options{
-                     .model = {.path = path, .n_gpu_layers = n_gpu_layers},
+                     .model = {.path = path, .n_gpu_layers = n_gpu_layers, .device = device},
                      .context = {.n_ctx = n_ctx,
                                  .n_seq = n_seq,
                                  .n_batch = n_batch,
@@ -94,9 +96,10 @@ void bind_session(py::module_& m) {
                  return std::make_unique<Session>(options, std::move(made));
              }),
              py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("ngram"),
-             py::arg("draft_model"), py::arg("n_gpu_layers"), py::arg("n_ctx"), py::arg("n_seq"),
-             py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"), py::arg("kv_type"),
-             py::arg("spec_length"), py::arg("corpus"), py::arg("exact"), py::arg("progress"))
+             py::arg("draft_model"), py::arg("n_gpu_layers"), py::arg("device"), py::arg("n_ctx"),
+             py::arg("n_seq"), py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"),
+             py::arg("kv_type"), py::arg("spec_length"), py::arg("corpus"), py::arg("exact"),
+             py::arg("progress"))
         .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
              py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
         .def(

@@ -20,6 +20,9 @@ struct ModelOptions {
     // Layers kept on the GPU; -1: all that fit; 0: no device is used at all. None: all, or, where
     // exactness is demanded, none.
     std::optional<int> n_gpu_layers;
+    // Names of the GPUs that hold these layers, as list_devices() gives them, separated by commas;
+    // "none": no device is used at all; "": all.
+    std::string device;
     // Whether llama.cpp may store weights in another order to be faster.
     bool repack = true;
 };
