@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,25 @@ def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> No
             if turn > 0:
                 assert answer.stats.reused_tokens >= len(talk) - 26
             talks[i] = [*talk, *answer.tokens, 9, 10]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not claimed elsewhere")
+def test_a_window_is_exact_whatever_was_there(open_session: Open, tmp_path: Path) -> None:
+    """To the last bit, also where another text was longer than the memory of a window."""
+    model = WRITERS["sliding window"](tmp_path / "random.gguf")
+    solo = open_session(model, None, exact=True)
+    session = open_session(model, exact=True, n_seq=2, n_batch=64)
+    text = [1, *words(399, seed=3)]
+    for keep in (400, 300, 190, 400, 100):
+        prompt = [*text[:keep], 9, 10]
+        options: dict[str, Any] = {"max_tokens": 40, "logprobs": 3}
+        found = session.generate(prompt, **options)
+        solo.generate([8], max_tokens=1)
+        expected = solo.generate(prompt, **options)
+        assert found.tokens == expected.tokens
+        for a, b in zip(found.logprobs, expected.logprobs, strict=True):
+            assert (a.logprob, a.top) == (b.logprob, b.top)
+    assert found.stats.reused_tokens == 100
 
 
 def test_the_longest_unused_goes(open_session: Open) -> None:

@@ -92,13 +92,16 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
         if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
-        drafting_.push_back({&proposal, &follower, {}});
+        drafting_.push_back({&proposal, &follower, 0, {}});
     }
     catch_up();
     while (!drafting_.empty()) {
-        for (Drafting& one : drafting_) one.guess = guess_behind(one);
+        for (Drafting& one : drafting_) {
+            one.n_now = one.follower->n_pending();
+            one.guess = guess_behind(one);
+        }
         const auto started = Clock::now();
-        decode(drafting_, context_.n_batch());
+        decode();
         const std::chrono::duration<double> seconds = Clock::now() - started;
         std::erase_if(drafting_, [&](const Drafting& one) {
             const bool goes_on = extend(one);
@@ -110,52 +113,54 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
 }
 
 // Decodes what is more than a sequence's share of a batch, but for the last token: for a lone one
-// all of it; else a batch for one of them, and those that still lag behind do not draft this time.
+// all of it; else one batch, and those that still lag behind do not draft this time.
 void ModelDrafter::catch_up() {
     if (drafting_.empty()) return;
     const int share = context_.n_batch() / static_cast<int>(drafting_.size());
     const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > share; };
-    const bool alone = drafting_.size() == 1;
     do {
-        const auto first = std::ranges::find_if(drafting_, lags);
-        if (first == drafting_.end()) return;
-        decode({&*first, 1}, std::min(context_.n_batch(), first->follower->n_pending() - 1));
-    } while (alone);
+        int room = context_.n_batch();
+        for (Drafting& one : drafting_) {
+            one.n_now = lags(one) ? std::min(room, one.follower->n_pending() - 1) : 0;
+            room -= one.n_now;
+        }
+        if (room == context_.n_batch()) return;
+        decode();
+    } while (drafting_.size() == 1);
     std::erase_if(drafting_, lags);
 }
 
 // What is decoded along with the pending tokens.
 TokenSpan ModelDrafter::guess_behind(const Drafting& drafting) const {
-    const auto& [proposal, follower, guess] = drafting;
-    if (proposal->guesser == nullptr) return {};
-    const int n_pending = follower->n_pending();
-    const int n_most =
-        std::min(proposal->max_tokens - proposal->draft.size() - 1, context_.n_batch() - n_pending);
-    return proposal->guesser->guess(*proposal, n_pending, std::max(n_most, 0));
+    const Proposal& proposal = *drafting.proposal;
+    if (proposal.guesser == nullptr) return {};
+    const int n_most = std::min(proposal.max_tokens - proposal.draft.size() - 1,
+                                context_.n_batch() - drafting.n_now);
+    return proposal.guesser->guess(proposal, drafting.n_now, std::max(n_most, 0));
 }
 
-// Decodes what the memory does not hold yet, of each at most so many tokens, and, behind the last
-// one, its guess.
-void ModelDrafter::decode(std::span<const Drafting> drafting, int most_tokens) {
+// Decodes the next n_now tokens of each that the memory does not hold yet, and the guess behind
+// them.
+void ModelDrafter::decode() {
     batch_.clear();
-    for (const auto& [proposal, follower, guess] : drafting) {
-        const int n_all = static_cast<int>(follower->tokens.size());
-        const int end = std::min(n_all, follower->n_cached + most_tokens);
-        for (int position = follower->n_cached; position < end; ++position)
+    for (const auto& [proposal, follower, n_now, guess] : drafting_) {
+        const int last = static_cast<int>(follower->tokens.size()) - 1;
+        for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position)
             follower->row = batch_.add(follower->tokens[position], position, proposal->sequence,
-                                       position + 1 == n_all);
+                                       position == last);
         for (int i = 0; i < std::ssize(guess); ++i)
-            batch_.add(guess[i], n_all + i, proposal->sequence, true);
+            batch_.add(guess[i], last + 1 + i, proposal->sequence, true);
     }
     try {
         context_.decode(batch_);
     } catch (...) {
-        for (const auto& [proposal, follower, guess] : drafting)
-            follower->n_cached = context_.memory().rewind(proposal->sequence, follower->n_cached);
+        for (const Drafting& one : drafting_)
+            one.follower->n_cached =
+                context_.memory().rewind(one.proposal->sequence, one.follower->n_cached);
         throw;
     }
-    for (const auto& [proposal, follower, guess] : drafting) {
-        const int n = std::min(most_tokens, follower->n_pending()) + static_cast<int>(guess.size());
+    for (const auto& [proposal, follower, n_now, guess] : drafting_) {
+        const int n = n_now + static_cast<int>(guess.size());
         follower->n_cached += n;
         proposal->n_decoded += n;
     }
@@ -164,7 +169,7 @@ void ModelDrafter::decode(std::span<const Drafting> drafting, int most_tokens) {
 // Drafts the tokens that the logits call for, as long as they are those of the guess, and one more:
 // as the target verifies a draft. Whether the draft goes on.
 bool ModelDrafter::extend(const Drafting& drafting) {
-    const auto& [proposal, follower, guess] = drafting;
+    const auto& [proposal, follower, _, guess] = drafting;
     const int n_before = static_cast<int>(follower->tokens.size());
     int n_right = 0;
     bool goes_on = true;

@@ -21,8 +21,8 @@ namespace specllama {
 // and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
-// Several sequences draft a token each in one decode. Those whose memory must be filled first take
-// turns, one batch each time, and draft once it is. Where a Guesser speculates for it, one decode
+// Several sequences draft a token each in one decode. Where much must be filled first, that takes a
+// batch each time, and who waits for it does not draft. Where a Guesser speculates for it, one decode
 // may give several tokens; they are those that it would have drafted one by one.
 class ModelDrafter final : public Drafter {
  public:
@@ -53,14 +53,15 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
-        TokenSpan guess;
+        int n_now;        // tokens of its sequence in the next decode
+        TokenSpan guess;  // and those behind them
     };
 
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
     void catch_up();
     TokenSpan guess_behind(const Drafting& drafting) const;
-    void decode(std::span<const Drafting> drafting, int most_tokens);
+    void decode();
     bool extend(const Drafting& drafting);
     bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
     Sampler make_sampler(const Sampler& target) const;

@@ -34,4 +34,5 @@ class ClosedError(SpecllamaError, RuntimeError):
 
 
 class BusyError(SpecllamaError, RuntimeError):
-    """Another thread, or the session's own drafter, is inside the session."""
+    """Another thread, or the session's own drafter, is inside the session, or all its sequences are
+    in use."""

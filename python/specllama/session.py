@@ -37,7 +37,7 @@ class SpecSession:
 
     Decoding is greedy unless a temperature is given. The KV memory stays between calls, so that a
     prompt which begins like the one before costs only what is new. A session may move between
-    threads but not be used by two at once.
+    threads but not be used by two at once, unless `n_seq` is above 1.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
@@ -64,8 +64,8 @@ class SpecSession:
             so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
             nothing, unless another option contradicts or n_seq is above 1. False: leave it to the
             other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
-            memories of the requests then lie apart, and only drafts of equal length are verified
-            together.)
+            memories of the requests then lie apart, those of sliding windows keep the whole text,
+            and only drafts of equal length are verified together.)
         corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
             copy from, besides prompt and generation, in every call. None: none. (Without effect
             with draft=None, and with a draft model and a fixed spec_length.)
@@ -252,7 +252,8 @@ class SpecSession:
                 no tokens; or an option is wrong.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
-            BusyError: Another thread is using the session.
+            BusyError: Another thread is using the session; with `n_seq` above 1: as many requests
+                are unfinished.
         """
         return _whole(self.stream(prompt, **options))
 
