@@ -329,6 +329,8 @@ class SamplingOptions:
         lenience: float,
         grammar: str,
     ) -> None: ...
+    def with_seed(self, seed: int) -> SamplingOptions:
+        """Return the same options with another seed."""
 
 class Sampler:
     """The choice rule alone: argmax over the kept tokens of logit / T + Gumbel noise, the noise a
@@ -380,6 +382,9 @@ class Sampler:
 
 def gumbel(bits: int) -> float:
     """Return the standard Gumbel number that 64 random bits stand for; always finite."""
+
+def choice_seed(seed: int, choice: int) -> int:
+    """Return the seed of one of several choices for a request; that of choice 0 is `seed`."""
 
 class Session:
     """A model with its KV memory and a drafter."""

@@ -35,3 +35,7 @@ class ClosedError(SpecllamaError, RuntimeError):
 
 class BusyError(SpecllamaError, RuntimeError):
     """Another thread, or the session's own drafter, is inside the session."""
+
+
+class QueueFullError(SpecllamaError, RuntimeError):
+    """As many requests are at work, and wait, as may."""

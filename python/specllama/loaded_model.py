@@ -1,0 +1,90 @@
+"""A model in memory: its texts and tokens, its chat template, what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specllama import _check, _core
+from specllama.chat import ChatTemplate, Message
+
+
+class LoadedModel:
+    """What a session knows of its model besides how to generate. From any thread; after `close`
+    everything raises ClosedError."""
+
+    def __init__(self, core: _core.Session) -> None:
+        self._core = core
+        self._chat_template: ChatTemplate | None = None
+
+    def tokenize(
+        self, text: str, *, add_special: bool = True, parse_special: bool = True
+    ) -> list[int]:
+        """Return the token ids of a text.
+
+        Args:
+            text: Any text.
+            add_special: Put the model's BOS, and whatever else it wants, around it.
+            parse_special: Read the texts of special tokens as those tokens.
+        """
+        return self._core.tokenize(
+            _check.text("text", text),
+            add_special=bool(add_special),
+            parse_special=bool(parse_special),
+        )
+
+    def detokenize(self, tokens: Sequence[int], *, special: bool = False) -> str:
+        """Return the text of token ids, U+FFFD for what is no UTF-8.
+
+        Args:
+            tokens: Token ids.
+            special: Show the texts of special tokens, too.
+        """
+        return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
+
+    def render_chat(
+        self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
+    ) -> list[int]:
+        """Return the token ids of the prompt that `chat` has continued.
+
+        Args:
+            messages: As {"role": "user", "content": "..."}; the whole conversation.
+            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+
+        Raises:
+            ModelError: The model has no chat template.
+            ArgumentError: The template refuses the messages.
+        """
+        # The template has written the special tokens itself.
+        return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)
+
+    @property
+    def chat_template(self) -> ChatTemplate:
+        """The model's chat template. Raises ModelError if it has none."""
+        if self._chat_template is None:
+            bos, eos = (
+                self.detokenize([token], special=True) if token >= 0 else ""
+                for token in (self._core.bos, self._core.eos)
+            )
+            self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
+        return self._chat_template
+
+    @property
+    def n_ctx(self) -> int:
+        """Most tokens of prompt and generation together."""
+        return self._core.n_ctx
+
+    @property
+    def n_vocab(self) -> int:
+        """Number of tokens the model knows."""
+        return self._core.n_vocab
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that compute."""
+        return self._core.n_threads
+
+    @property
+    def model_description(self) -> str:
+        """What the model file says it is: architecture, size and weight type."""
+        return self._core.model_description
