@@ -15,6 +15,7 @@ from specllama import (
     trace_command,
 )
 from specllama.errors import SpecllamaError
+from specllama.server import command as serve_command
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     chat_command.add_command(commands)
     models_command.add_command(commands)
     divergence.add_command(commands)
+    serve_command.add_command(commands)
     trace_command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:

@@ -28,21 +28,34 @@ class AsyncModel(LoadedModel):
         # Also when the process ends: then it must not be inside the core any more.
         self._end_worker = weakref.finalize(self, self._worker.close)
 
-    def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle:
+    @overload
+    def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle: ...
+    @overload
+    def submit(
+        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[Handle]: ...
+    def submit(
+        self,
+        prompt: str | Iterable[int],
+        *,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Handle | list[Handle]:
         """Have a prompt continued in the background; from any thread.
 
-        Arguments are those of `generate`, without n.
+        Arguments are those of `generate`, but for one prompt.
 
         Returns:
-            A handle at once; what is wrong with the request beyond its options is found out when
-            it begins, and raised by the handle.
+            A handle at once; of n choices, a list of them. What is wrong with the request beyond
+            its options is found out when it begins, and raised by the handle.
 
         Raises:
             ArgumentError: An option is wrong.
-            QueueFullError: `max_queue` requests wait already.
+            QueueFullError: More than `max_queue` requests would wait.
             ClosedError: The session is closed.
         """
-        return self._submit(Request.make(self, prompt, options))
+        handles = self._submit(Request.choices(self, prompt, options, _count(n)))
+        return handles[0] if n is None else handles
 
     async def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
@@ -52,7 +65,8 @@ class AsyncModel(LoadedModel):
         Arguments and errors are those of `submit`. Who leaves the loop, or is cancelled, ends the
         request. (After a `break`, when the iterator is closed or collected.)
         """
-        handle = self._submit(await asyncio.to_thread(Request.make, self, prompt, options))
+        request = await asyncio.to_thread(Request.make, self, prompt, options)
+        (handle,) = self._submit([request])
         try:
             while chunks := await handle.next_chunks():
                 for chunk in chunks:
@@ -84,13 +98,10 @@ class AsyncModel(LoadedModel):
 
         Raises: what `submit` and `Handle.result` raise.
         """
-        if n is not None:
-            n = _check.integer("n", n, low=1)
-        requests = await asyncio.to_thread(Request.choices, self, prompt, options, n or 1)
-        handles: list[Handle] = []
+        # In another thread: of a long prompt, tokenizing takes a while, and so may a grammar.
+        requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
+        handles = self._submit(requests)
         try:
-            for request in requests:
-                handles.append(self._submit(request))
             answers = [await handle for handle in handles]
         finally:
             for handle in handles:
@@ -102,5 +113,19 @@ class AsyncModel(LoadedModel):
         """What the session's thread is at: requests waiting and running, tokens, speed."""
         return self._worker.load
 
-    def _submit(self, request: Request, *, wait: bool = False) -> Handle:
-        return Handle(self, self._worker.submit(request, wait=wait), self._worker.cancel)
+    def _submit(self, requests: Iterable[Request], *, wait: bool = False) -> list[Handle]:
+        """Submit all or, if that fails, none."""
+        handles: list[Handle] = []
+        try:
+            for request in requests:
+                job = self._worker.submit(request, wait=wait)
+                handles.append(Handle(self, job, self._worker.cancel))
+        except BaseException:
+            for handle in handles:
+                handle.cancel()
+            raise
+        return handles
+
+
+def _count(n: int | None) -> int:
+    return 1 if n is None else _check.integer("n", n, low=1)

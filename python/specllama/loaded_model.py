@@ -42,6 +42,11 @@ class LoadedModel:
         """
         return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
 
+    def token_text(self, token: int) -> str:
+        """Return what a token adds to a text, the texts of special tokens included; U+FFFD for what
+        is no UTF-8 by itself."""
+        return piece(self._core, token)
+
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
     ) -> list[int]:
@@ -70,6 +75,11 @@ class LoadedModel:
         return self._chat_template
 
     @property
+    def has_chat_template(self) -> bool:
+        """Whether the model can `chat`."""
+        return bool(self._core.chat_template)
+
+    @property
     def n_ctx(self) -> int:
         """Most tokens of prompt and generation together."""
         return self._core.n_ctx
@@ -88,3 +98,10 @@ class LoadedModel:
     def model_description(self) -> str:
         """What the model file says it is: architecture, size and weight type."""
         return self._core.model_description
+
+
+def piece(core: _core.Session, token: int) -> str:
+    """See `LoadedModel.token_text`."""
+    # The first token of a text loses its leading space in some vocabularies; the second does not.
+    first = core.detokenize([token], special=True)
+    return core.detokenize([token, token], special=True)[len(first) :]

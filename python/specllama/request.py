@@ -9,7 +9,7 @@ from functools import partial
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError
-from specllama.loaded_model import LoadedModel
+from specllama.loaded_model import LoadedModel, piece
 from specllama.options import CoreOptions, GenerateOptions, core_options
 from specllama.stream import Record
 from specllama.trace import shortened
@@ -88,11 +88,5 @@ class Request:
             echo=self.text if self.options.echo else "",
             prompt=shortened(self.text) if self.options.trace else "",
             # Not a method of the session, which would then hold itself.
-            piece=partial(_piece, core) if self.options.trace else None,
+            piece=partial(piece, core) if self.options.trace else None,
         )
-
-
-def _piece(core: _core.Session, token: int) -> str:
-    # The first token of a text loses its leading space in some vocabularies; the second does not.
-    first = core.detokenize([token], special=True)
-    return core.detokenize([token, token], special=True)[len(first) :]

@@ -17,7 +17,6 @@ from specllama.async_model import AsyncModel
 from specllama.chat import Message
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
-from specllama.handle import Handle
 from specllama.options import GenerateOptions
 from specllama.request import Request
 from specllama.stream import Generation, Stream
@@ -237,11 +236,9 @@ class SpecSession(AsyncModel):
             return _whole(self.stream(prompts[0], **options))
         n_choices = 1 if n is None else _check.integer("n", n, low=1)
         choices = [Request.choices(self, one, options, n_choices) for one in prompts]
-        handles: list[Handle] = []
+        handles = self._submit(chain.from_iterable(choices), wait=True)
+        self._last = handles[-1].so_far
         try:
-            for request in chain.from_iterable(choices):
-                handles.append(self._submit(request, wait=True))
-                self._last = handles[-1].so_far
             answers = [handle.result() for handle in handles]
         finally:
             for handle in handles:
