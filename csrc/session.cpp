@@ -35,11 +35,17 @@ Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
     return Stream(state_, state_->start(prompt, options));
 }
 
+bool Session::step() { return state_->step(); }
+
 void Session::close() { state_->close(); }
 
 bool Session::closed() const { return state_->closed(); }
 
 int Session::n_ctx() const { return state_->n_ctx(); }
+
+int Session::n_seq() const { return state_->n_seq(); }
+
+int Session::n_free() const { return state_->n_free(); }
 
 int Session::n_vocab() const { return state_->model()->vocab().size(); }
 

@@ -20,8 +20,6 @@ namespace specllama {
 
 namespace {
 
-constexpr SequenceId kOnlySequence = 0;
-
 [[noreturn]] void throw_closed() { throw Closed("The session is closed; open a new one."); }
 
 void check_tokens(TokenSpan tokens, const Vocab& vocab, const std::string& what) {
@@ -61,10 +59,22 @@ void check_options(const GenerateOptions& options, int n_room) {
         throw InvalidArgument("The grammar is not valid UTF-8.");
 }
 
-int common_prefix(TokenSpan a, TokenSpan b) {
-    const auto [end, _] = std::ranges::mismatch(a, b);
-    return static_cast<int>(end - a.begin());
-}
+// Adds the time of a step to what each of its requests took.
+class SharedTimer {
+ public:
+    explicit SharedTimer(std::span<Sequence* const> sequences) : sequences_(sequences) {}
+    ~SharedTimer() {
+        timer_.reset();
+        for (Sequence* sequence : sequences_) sequence->stats.seconds.total += seconds_;
+    }
+    SharedTimer(const SharedTimer&) = delete;
+    SharedTimer& operator=(const SharedTimer&) = delete;
+
+ private:
+    std::span<Sequence* const> sequences_;
+    double seconds_ = 0;
+    std::optional<Timer> timer_{seconds_};
+};
 
 // What the time of a decode depends on, on one line.
 std::string curve_key(const Header& header, const ModelOptions& model,
@@ -82,7 +92,8 @@ std::string curve_key(const Header& header, const ModelOptions& model,
 
 }  // namespace
 
-SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter) {
+SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter)
+    : gate_(options.context.n_seq > 1 ? Gate::Policy::queue : Gate::Policy::refuse) {
     const int spec_length = options.spec_length.value_or(kMaxSpecLength);
     if (spec_length < 1 || spec_length > kMaxSpecLength)
         throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
@@ -92,6 +103,10 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     std::optional<Header> draft_header;
     if (options.draft_model) draft_header = check_gguf(options.draft_model->model.path);
     exact_ = settle_exactness(header, options);
+    if (options.draft_model) {
+        options.draft_model->context.n_seq = options.context.n_seq;
+        options.draft_model->context.n_batch = options.context.n_batch;
+    }
     settle_memory(header, draft_header ? &*draft_header : nullptr, options);
 
     model_ = Model::load(options.model, header, options.load_progress);
@@ -100,7 +115,6 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
         drafters.push_back(std::move(drafter));
     if (options.draft_model) {
         options.draft_model->context.n_ctx = options.context.n_ctx;
-        options.draft_model->context.n_batch = options.context.n_batch;
         drafters.push_back(std::make_shared<ModelDrafter>(*model_, *options.draft_model,
                                                           *draft_header, options.load_progress));
     }
@@ -121,7 +135,10 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
         for (const auto& [key, curve] : curves_)
             if (const auto points = load_curve(key)) curve->restore(*points);
     }
+    slots_ = std::make_unique<SlotPool>(context_->memory(), context_->n_seq());
     n_ctx_ = context_->n_ctx();
+    n_seq_ = context_->n_seq();
+    n_free_ = n_seq_;
     n_threads_ = context_->n_threads();
 }
 
@@ -149,85 +166,136 @@ void SessionState::close() {
     const Gate::Work work(gate_);
     if (closed_) return;
     closed_ = true;
-    retire();
+    for (const auto& sequence : active_) leave(*sequence);
+    active_.clear();
     keep_curves();
+    slots_.reset();
     engine_.reset();
     context_.reset();
     const std::lock_guard lock(model_mutex_);
     model_.reset();
 }
 
-// Takes the active sequence out of the engine; what the KV memory holds of it stays for the next.
+void SessionState::leave(Sequence& sequence) {
+    slots_->take_out(sequence);
+    n_free_ = slots_->n_free();
+    engine_->end(sequence);
+}
+
 void SessionState::retire() {
-    if (!active_) return;
-    const std::shared_ptr<Sequence> sequence = std::move(active_);
-    const TokenSpan held = sequence->tokens().first(sequence->n_cached());
-    cached_.assign(held.begin(), held.end());
-    engine_->end(*sequence);
+    for (std::size_t i = 0; i < active_.size();) {
+        const std::shared_ptr<Sequence> sequence = active_[i];
+        if (sequence->abandoned() && !sequence->done()) sequence->finish(FinishReason::none);
+        if (!sequence->done()) {
+            ++i;
+            continue;
+        }
+        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        leave(*sequence);
+    }
 }
 
 std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
-    check_prompt(prompt, model()->vocab(), n_ctx());
-    check_tokens(options.reference, model()->vocab(), "reference");
-    check_tokens(options.replayed, model()->vocab(), "replayed text");
+    const std::shared_ptr<const Model> model = this->model();
+    check_prompt(prompt, model->vocab(), n_ctx());
+    check_tokens(options.reference, model->vocab(), "reference");
+    check_tokens(options.replayed, model->vocab(), "replayed text");
     check_options(options, n_ctx() - static_cast<int>(prompt.size()));
+    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, n_ctx());
+    sequence->stats.exact = exact_;
     const Gate::Work work(gate_, [&] {
-        if (closed_) throw_closed();
-        if (active_ && owner_ != std::this_thread::get_id())
+        if (n_seq_ == 1 && !active_.empty() && owner_ != std::this_thread::get_id())
             throw Busy(
                 "The session has an unfinished generation in another thread; use one session "
                 "per thread, or finish or cancel that generation.");
     });
+    if (closed_) throw_closed();
     retire();
-
-    double seconds = 0;
-    int n_cached = 0;
-    {
-        const Timer timer(seconds);
-        // The last token is always decoded: its logits are wanted.
-        const int n_wanted = common_prefix(cached_, prompt.first(prompt.size() - 1));
-        n_cached = context_->memory().rewind(kOnlySequence, n_wanted);
-        cached_.resize(n_cached);
-    }
-    auto sequence = std::make_shared<Sequence>(kOnlySequence, model_->vocab(), prompt, options,
-                                               context_->n_ctx(), n_cached);
-    const Timer timer(sequence->stats.seconds.total);
-    sequence->stats.exact = exact_;
-    sequence->stats.seconds.prefill = sequence->stats.seconds.total = seconds;
-    if (sequence->n_tokens_left() == 0) {
+    if (n_seq_ == 1 && !active_.empty()) leave(*std::exchange(active_, {}).front());
+    if (sequence->n_tokens_left() == 0)
         sequence->finish(FinishReason::length);
-        return sequence;
-    }
-    engine_->begin(*sequence, options.reference);
-    active_ = sequence;
-    owner_ = std::this_thread::get_id();
+    else
+        enter(sequence, options.reference);
     return sequence;
+}
+
+void SessionState::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
+    if (slots_->n_free() == 0)
+        throw Busy("All " + std::to_string(n_seq_) +
+                   " sequences of the session are in use; wait until one is free, or raise n_seq.");
+    const Timer timer(sequence->stats.seconds.total);
+    {
+        const Timer prefill_timer(sequence->stats.seconds.prefill);
+        slots_->put(*sequence);
+    }
+    try {
+        engine_->begin(*sequence, reference);
+    } catch (...) {
+        slots_->take_out(*sequence);
+        throw;
+    }
+    active_.push_back(sequence);
+    owner_ = std::this_thread::get_id();
+    n_free_ = slots_->n_free();
+}
+
+void SessionState::advance() {
+    stepping_.clear();
+    for (const auto& sequence : active_) stepping_.push_back(sequence.get());
+    {
+        const SharedTimer timer(stepping_);
+        engine_->step(stepping_);
+    }
+    retire();
+}
+
+bool SessionState::step() {
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    if (active_.empty()) return false;
+    advance();
+    return true;
 }
 
 bool SessionState::step(Sequence& sequence, std::vector<Chunk>& chunks) {
     chunks.clear();
     if (sequence.all_taken()) return false;
     const Gate::Work work(gate_);
-    const Timer timer(sequence.stats.seconds.total);
-    if (!sequence.done()) {
-        if (closed_) throw_closed();
-        if (active_.get() != &sequence)
-            throw Closed("This stream was ended when the session began another generation.");
-        Sequence* const sequences[] = {&sequence};
-        engine_->step(sequences);
-        if (sequence.done()) retire();
+    take_ready(sequence, chunks);
+    if (chunks.empty() && !sequence.done()) {
+        advance();
+        take_ready(sequence, chunks);
     }
-    const Timer text_timer(sequence.stats.seconds.text);
-    sequence.take_chunks(chunks);
     return true;
 }
 
-void SessionState::cancel(Sequence& sequence) {
-    if (sequence.all_taken()) return;  // and another generation may be at work
+bool SessionState::take(Sequence& sequence, std::vector<Chunk>& chunks) {
+    chunks.clear();
+    if (sequence.all_taken()) return false;
     const Gate::Work work(gate_);
-    if (sequence.done()) return;
-    sequence.finish(FinishReason::none);
-    if (active_.get() == &sequence) retire();
+    take_ready(sequence, chunks);
+    return true;
+}
+
+void SessionState::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
+    if (!closed_) retire();
+    if (!sequence.done()) {
+        if (closed_) throw_closed();
+        if (std::ranges::none_of(active_, [&](const auto& one) { return one.get() == &sequence; }))
+            throw Closed("This stream was ended when the session began another generation.");
+    }
+    Seconds& seconds = sequence.stats.seconds;
+    const Timer total_timer(seconds.total);
+    const Timer text_timer(seconds.text);
+    sequence.take_chunks(chunks);
+}
+
+// Waits for nobody: what is abandoned while another thread works ends when that is done.
+void SessionState::cancel(Sequence& sequence) {
+    sequence.abandon();
+    const Gate::Work work(gate_, std::try_to_lock);
+    if (work.entered() && !closed_) retire();
 }
 
 }  // namespace specllama

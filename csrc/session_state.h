@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/gate.h"
 #include "engine/sequence.h"
+#include "engine/slot_pool.h"
 #include "llama/context.h"
 #include "llama/model.h"
 #include "plan/cost_curve.h"
@@ -34,12 +35,17 @@ class SessionState {
     // The same as long as it is open.
     int n_ctx() const { return open().n_ctx_; }
     int n_threads() const { return open().n_threads_; }
+    int n_seq() const { return open().n_seq_; }
+    int n_free() const { return open().n_free_; }
 
     void close();
 
-    // Ends the unfinished generation, if any, and begins one.
     std::shared_ptr<Sequence> start(TokenSpan prompt, const GenerateOptions& options);
+    // One step for all that are active; false if none is.
+    bool step();
+    // The same, unless the sequence has chunks already; and these.
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
+    bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
 
     // Calls `read` while nothing changes the sequence.
@@ -51,6 +57,13 @@ class SessionState {
 
  private:
     const SessionState& open() const;
+    // The calls below are made by who works.
+    void enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
+    void advance();
+    void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
+    // Takes a sequence out of the engine; what the KV memory holds of it stays for the next.
+    void leave(Sequence& sequence);
+    // Those that are done, or abandoned.
     void retire();
     void keep_curves();
 
@@ -63,14 +76,16 @@ class SessionState {
     // What the planner has learned of the target and the draft model, and under which names it is
     // kept.
     std::vector<std::pair<std::string, CostCurve*>> curves_;
+    std::unique_ptr<SlotPool> slots_;
     int n_ctx_;
+    int n_seq_;
     int n_threads_;
     bool exact_;
-    // The unfinished generation, and the thread that began it.
-    std::shared_ptr<Sequence> active_;
+    // The unfinished generations; and, where there is but one at a time, the thread that began it.
+    std::vector<std::shared_ptr<Sequence>> active_;
     std::thread::id owner_;
-    // What the KV memory holds when no generation is active.
-    std::vector<Token> cached_;
+    std::atomic<int> n_free_;
+    std::vector<Sequence*> stepping_;  // kept so that no step allocates
 };
 
 }  // namespace specllama

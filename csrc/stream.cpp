@@ -18,12 +18,13 @@ Stream::~Stream() {
     try {
         cancel();
     } catch (...) {
-        // Busy: another thread is inside; the next generation will end this one. And what a drafter
-        // throws at its end concerns nobody any more.
+        // What a drafter throws at its end concerns nobody any more.
     }
 }
 
 bool Stream::step(std::vector<Chunk>& chunks) { return session_->step(*sequence_, chunks); }
+
+bool Stream::take(std::vector<Chunk>& chunks) { return session_->take(*sequence_, chunks); }
 
 void Stream::cancel() { session_->cancel(*sequence_); }
 

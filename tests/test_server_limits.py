@@ -84,7 +84,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("suffix", "x"),
         ("response_format", "json"),
         ("grammar", 5),
-        ("grammar", "root ::= "),
+        ("grammar", "root ::= ("),
         ("presence_penalty", "x"),
     ],
 )

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <span>
 
@@ -29,6 +28,8 @@ struct Proposal {
     // sampler->rejects(), how many there are must not depend on which tokens were drawn last: a
     // draft that ends before a token because of that very token would distort the output.
     Draft draft;
+    // Tokens that a draft model decoded for it, for the statistics.
+    int n_decoded = 0;
 };
 
 // The seam every drafter sits behind. A drafter serves several sequences, each between its begin
@@ -58,9 +59,6 @@ class Drafter {
     // Whether each token of a draft takes time, as those of a model do. Its draft may have tokens
     // on entry, to go on from.
     virtual bool costly() const { return false; }
-
-    // Tokens that a draft model decoded so far, for the statistics.
-    virtual std::int64_t n_decoded() const { return 0; }
 
     // The request is over.
     virtual void end(SequenceId /*sequence*/) {}

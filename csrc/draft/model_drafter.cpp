@@ -11,7 +11,8 @@ namespace specllama {
 
 namespace {
 
-constexpr SequenceId kOnlySequence = 0;
+// A prefix of fewer tokens is not worth a copy.
+constexpr int kShortestCopy = 32;
 
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
@@ -56,40 +57,109 @@ void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     follower.drawn_from.resize(kMaxSpecLength);
     follower.tokens.reserve(std::max<std::size_t>(context_.n_ctx(), prompt.size()) +
                             kMaxSpecLength);
+    reuse(sequence, prompt);
+}
+
+// What another sequence's memory holds of a prompt, if that is more.
+void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
+    const auto n_common = [&](const Follower& follower) {
+        const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
+        return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
+    };
+    Follower& own = followers_.at(sequence);
+    int n_most = n_common(own) + kShortestCopy;
+    SequenceId from = sequence;
+    for (const auto& [other, follower] : followers_) {
+        const int n = context_.memory().copyable(other, n_common(follower));
+        if (n <= n_most) continue;
+        n_most = n;
+        from = other;
+    }
+    if (from == sequence) return;
+    own.n_cached = context_.memory().copy(from, sequence, n_most);
+    own.tokens.assign(prompt.begin(), prompt.begin() + own.n_cached);
 }
 
 // What the sequence's memory holds stays for the next request, which may begin alike.
 void ModelDrafter::end(SequenceId) {}
 
 void ModelDrafter::propose(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals)
-        if (proposal.max_tokens > 0) draft(proposal, followers_.at(proposal.sequence));
-}
-
-void ModelDrafter::draft(Proposal& proposal, Follower& follower) {
-    const auto wants_more = [&] {
+    const auto wants_more = [](const Proposal& proposal) {
         return proposal.draft.size() < proposal.max_tokens &&
                (proposal.another == nullptr || (*proposal.another)(proposal.draft));
     };
-    if (!wants_more()) return;
-    follow(proposal, follower);
-    if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
+    drafting_.clear();
+    for (Proposal& proposal : proposals) {
+        if (!wants_more(proposal)) continue;
+        Follower& follower = followers_.at(proposal.sequence);
+        follow(proposal, follower);
+        if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
+        drafting_.push_back({&proposal, &follower});
+    }
+    catch_up();
+    while (!drafting_.empty()) {
+        decode(drafting_, context_.n_batch());
+        std::erase_if(drafting_, [&](const Drafting& one) {
+            return !extend(*one.proposal, *one.follower, context_.logits(one.follower->row)) ||
+                   !wants_more(*one.proposal);
+        });
+    }
+}
+
+// Decodes what is more than a sequence's share of a batch, but for the last token: for a lone one
+// all of it; else a batch for one of them, and those that still lag behind do not draft this time.
+void ModelDrafter::catch_up() {
+    if (drafting_.empty()) return;
+    const int share = context_.n_batch() / static_cast<int>(drafting_.size());
+    const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > share; };
+    const bool alone = drafting_.size() == 1;
     do {
-        const std::span<float> logits = decode_pending(kOnlySequence, follower);
-        Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
-        const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
-        if (token == kNothingLeft) return;
-        if (token == kNoToken)
-            throw DrafterError("The draft model gave logits that are no numbers.");
-        // Drawn drafts end by what they are drawn from, not by what was drawn.
-        const bool draws = follower.sampler->rejects();
-        const auto confidence =
-            draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
-        if (confidence < options_.p_min) return;
-        proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
-                            draws ? &drawn_from : nullptr);
-        follower.tokens.push_back(token);
-    } while (wants_more());
+        const auto first = std::ranges::find_if(drafting_, lags);
+        if (first == drafting_.end()) return;
+        decode({&*first, 1}, std::min(context_.n_batch(), first->follower->n_pending() - 1));
+    } while (alone);
+    std::erase_if(drafting_, lags);
+}
+
+// Decodes what the memory does not hold yet, of each at most so many tokens.
+void ModelDrafter::decode(std::span<const Drafting> drafting, int most_tokens) {
+    batch_.clear();
+    for (const auto& [proposal, follower] : drafting) {
+        const int n_all = static_cast<int>(follower->tokens.size());
+        const int end = std::min(n_all, follower->n_cached + most_tokens);
+        for (int position = follower->n_cached; position < end; ++position)
+            follower->row = batch_.add(follower->tokens[position], position, proposal->sequence,
+                                       position + 1 == n_all);
+    }
+    try {
+        context_.decode(batch_);
+    } catch (...) {
+        for (const auto& [proposal, follower] : drafting)
+            follower->n_cached = context_.memory().rewind(proposal->sequence, follower->n_cached);
+        throw;
+    }
+    for (const auto& [proposal, follower] : drafting) {
+        const int n = std::min(most_tokens, follower->n_pending());
+        follower->n_cached += n;
+        proposal->n_decoded += n;
+    }
+}
+
+// Drafts the token that the logits call for; whether there is one.
+bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<float> logits) const {
+    Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
+    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
+    if (token == kNothingLeft) return false;
+    if (token == kNoToken) throw DrafterError("The draft model gave logits that are no numbers.");
+    // Drawn drafts end by what they are drawn from, not by what was drawn.
+    const bool draws = follower.sampler->rejects();
+    const auto confidence =
+        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+    if (confidence < options_.p_min) return false;
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
+                        draws ? &drawn_from : nullptr);
+    follower.tokens.push_back(token);
+    return true;
 }
 
 // Takes over what the sequence, and the draft to go on from, have become. The memory is cut back to
@@ -102,7 +172,7 @@ void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
         n_common += std::ranges::mismatch(held.subspan(n_common), drafted).in2 - drafted.begin();
     const auto n_all = std::ssize(proposal.tokens) + std::ssize(drafted);
     follower.n_cached = context_.memory().rewind(
-        kOnlySequence, static_cast<int>(std::min<std::ptrdiff_t>(n_common, n_all - 1)));
+        proposal.sequence, static_cast<int>(std::min<std::ptrdiff_t>(n_common, n_all - 1)));
     follower.tokens.assign(proposal.tokens.begin(), proposal.tokens.end());
     follower.tokens.insert(follower.tokens.end(), drafted.begin(), drafted.end());
 }
@@ -118,28 +188,6 @@ Sampler ModelDrafter::make_sampler(const Sampler& target) const {
     options.processed_logprobs = false;
     options.grammar.clear();
     return {options, static_cast<std::size_t>(context_.model().vocab().size())};
-}
-
-// Decodes what the memory does not hold yet; the logits after the last token.
-std::span<float> ModelDrafter::decode_pending(SequenceId sequence, Follower& follower) {
-    int row = 0;
-    const int n_tokens = static_cast<int>(follower.tokens.size());
-    while (follower.n_cached < n_tokens) {
-        const int n = std::min(context_.n_batch(), n_tokens - follower.n_cached);
-        batch_.clear();
-        for (int position = follower.n_cached; position < follower.n_cached + n; ++position)
-            row =
-                batch_.add(follower.tokens[position], position, sequence, position + 1 == n_tokens);
-        try {
-            context_.decode(batch_);
-        } catch (...) {
-            follower.n_cached = context_.memory().rewind(sequence, follower.n_cached);
-            throw;
-        }
-        follower.n_cached += n;
-        n_decoded_ += n;
-    }
-    return context_.logits(row);
 }
 
 }  // namespace specllama

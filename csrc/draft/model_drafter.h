@@ -20,6 +20,9 @@ namespace specllama {
 // Its KV memory follows the sequence: filled at the first draft, cut back to the accepted prefix,
 // and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
+//
+// Several sequences draft a token each in one decode. Those whose memory must be filled first take
+// turns, one batch each time, and draft once it is.
 class ModelDrafter final : public Drafter {
  public:
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
@@ -31,19 +34,28 @@ class ModelDrafter final : public Drafter {
     void end(SequenceId sequence) override;
 
     bool costly() const override { return true; }
-    std::int64_t n_decoded() const override { return n_decoded_; }
 
  private:
     struct Follower {
         std::vector<Token> tokens;             // of the sequence, and of the draft behind them
         int n_cached = 0;                      // of these in the KV memory
+        int row = 0;                           // of the logits after the last one
         std::optional<Sampler> sampler;        // of the request, once it has drafted
         std::vector<Distribution> drawn_from;  // [i]: of its draft's token i
+
+        int n_pending() const { return static_cast<int>(tokens.size()) - n_cached; }
+    };
+    // A draft under way.
+    struct Drafting {
+        Proposal* proposal;
+        Follower* follower;
     };
 
-    void draft(Proposal& proposal, Follower& follower);
+    void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
-    std::span<float> decode_pending(SequenceId sequence, Follower& follower);
+    void catch_up();
+    void decode(std::span<const Drafting> drafting, int most_tokens);
+    bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
 
     Sampler make_sampler(const Sampler& target) const;
 
@@ -51,7 +63,7 @@ class ModelDrafter final : public Drafter {
     DraftModelOptions options_;
     Batch batch_;
     std::map<SequenceId, Follower> followers_;
-    std::int64_t n_decoded_ = 0;
+    std::vector<Drafting> drafting_;  // kept so that no draft allocates
 };
 
 }  // namespace specllama

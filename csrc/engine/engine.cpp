@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "engine/clock.h"
@@ -41,7 +42,7 @@ Engine::Engine(Context& target, Speculator speculator)
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // What the next prompt can go back to where the memory cannot be cut: a conversation that is
     // taken up again before its last turn.
-    target_.memory().checkpoint(sequence.id());
+    target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     speculator_.begin(sequence, reference);
 }
 
@@ -50,17 +51,34 @@ void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 void Engine::step(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
     ready_.clear();
+    // The one whose turn it is: the next id, or the first again.
+    Sequence* next = nullptr;
+    const auto turn = [&](const Sequence& sequence) {
+        return (sequence.id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
+    };
     for (Sequence* sequence : sequences) {
-        if (static_cast<int>(sequence->pending().size()) > share)
-            prefill(*sequence);
-        else
+        if (!must_prefill(*sequence, share))
             ready_.push_back(sequence);
+        else if (next == nullptr || turn(*sequence) < turn(*next))
+            next = sequence;
     }
+    if (next != nullptr) prefill(*next);
+    if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
     if (!ready_.empty()) round(ready_);
+}
+
+// Where the memory cannot be cut, a prompt's end is a state that others, who begin alike, can take
+// up; but for its last token, whose logits are wanted.
+bool Engine::must_prefill(const Sequence& sequence, int share) const {
+    const int n_pending = static_cast<int>(sequence.pending().size());
+    const bool others_may_begin_alike =
+        target_.n_seq() > 1 && target_.memory().n_cuttable() != Memory::kAnyNumber;
+    return n_pending > share || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
 void Engine::prefill(Sequence& sequence) {
     const Timer timer(sequence.stats.seconds.prefill);
+    prefilled_ = sequence.id();
     batch_.clear();
     // The last token is left for the round that reads its logits.
     const TokenSpan pending = sequence.pending();
@@ -70,23 +88,59 @@ void Engine::prefill(Sequence& sequence) {
     for (const Token token : chunk) batch_.add(token, position++, sequence.id(), false);
     try {
         target_.decode(batch_);
-    } catch (...) {
-        rewind(sequence, sequence.n_cached());
-        throw;
+    } catch (const Error&) {
+        fail(sequence);
+        return;
     }
     sequence.set_cached(position);
+    if (sequence.pending().size() == 1 && target_.n_seq() > 1)
+        target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
 }
 
 void Engine::round(std::span<Sequence* const> sequences) {
     rows_.resize(sequences.size());
-    draft(sequences);
     try {
-        const double seconds = decode(sequences);
-        for (std::size_t i = 0; i < sequences.size(); ++i)
-            verify(i, *sequences[i], sequences.size() == 1 ? seconds : 0);
+        draft(sequences);
+        for (std::size_t first = 0; first < sequences.size();) {
+            const Group group{first, end_of_group(sequences, first)};
+            decode_and_verify(sequences, group);
+            first = group.last;
+        }
     } catch (...) {
         for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
         throw;
+    }
+}
+
+int Engine::n_rows(std::size_t i, const Sequence& sequence) const {
+    return static_cast<int>(sequence.pending().size()) + speculator_.draft(i).size();
+}
+
+// Of a split memory, only neighbours with as many rows each can be decoded at once.
+std::size_t Engine::end_of_group(std::span<Sequence* const> sequences, std::size_t first) const {
+    if (!target_.memory().split()) return sequences.size();
+    const int n = n_rows(first, *sequences[first]);
+    std::size_t last = first + 1;
+    while (last < sequences.size() && sequences[last]->id() == sequences[last - 1]->id() + 1 &&
+           n_rows(last, *sequences[last]) == n)
+        ++last;
+    return last;
+}
+
+void Engine::decode_and_verify(std::span<Sequence* const> sequences, Group group) {
+    double seconds = 0;
+    try {
+        seconds = decode(sequences, group);
+    } catch (const Error&) {
+        for (std::size_t i = group.first; i < group.last; ++i) fail(*sequences[i]);
+        return;
+    }
+    for (std::size_t i = group.first; i < group.last; ++i) {
+        try {
+            verify(i, *sequences[i], group.last - group.first == 1 ? seconds : 0);
+        } catch (const Error&) {
+            fail(*sequences[i]);
+        }
     }
 }
 
@@ -114,16 +168,16 @@ void Engine::draft(std::span<Sequence* const> sequences) {
     speculator_.propose(sequences, limits_);
 }
 
-double Engine::decode(std::span<Sequence* const> sequences) {
+double Engine::decode(std::span<Sequence* const> sequences, Group group) {
     double seconds = 0;
     {
         const Timer timer(seconds);
         batch_.clear();
-        for (std::size_t i = 0; i < sequences.size(); ++i) {
+        for (std::size_t i = group.first; i < group.last; ++i) {
             const Sequence& sequence = *sequences[i];
             const Draft& draft = speculator_.draft(i);
             if (!draft.empty() && target_.memory().n_cuttable() == 0)
-                target_.memory().checkpoint(sequence.id());
+                target_.memory().checkpoint(sequence.id(), Memory::Mark::round);
             const TokenSpan pending = sequence.pending();
             Position position = sequence.n_cached();
             for (const Token token : pending.first(pending.size() - 1))
@@ -134,9 +188,9 @@ double Engine::decode(std::span<Sequence* const> sequences) {
         }
         target_.decode(batch_);
     }
-    for (Sequence* sequence : sequences) {
-        Seconds& spent = sequence->stats.seconds;
-        (sequence->in_prompt() ? spent.prefill : spent.verify) += seconds;
+    for (std::size_t i = group.first; i < group.last; ++i) {
+        Seconds& spent = sequences[i]->stats.seconds;
+        (sequences[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
     return seconds;
 }
@@ -190,6 +244,12 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
 
 void Engine::rewind(Sequence& sequence, int keep) {
     sequence.set_cached(target_.memory().rewind(sequence.id(), keep));
+}
+
+// By the error at hand.
+void Engine::fail(Sequence& sequence) {
+    sequence.fail(std::current_exception());
+    rewind(sequence, sequence.n_cached());
 }
 
 }  // namespace specllama

@@ -23,22 +23,37 @@ class Engine {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances each sequence, none of them done: by a chunk of its prompt while that is longer
-    // than its share of a batch, else by a round. After a DecodeError the memory of each holds what
-    // n_cached() says.
+    // Advances the sequences, none of them done: one whose prompt is longer than its share of a
+    // batch by a chunk of that, in turns; all the others by a round. So nobody waits for more than
+    // a chunk of another's prompt.
+    //
+    // An Error ends those sequences that it concerns; anything else that is thrown ends none. The
+    // memory of each then holds what n_cached() says.
     void step(std::span<Sequence* const> sequences);
 
  private:
+    // Sequences [first, last) of a round, which are decoded at once.
+    struct Group {
+        std::size_t first;
+        std::size_t last;
+    };
+
+    bool must_prefill(const Sequence& sequence, int share) const;
     void prefill(Sequence& sequence);
     void round(std::span<Sequence* const> sequences);
     void draft(std::span<Sequence* const> sequences);
     bool may_draft(const Sequence& sequence) const;
-    double decode(std::span<Sequence* const> sequences);
+    int n_rows(std::size_t i, const Sequence& sequence) const;
+    std::size_t end_of_group(std::span<Sequence* const> sequences, std::size_t first) const;
+    void decode_and_verify(std::span<Sequence* const> sequences, Group group);
+    double decode(std::span<Sequence* const> sequences, Group group);
     void verify(std::size_t i, Sequence& sequence, double seconds);
     void rewind(Sequence& sequence, int keep);
+    void fail(Sequence& sequence);
 
     Context& target_;
     Speculator speculator_;
+    SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
     Batch batch_;
     std::vector<Sequence*> ready_;  // for a round

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 
@@ -10,11 +11,17 @@ namespace specllama {
 
 // Lets one call at a time into a session.
 //
-// Who comes to work does not wait for another's work, but gets Busy: where two threads, or a
-// drafter and its session, are at cross purposes, waiting would hang. Who only comes to look, which
-// is a matter of microseconds, waits until the work is done, and is waited for.
+// Who comes to work gets in when it is its turn, or, where no one is to wait, gets Busy while
+// somebody works. A drafter that comes to work while it is being asked would wait for itself: it
+// always gets Busy. Who only comes to look, which is a matter of microseconds, waits until the work
+// is done, and is waited for.
 class Gate {
  public:
+    // What becomes of work while another's is under way.
+    enum class Policy { refuse, queue };
+
+    explicit Gate(Policy policy) : policy_(policy) {}
+
     class Work {
      public:
         // may_enter() is called when nobody works, and may throw.
@@ -23,21 +30,30 @@ class Gate {
             std::unique_lock lock(gate_.mutex_);
             gate_.check_free();
             may_enter();
-            gate_.changed_.wait(lock, [&] { return gate_.n_looking_ == 0; });
-            gate_.check_free();
-            gate_.worker_ = std::this_thread::get_id();
+            gate_.enter(lock);
+            entered_ = true;
         }
         explicit Work(Gate& gate) : Work(gate, [] {}) {}
+        // Enters if that can be had at once.
+        Work(Gate& gate, std::try_to_lock_t) : gate_(gate) {
+            std::unique_lock lock(gate_.mutex_);
+            if (gate_.n_queued_ > 0 || gate_.n_looking_ > 0) return;
+            gate_.enter(lock);
+            entered_ = true;
+        }
         ~Work() {
+            if (!entered_) return;
             const std::lock_guard lock(gate_.mutex_);
-            gate_.worker_ = {};
-            gate_.changed_.notify_all();
+            gate_.leave();
         }
         Work(const Work&) = delete;
         Work& operator=(const Work&) = delete;
 
+        bool entered() const { return entered_; }
+
      private:
         Gate& gate_;
+        bool entered_ = false;
     };
 
     class Look {
@@ -65,15 +81,33 @@ class Gate {
 
  private:
     void check_free() const {
-        if (worker_ != std::thread::id())
+        if (worker_ == std::this_thread::get_id() || (policy_ == Policy::refuse && n_queued_ > 0))
             throw Busy(
                 "The session is in use by another thread, or by its own drafter; use one session "
                 "per thread, or wait.");
     }
 
+    void enter(std::unique_lock<std::mutex>& lock) {
+        const std::uint64_t turn = next_turn_++;
+        ++n_queued_;
+        changed_.wait(lock, [&] { return turn == turn_ && n_looking_ == 0; });
+        worker_ = std::this_thread::get_id();
+    }
+
+    void leave() {
+        worker_ = {};
+        --n_queued_;
+        ++turn_;
+        changed_.notify_all();
+    }
+
+    const Policy policy_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::thread::id worker_;
+    std::uint64_t turn_ = 0;  // whose turn it is: who works, or is let in next
+    std::uint64_t next_turn_ = 0;
+    int n_queued_ = 0;   // to work, the one who does included
     int n_looking_ = 0;  // or waiting to
 };
 

@@ -14,13 +14,10 @@ constexpr int kDefaultMaxTokens = 256;
 
 }  // namespace
 
-Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
-                   const GenerateOptions& options, int n_ctx, int n_cached)
-    : id_(id),
-      vocab_(&vocab),
+Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
+    : vocab_(&vocab),
       n_prompt_(prompt.size()),
       n_most_(n_ctx),
-      n_cached_(n_cached),
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
                                                 : make_grammar(vocab, options.sampling.grammar)),
@@ -39,8 +36,13 @@ Sequence::Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt,
 
     tokens_.assign(prompt.begin(), prompt.end());
     stats.prompt_tokens = static_cast<int>(prompt.size());
-    stats.reused_tokens = n_cached;
     stats.seed = sampler_.seed();
+}
+
+void Sequence::enter(SequenceId id, int n_reused) {
+    id_ = id;
+    n_cached_ = n_reused;
+    stats.reused_tokens = n_reused;
 }
 
 int Sequence::n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
@@ -69,8 +71,14 @@ void Sequence::finish(FinishReason reason) {
     finish_reason_ = reason;
 }
 
+void Sequence::fail(std::exception_ptr error) {
+    finish(FinishReason::none);
+    error_ = std::move(error);
+}
+
 void Sequence::take_chunks(std::vector<Chunk>& chunks) {
     chunks.clear();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     text_.take(done_, finish_reason_, chunks);
     all_taken_ = done_;
 }

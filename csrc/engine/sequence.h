@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,11 +22,12 @@ class Vocab;
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
  public:
-    // n_cached: leading prompt tokens that the KV memory holds already; fewer than there are.
     // n_ctx: most tokens that prompt and generation may come to.
-    Sequence(SequenceId id, const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options,
-             int n_ctx, int n_cached);
+    Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx);
 
+    // Gives it its place in the KV memory, which holds n_reused leading prompt tokens already;
+    // fewer than there are.
+    void enter(SequenceId id, int n_reused);
     SequenceId id() const { return id_; }
 
     // Prompt and generated tokens.
@@ -62,11 +64,17 @@ class Sequence {
 
     // Ends the generation for a reason, `none` for one that its reader left.
     void finish(FinishReason reason);
+    // Ends it by an error, which take_chunks throws.
+    void fail(std::exception_ptr error);
+    // Asks for its end; may be called from any thread.
+    void abandon() { abandoned_ = true; }
+    bool abandoned() const { return abandoned_; }
 
     bool done() const { return done_; }
     FinishReason finish_reason() const { return finish_reason_; }
 
-    // Replaces `chunks` by what became certain since the last call.
+    // Replaces `chunks` by what became certain since the last call. The error that ended the
+    // generation, if one did, is thrown by the first call after it, once.
     void take_chunks(std::vector<Chunk>& chunks);
     // Whether take_chunks has nothing more to give. May be asked from any thread.
     bool all_taken() const { return all_taken_; }
@@ -78,18 +86,20 @@ class Sequence {
     Stats stats;
 
  private:
-    SequenceId id_;
+    SequenceId id_ = -1;
     const Vocab* vocab_;
     std::vector<Token> tokens_;
     std::size_t n_prompt_;
     std::size_t n_most_;  // tokens at which it ends
-    int n_cached_;
+    int n_cached_ = 0;
     Sampler sampler_;
     std::vector<Token> replayed_;
     std::optional<TokenLogprobs> logprobs_;  // of the token chosen last
     TextStream text_;
     bool traces_;
     bool done_ = false;
+    std::exception_ptr error_;
+    std::atomic<bool> abandoned_ = false;
     std::atomic<bool> all_taken_ = false;
     FinishReason finish_reason_ = FinishReason::none;
 };

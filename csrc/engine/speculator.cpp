@@ -96,6 +96,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
             proposal.sequence = sequence.id();
             proposal.tokens = sequence.tokens();
             proposal.draft.clear();
+            proposal.n_decoded = 0;
             proposal.max_tokens = rounds_[i].situation.max_draft;
             proposal.max_drawn =
                 plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
@@ -118,7 +119,6 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
 double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences) {
     double seconds = 0;
     std::string error;
-    const std::int64_t n_decoded = drafters_[drafter]->n_decoded();
     {
         const Timer timer(seconds);
         try {
@@ -131,8 +131,7 @@ double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences
         Sequence& sequence = *sequences[i];
         Proposal& proposal = proposals_[drafter][i];
         sequence.stats.seconds.draft += seconds;
-        sequence.stats.draft_decoded_tokens +=
-            static_cast<int>(drafters_[drafter]->n_decoded() - n_decoded);
+        sequence.stats.draft_decoded_tokens += proposal.n_decoded;
         rounds_[i].situation.spent += seconds;
         const std::string wrong = error.empty() ? fault(proposal, *vocab_) : error;
         if (wrong.empty()) continue;
@@ -155,12 +154,10 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
         round.another = [this, i](const Draft& draft) { return another(i, draft); };
         proposals[i].another = &round.another;
     }
-    const std::int64_t n_before = drafters_[last]->n_decoded();
     const double seconds = ask(last, sequences);
     // A step's time shows where nothing else was decoded: no prompt, no long gap.
-    const std::int64_t n_decoded = drafters_[last]->n_decoded() - n_before;
     const int n_steps = proposals[0].draft.size() - rounds_[0].n_prefix;
-    if (sequences.size() == 1 && n_steps > 0 && n_decoded <= n_steps + 1)
+    if (sequences.size() == 1 && n_steps > 0 && proposals[0].n_decoded <= n_steps + 1)
         planner_.observe_draft_decode(1, rounds_[0].situation.n_tokens, seconds / n_steps);
 }
 

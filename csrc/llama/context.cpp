@@ -13,6 +13,7 @@ namespace specllama {
 
 namespace {
 
+constexpr int kMaxSequences = 64;
 constexpr int kMaxBatch = 8192;
 constexpr int kMaxThreads = 512;   // ggml's own limit
 constexpr int kMaxSnapshots = 16;  // each takes as much memory as the recurrent state itself
@@ -35,22 +36,36 @@ llama_flash_attn_type flash_attention(FlashAttention wish) {
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
+// Sequences lie apart in steps of this many positions; llama.cpp would round, with a warning.
+constexpr int kPositionsAtOnce = 256;
+
+// Positions that the memory must have room for.
+int n_positions(const ContextOptions& options) {
+    // A lone token has a companion.
+    const int n_one = options.n_ctx + (options.never_alone ? 1 : 0);
+    if (options.n_seq == 1) return n_one;
+    const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
+    return options.n_seq * n_steps * kPositionsAtOnce;
+}
+
 llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits) {
     const std::string kv = options.kv_type.value_or("f16");
     // A lone token needs room for its companion, and a snapshot to lose it again.
     const int companion = options.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
-    params.n_ctx = options.n_ctx + companion;
+    params.n_ctx = n_positions(options);
     params.n_batch = std::max(options.n_batch, 1 + 2 * companion);
     // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
     params.n_ubatch = params.n_batch;
-    params.n_seq_max = 1;
+    params.n_seq_max = options.n_seq;
+    params.kv_unified = options.n_seq > 1 && !options.split;
     // As many as a draft has tokens; llama.cpp wants micro-batches of more than one beyond that.
     // Where the architecture has no snapshots it takes this for 0.
     const int n_snapshots = std::min(std::max(n_logits - 1, companion), kMaxSnapshots);
     params.n_rs_seq = std::clamp(static_cast<int>(params.n_ubatch) - 2, 0, n_snapshots);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
-    params.n_outputs_max = std::max(std::min(n_logits, options.n_batch), 1 + companion);
+    params.n_outputs_max =
+        std::max(std::min(options.n_seq * n_logits, options.n_batch), 1 + companion);
     params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(options.flash_attn);
@@ -60,23 +75,40 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     // to cut.
     params.swa_full = false;
 
-    const ErrorLog errors;
+    // llama.cpp takes what all sequences have together for the context of one, and warns.
+    const ErrorLog errors(params.kv_unified ? ErrorLog::Warnings::dropped
+                                            : ErrorLog::Warnings::shown);
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
     if (errors.first().find("cache type") != std::string::npos ||
         errors.first().find("flash_attn") != std::string::npos)
         throw InvalidArgument("kv_type \"" + kv +
                               "\" does not fit this model and flash_attn: " + errors.first() + ".");
-    throw OutOfMemory("There is not enough memory for a context of " +
+    const std::string which =
+        options.n_seq == 1 ? "a context" : std::to_string(options.n_seq) + " contexts";
+    throw OutOfMemory("There is not enough memory for " + which + " of " +
                       std::to_string(options.n_ctx) + " tokens, with " +
-                      std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx.");
+                      std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx" +
+                      (options.n_seq == 1 ? "." : " or n_seq."));
+}
+
+// Several sequences of some models must lie apart: states always do; a sliding window forgets no
+// cell that two share; and "longrope" models take their rotations by the size of the whole memory.
+ContextOptions settled(ContextOptions options, const Model& model) {
+    options.split =
+        options.n_seq > 1 && (options.split || llama_model_is_recurrent(model.get()) ||
+                              llama_model_is_hybrid(model.get()) ||
+                              llama_model_n_swa(model.get()) > 0 || model.is_longrope());
+    return options;
 }
 
 }  // namespace
 
 void check(const ContextOptions& options) {
     check_range("n_ctx", options.n_ctx, 0, 1 << 30, " (0 is the default)");
-    check_range("n_batch", options.n_batch, 1, kMaxBatch, "");
+    check_range("n_seq", options.n_seq, 1, kMaxSequences, "");
+    check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
+                options.n_seq == 1 ? "" : " (from n_seq on)");
     check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
 }
 
@@ -100,9 +132,9 @@ int Batch::add(Token token, Position position, SequenceId sequence, bool logits)
 
 Context::Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits)
     : model_(std::move(model)),
-      options_(options),
+      options_(settled(options, *model_)),
       context_((check(options_), make_context(*model_, options_, n_logits))),
-      memory_(context_.get()),
+      memory_(context_.get(), options_.split),
       companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }

@@ -41,7 +41,7 @@ void check(const ContextOptions& options);
 // A model's KV memory and what computing takes. Not for two threads at once.
 class Context {
  public:
-    // n_logits: most rows of a batch that may ask for logits.
+    // n_logits: most rows of a sequence in a batch that may ask for logits.
     // n_ctx must be settled. Throws InvalidArgument and OutOfMemory.
     Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits);
 
@@ -49,10 +49,14 @@ class Context {
     Memory& memory() { return memory_; }
     // Positions that a sequence may take, as asked for.
     int n_ctx() const { return options_.n_ctx; }
+    // Sequences that there is room for: from 0 on.
+    int n_seq() const { return options_.n_seq; }
     int n_batch() const { return options_.n_batch; }
     int n_threads() const;
 
-    // Decodes a batch and waits for it. On DecodeError the memory holds some of its positions or
+    // Decodes a batch and waits for it. Where memory().split(), sequences of different numbers of
+    // tokens, or with a gap between them, are decoded one part after another, and snapshots and
+    // widths are those of the parts. On DecodeError the memory holds some of its positions or
     // none: rewind to what was there before.
     void decode(Batch& batch);
 

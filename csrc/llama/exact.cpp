@@ -27,6 +27,8 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
         return "its weight " + header.inexact +
                " is of none of the types Q8_0, Q4_0, F32, F16 "
                "and BF16";
+    if (options.context.n_seq > 1 && !options.context.split)
+        return "several requests share a memory (exact is not asked for)";
     if (options.model.repack && header.repackable)
         return "weights may be repacked (exact is not asked for)";
     if (!header.inexact_alone.empty() && !options.context.never_alone)
@@ -40,6 +42,7 @@ SessionOptions as_exactness_wants(const Header& header, SessionOptions options) 
     if (!options.context.kv_type) options.context.kv_type = "q8_0";
     options.model.repack = false;
     options.context.never_alone = !header.inexact_alone.empty();
+    options.context.split = true;
     return options;
 }
 
@@ -52,7 +55,8 @@ bool settle_exactness(const Header& header, SessionOptions& options) {
         if (options.exact == Exact::on && !reason.empty())
             throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
                                   ".");
-        const bool costs_little = !header.repackable && header.inexact_alone.empty();
+        const bool costs_little =
+            !header.repackable && header.inexact_alone.empty() && options.context.n_seq == 1;
         if (reason.empty() && (options.exact == Exact::on || costs_little)) {
             options = exact;
             return true;

@@ -18,7 +18,8 @@ namespace specllama {
 //     Q4_0                 unless repacked (slower)                       no
 //     F32, F16, BF16       unless decoded alone: see never_alone          no
 //
-// What is not in the table may be exact, too, but is not claimed to be.
+// What is not in the table may be exact, too, but is not claimed to be. Several sequences must lie
+// apart, so that none changes the order in which another one's sums are taken: only on demand.
 bool settle_exactness(const Header& header, SessionOptions& options);
 
 }  // namespace specllama

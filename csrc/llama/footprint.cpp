@@ -46,6 +46,7 @@ Room room(const ModelOptions& options) {
 std::string mib(std::uint64_t bytes) { return std::to_string((bytes + 1048575) >> 20) + " MiB"; }
 
 struct Need {
+    int n_seq;
     int n_ctx;
     Footprint target;
     Footprint draft;  // zeros without one
@@ -57,11 +58,13 @@ bool fits(const Need& need, const Room& room) {
 
 [[noreturn]] void throw_too_big(const Need& need, const Room& room) {
     std::string text = "The model needs " + mib(need.target.total()) + " (weights " +
-                       mib(need.target.weights) + ", KV memory for " + std::to_string(need.n_ctx) +
-                       " tokens " + mib(need.target.kv) + ", computing " +
-                       mib(need.target.compute) + ")";
+                       mib(need.target.weights) + ", KV memory for " +
+                       (need.n_seq > 1 ? std::to_string(need.n_seq) + " times " : "") +
+                       std::to_string(need.n_ctx) + " tokens " + mib(need.target.kv) +
+                       ", computing " + mib(need.target.compute) + ")";
     if (need.draft.total() > 0) text += " and the draft model " + mib(need.draft.total());
-    text += ", but " + room.where + " has " + mib(room.bytes) + " free; lower n_ctx or n_batch" +
+    text += ", but " + room.where + " has " + mib(room.bytes) + " free; lower n_ctx" +
+            (need.n_seq > 1 ? ", n_seq" : "") + " or n_batch" +
             (room.where == "main memory" ? "" : ", or n_gpu_layers") + ", or take a smaller model.";
     throw OutOfMemory(text);
 }
@@ -74,10 +77,13 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
         static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
     // Of every token of a batch there is, in 32 bits, what a layer works on, and a row of the
     // attention mask; and of some a row of logits.
-    const double numbers = context.n_batch * (header.compute_numbers_per_token + n_ctx) +
-                           2.0 * n_logits * header.n_vocab;
+    const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
+    const int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
+    const double n_seen = context.split ? n_ctx : n_positions;
+    const double numbers = context.n_batch * (header.compute_numbers_per_token + n_seen) +
+                           2.0 * n_rows * header.n_vocab;
     return {header.weight_bytes,
-            static_cast<std::uint64_t>(n_ctx * header.kv_numbers_per_token * number),
+            static_cast<std::uint64_t>(n_positions * header.kv_numbers_per_token * number),
             static_cast<std::uint64_t>(4 * numbers)};
 }
 
@@ -93,7 +99,8 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
     int n_ctx = wanted;
     const auto need = [&] {
         const int n_logits = options.spec_length.value_or(kMaxSpecLength) + 1;
-        Need all{n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
+        Need all{
+            options.context.n_seq, n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
         if (draft != nullptr) all.draft = footprint(*draft, options.draft_model->context, n_ctx, 1);
         return all;
     };

@@ -17,7 +17,7 @@ struct Footprint {
     std::uint64_t total() const { return weights + kv + compute; }
 };
 
-// n_logits: most rows of logits that a decode may give.
+// n_ctx and n_logits: tokens, and most rows of logits in a decode, of each of the sequences.
 Footprint footprint(const Header& header, const ContextOptions& context, int n_ctx, int n_logits);
 
 // Compares what the target, and the draft model if there is one (null: none), take with what the

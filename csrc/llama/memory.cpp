@@ -19,29 +19,47 @@ int count_cuttable(const llama_context* context) {
 
 }  // namespace
 
-Memory::Memory(llama_context* context)
+Memory::Memory(llama_context* context, bool split)
     : context_(context),
       memory_(llama_get_memory(context)),
+      split_(split),
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
-      decoded_from_(llama_n_seq_max(context)) {}
+      decoded_from_(llama_n_seq_max(context)),
+      saved_(llama_n_seq_max(context)) {}
 
 int Memory::size(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
 }
 
-void Memory::checkpoint(SequenceId sequence) {
+void Memory::checkpoint(SequenceId sequence, Mark mark) {
     if (n_cuttable_ == kAnyNumber) return;
     const int now = size(sequence);
-    if (saved_sequence_ == sequence && saved_size_ == now) return;
-    saved_sequence_ = -1;
-    if (now == 0) return;
-    saved_.resize(llama_state_seq_get_size_ext(context_, sequence, kRecurrentPart));
-    if (llama_state_seq_get_data_ext(context_, saved_.data(), saved_.size(), sequence,
-                                     kRecurrentPart) == 0)
-        return;
-    saved_sequence_ = sequence;
-    saved_size_ = now;
+    const Saved* saved = latest(sequence, now);
+    if (now == 0 || (saved != nullptr && saved->size == now)) return;
+    save(sequence, saved_[sequence][static_cast<std::size_t>(mark)]);
+}
+
+const Memory::Saved* Memory::latest(SequenceId sequence, int keep) const {
+    const Saved* best = nullptr;
+    for (const Saved& saved : saved_[sequence])
+        if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
+            best = &saved;
+    return best;
+}
+
+void Memory::save(SequenceId sequence, Saved& saved) {
+    saved.state.resize(llama_state_seq_get_size_ext(context_, sequence, kRecurrentPart));
+    const bool done = llama_state_seq_get_data_ext(context_, saved.state.data(), saved.state.size(),
+                                                   sequence, kRecurrentPart) != 0;
+    saved.size = done ? size(sequence) : 0;
+}
+
+bool Memory::restore(SequenceId sequence, const Saved& saved) {
+    // The state first: only then does nothing of the recurrent part lie behind the cut.
+    return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
+                                        kRecurrentPart) != 0 &&
+           llama_memory_seq_rm(memory_, sequence, saved.size, -1);
 }
 
 bool Memory::in_reach(SequenceId sequence, int keep) const {
@@ -51,26 +69,67 @@ bool Memory::in_reach(SequenceId sequence, int keep) const {
         return n_swa_ == 0 ||
                llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
     // The snapshots are those after the last tokens of the last decode; there is none before its
-    // first token, and llama.cpp would take up what an earlier decode has left there. More tokens
-    // than there are snapshots, and a second cut, it refuses itself.
-    return keep > decoded_from_[sequence];
+    // first token, and llama.cpp would take up what an earlier decode has left there. A second cut
+    // it refuses itself.
+    return keep > decoded_from_[sequence] && size(sequence) - keep <= n_cuttable_;
 }
 
-bool Memory::restore() {
-    // The state first: only then does nothing of the recurrent part lie behind the cut.
-    return llama_state_seq_set_data_ext(context_, saved_.data(), saved_.size(), saved_sequence_,
-                                        kRecurrentPart) != 0 &&
-           llama_memory_seq_rm(memory_, saved_sequence_, saved_size_, -1);
+void Memory::empty(SequenceId sequence) {
+    llama_memory_seq_rm(memory_, sequence, -1, -1);
+    for (Saved& saved : saved_[sequence]) saved.size = 0;
+}
+
+int Memory::cut(SequenceId sequence, int keep) {
+    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1))
+        return keep;
+    const Saved* saved = latest(sequence, keep);
+    return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
     const int now = size(sequence);
     if (now <= keep) return now;
-    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1))
-        return keep;
-    if (saved_sequence_ == sequence && saved_size_ <= keep && restore()) return saved_size_;
-    llama_memory_seq_rm(memory_, sequence, -1, -1);
-    saved_sequence_ = -1;
+    const int left = cut(sequence, keep);
+    if (left == 0) empty(sequence);
+    // What was saved of the text behind the cut is of another text from now on.
+    for (Saved& saved : saved_[sequence])
+        if (saved.size > left) saved.size = 0;
+    return left;
+}
+
+int Memory::rewindable(SequenceId sequence, int keep) const {
+    return keep > 0 && in_reach(sequence, keep) ? std::min(keep, size(sequence))
+                                                : copyable(sequence, keep);
+}
+
+int Memory::copyable(SequenceId from, int keep) const {
+    const int now = size(from);
+    if (now <= keep) return now;
+    if (n_cuttable_ == kAnyNumber) return keep > 0 && in_reach(from, keep) ? keep : 0;
+    const Saved* saved = latest(from, keep);
+    return saved == nullptr ? 0 : saved->size;
+}
+
+int Memory::copy(SequenceId from, SequenceId to, int keep) {
+    empty(to);
+    const int n = copyable(from, keep);
+    if (n == 0) return 0;
+    if (n_cuttable_ == kAnyNumber) {
+        // From one part of the memory to another llama.cpp copies all or, with an assertion, dies.
+        llama_memory_seq_cp(memory_, from, to, -1, split_ ? -1 : n);
+        llama_memory_seq_rm(memory_, to, n, -1);
+        return n;
+    }
+    Saved& saved = saved_[to][static_cast<std::size_t>(Mark::prompt)];
+    if (size(from) == n)
+        save(from, saved);
+    else
+        saved = *latest(from, n);
+    // The attention's part; the states, which are shared by this, then become the sequence's own.
+    llama_memory_seq_cp(memory_, from, to, -1, -1);
+    decoded_from_[to] = n;
+    if (saved.size == n && restore(to, saved)) return n;
+    empty(to);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -19,8 +20,15 @@ class Memory {
  public:
     static constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
-    // Must outlive this.
-    explicit Memory(llama_context* context);
+    // What a state is saved for: prompts that begin like this sequence, or what a round may get
+    // wrong. One of each is held per sequence.
+    enum class Mark { prompt, round };
+
+    // split: the sequences lie apart. The context must outlive this.
+    Memory(llama_context* context, bool split);
+
+    // Whether the sequences lie apart, each beside the others.
+    bool split() const { return split_; }
 
     // Most tokens that can be cut off a sequence, once, right after the decode that added them and
     // at least one before them: any number, as many as there are snapshots, or 0.
@@ -29,30 +37,45 @@ class Memory {
     // Must be told before each decode, for each sequence in it: its first position there.
     void expect(SequenceId sequence, Position first) { decoded_from_[sequence] = first; }
 
-    // Saves the state of a sequence, for `rewind` to go back to; one state, of one sequence, is
-    // held. Does nothing where any number of tokens can be cut, or when this very state is held
-    // already.
-    void checkpoint(SequenceId sequence);
+    // Saves the state of a sequence, for `rewind` to go back to. Does nothing where any number of
+    // tokens can be cut, or when this very state is held already.
+    void checkpoint(SequenceId sequence, Mark mark);
 
     // Cuts a sequence to its first `keep` positions, or to as many of them as it can go back to.
-    // Returns how many remain: `keep`; the position of the last checkpoint; or 0, the sequence
-    // having been emptied.
+    // Returns how many remain: `keep`; the position of a checkpoint; or 0, the sequence having been
+    // emptied.
     int rewind(SequenceId sequence, int keep);
+    // What rewind would return, as far as can be known.
+    int rewindable(SequenceId sequence, int keep) const;
+
+    // Replaces what a sequence holds by the first `keep` positions of another one, or as many of
+    // them as that can give, which is returned; the other one stays as it is.
+    int copy(SequenceId from, SequenceId to, int keep);
+    // What copy would return.
+    int copyable(SequenceId from, int keep) const;
 
  private:
+    struct Saved {
+        int size = 0;  // positions; 0: nothing is saved
+        std::vector<std::uint8_t> state;
+    };
+
     int size(SequenceId sequence) const;
     bool in_reach(SequenceId sequence, int keep) const;
-    bool restore();
+    int cut(SequenceId sequence, int keep);
+    void empty(SequenceId sequence);
+    // The largest that was saved of a sequence and has at most `keep` positions.
+    const Saved* latest(SequenceId sequence, int keep) const;
+    void save(SequenceId sequence, Saved& saved);
+    bool restore(SequenceId sequence, const Saved& saved);
 
     llama_context* context_;
     llama_memory_i* memory_;
+    bool split_;
     int n_swa_;
     int n_cuttable_;
-    std::vector<Position> decoded_from_;  // [sequence]: first position of the last decode
-    // The checkpoint.
-    SequenceId saved_sequence_ = -1;
-    int saved_size_ = 0;
-    std::vector<std::uint8_t> saved_;
+    std::vector<Position> decoded_from_;       // [sequence]: first position of the last decode
+    std::vector<std::array<Saved, 2>> saved_;  // [sequence][mark]
 };
 
 }  // namespace specllama

@@ -88,6 +88,15 @@ std::string Model::description() const {
     return text;
 }
 
+bool Model::is_longrope() const {
+    const auto value = [&](const std::string& key) -> std::string {
+        char text[64];
+        const int n = llama_model_meta_val_str(model_.get(), key.c_str(), text, sizeof(text));
+        return n < 0 ? "" : text;
+    };
+    return value(value("general.architecture") + ".rope.scaling.type") == "longrope";
+}
+
 std::optional<std::string> Model::chat_template() const {
     const char* text = llama_model_chat_template(model_.get(), nullptr);
     return text == nullptr ? std::nullopt : std::optional<std::string>(text);

@@ -260,7 +260,11 @@ class Stream:
     """A generation in progress."""
 
     def step(self) -> list[Chunk] | None:
-        """Decode a chunk of the prompt or do a round; None when all has been given."""
+        """Return what became certain, after a step of the session if nothing has; None when all has
+        been given."""
+
+    def take(self) -> list[Chunk]:
+        """Return what became certain, without a step; nothing more will when it is `done`."""
 
     def cancel(self) -> None:
         """End the generation where it is."""
@@ -398,6 +402,7 @@ class Session:
         draft_model: DraftModelOptions | None,
         n_gpu_layers: int | None,
         n_ctx: int,
+        n_seq: int,
         n_batch: int,
         n_threads: int,
         flash_attn: bool | None,
@@ -419,11 +424,20 @@ class Session:
         replayed: list[int],
         trace: bool,
     ) -> Stream: ...
+    def step(self) -> bool:
+        """Advance all unfinished generations; False when there are none."""
+
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
     @property
     def n_ctx(self) -> int: ...
+    @property
+    def n_seq(self) -> int: ...
+    @property
+    def n_free(self) -> int:
+        """How many generations could begin now, beside those that are unfinished."""
+
     @property
     def n_vocab(self) -> int: ...
     @property

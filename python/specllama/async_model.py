@@ -22,9 +22,9 @@ from specllama.worker import Load, Worker
 class AsyncModel(LoadedModel):
     """A loaded model with a thread of its own that works at requests from anywhere."""
 
-    def __init__(self, core: _core.Session, *, n_seq: int, max_queue: int) -> None:
+    def __init__(self, core: _core.Session, *, max_queue: int) -> None:
         super().__init__(core)
-        self._worker = Worker(core, n_seq=n_seq, max_queue=max_queue)
+        self._worker = Worker(core, max_queue)
         # Also when the process ends: then it must not be inside the core any more.
         self._end_worker = weakref.finalize(self, self._worker.close)
 

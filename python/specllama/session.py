@@ -30,10 +30,10 @@ class SpecSession(AsyncModel):
     Decoding is greedy unless a temperature is given. The KV memory stays between calls, so that a
     prompt which begins like the one before costs only what is new.
 
-    `generate`, `stream` and `chat` work in the thread that calls them: there the session may move
-    between threads but not be used by two at once. `submit`, `agenerate`, `astream` and `generate`
-    of several prompts leave the work to a thread of the session's own, and may be called from any
-    thread, at any time.
+    `submit`, `agenerate`, `astream` and `generate` of several prompts leave the work to a thread of
+    the session's own, and may be called from any thread, at any time. `stream`, and with n_seq=1
+    `generate` of one prompt, work in the thread that calls them: with n_seq=1 the session may move
+    between threads then but not be used by two at once.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
@@ -43,9 +43,10 @@ class SpecSession(AsyncModel):
             name, as above, of a smaller GGUF with the same vocabulary, a `Drafter`, or None for
             plain decoding. "auto" is the bundled draft model for the bundled model, else
             "ngram".
-        n_ctx: Most tokens of prompt and generation together. None: as the model was trained, at
-            most 8192, and less, with a notice, when memory is short.
-        n_batch: Most tokens decoded at once, 1 to 8192; the chunk of a prefill.
+        n_ctx: Most tokens of prompt and generation together, of each request. None: as the model
+            was trained, at most 8192, and less, with a notice, when memory is short.
+        n_seq: Requests worked at together, 1 to 64; others wait their turn.
+        n_batch: Most tokens decoded at once, n_seq to 8192; the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
         n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
             with exact=True.
@@ -56,8 +57,10 @@ class SpecSession(AsyncModel):
             near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
             flash attention, and weights of the types Q8_0, Q4_0, F32, F16 or BF16. True: have it
             so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
-            nothing, unless another option contradicts. False: leave it to the other options.
-            `Stats.exact` says whether a run had it.
+            nothing, unless another option contradicts or n_seq is above 1. False: leave it to the
+            other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
+            memories of the requests then lie apart, and only drafts of equal length are verified
+            together.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
             A draft model then shares the work with the n-grams. (Which widths are decoded then
@@ -77,7 +80,7 @@ class SpecSession(AsyncModel):
             less.)
         draft_temperature, draft_top_k, draft_top_p, draft_min_p: How the draft model's tokens are
             chosen. None: as the model's. The output remains the model's own.
-        max_queue: How many requests may wait while others are at work, 0 or more; one more raises
+        max_queue: How many requests may wait while n_seq are at work, 0 or more; one more raises
             QueueFullError.
         progress: True draws a bar for loading and for long prompts; a function is called with the
             stage ("load" or "prefill") and the fraction done, and may raise to stop it.
@@ -96,6 +99,7 @@ class SpecSession(AsyncModel):
         draft: Literal["auto", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
         *,
         n_ctx: int | None = None,
+        n_seq: int = 1,
         n_batch: int = 512,
         n_threads: int | None = None,
         n_gpu_layers: int | None = None,
@@ -127,6 +131,7 @@ class SpecSession(AsyncModel):
             model,
             draft,
             n_ctx=n_ctx,
+            n_seq=n_seq,
             n_batch=n_batch,
             n_threads=n_threads,
             n_gpu_layers=n_gpu_layers,
@@ -148,7 +153,7 @@ class SpecSession(AsyncModel):
             draft_min_p=draft_min_p,
             progress=self._progress,
         )
-        super().__init__(core, n_seq=1, max_queue=_check.integer("max_queue", max_queue, low=0))
+        super().__init__(core, max_queue=_check.integer("max_queue", max_queue, low=0))
 
     @classmethod
     def from_pretrained(
@@ -228,11 +233,11 @@ class SpecSession(AsyncModel):
                 no tokens; or an option is wrong.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
-            BusyError: Another thread is using the session.
+            BusyError: With n_seq=1: another thread is using the session.
         """
         several = _are_several(prompt)
         prompts: list[Any] = list(prompt) if several else [prompt]
-        if n is None and not several:
+        if n is None and not several and self._core.n_seq == 1:
             return _whole(self.stream(prompts[0], **options))
         n_choices = 1 if n is None else _check.integer("n", n, low=1)
         choices = [Request.choices(self, one, options, n_choices) for one in prompts]
@@ -244,15 +249,16 @@ class SpecSession(AsyncModel):
             for handle in handles:
                 handle.cancel()
         if n is None:
-            return answers
+            return answers if several else answers[0]
         by_prompt = [answers[i : i + n_choices] for i in range(0, len(answers), n_choices)]
         return by_prompt if several else by_prompt[0]
 
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
 
-        Arguments and errors are those of `generate`; `echo` concerns the text of
-        `Stream.result()`. The stream may be left at any time.
+        Arguments and errors are those of `generate`, and BusyError when n_seq others are
+        unfinished; `echo` concerns the text of `Stream.result()`. The stream may be left at any
+        time.
         """
         return self._start(Request.make(self, prompt, options))
 

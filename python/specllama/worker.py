@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from time import monotonic
 
 from specllama import _core
-from specllama.errors import ClosedError, QueueFullError, SpecllamaError
+from specllama.errors import BusyError, ClosedError, QueueFullError, SpecllamaError
 from specllama.job import Job
 from specllama.meter import Meter
 from specllama.request import Request
+from specllama.stream import Generation
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,12 @@ class Worker:
 
     Args:
         core: The session.
-        n_seq: How many requests it can work at at once.
-        max_queue: How many more may wait.
+        max_queue: How many requests may wait while all its places are taken.
     """
 
-    def __init__(self, core: _core.Session, *, n_seq: int, max_queue: int) -> None:
+    def __init__(self, core: _core.Session, max_queue: int) -> None:
         self._core = core
-        self._n_seq = n_seq
+        self._n_seq = core.n_seq
         self._max_queue = max_queue
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
@@ -153,11 +153,23 @@ class Worker:
                 self._running.append(job)
             try:
                 job.record = job.request.begin(self._core)
+            except BusyError as error:
+                # A stream has the place. Among several, each step advances that one, too.
+                if self._n_seq > 1:
+                    with self._changed:
+                        self._running.remove(job)
+                        self._waiting.appendleft(job)
+                    return
+                self._end(job, error)
             except Exception as error:
-                self._remove(job)
-                job.fail(error)
+                self._end(job, error)
 
     def _step(self) -> None:
+        try:
+            self._core.step()
+        except Exception as error:
+            for job in list(self._running):
+                self._end(job, error)
         for job in list(self._running):
             self._collect(job)
 
@@ -165,25 +177,23 @@ class Worker:
         """Give a request what became certain, and let it go if it has ended."""
         assert job.record is not None
         try:
-            chunks = job.record.core.step() or []
+            chunks = job.record.core.take()
             self._n_tokens += sum(chunk.token is not None for chunk in chunks)
             job.give(chunks)
-            if not job.record.core.done:
-                return
-            generation = job.record.result()
+            if job.record.core.done:
+                self._end(job, job.record.result())
         except Exception as error:
-            with suppress(SpecllamaError):
-                job.record.core.cancel()
-            self._remove(job)
-            job.fail(error)
-        else:
-            self._remove(job)
-            job.finish(generation)
+            self._end(job, error)
 
-    def _remove(self, job: Job) -> None:
+    def _end(self, job: Job, ending: Generation | Exception) -> None:
         with self._changed:
             self._running.remove(job)
             self._changed.notify_all()
+        if isinstance(ending, Exception):
+            _leave(job)
+            job.fail(ending)
+        else:
+            job.finish(ending)
 
     def _end_all(self) -> None:
         with self._changed:
@@ -193,7 +203,12 @@ class Worker:
             self._running.clear()
             self._changed.notify_all()
         for job in jobs:
-            if job.record is not None:
-                with suppress(SpecllamaError):
-                    job.record.core.cancel()
+            _leave(job)
             job.fail(ClosedError("The session was closed before the request had ended."))
+
+
+def _leave(job: Job) -> None:
+    """Have the core go on without a request."""
+    if job.record is not None:
+        with suppress(SpecllamaError):
+            job.record.core.cancel()

@@ -66,10 +66,10 @@ void bind_session(py::module_& m) {
         .def(py::init([](const std::string& path, const py::object& drafter,
                          const std::optional<NGramOptions>& ngram,
                          const std::optional<DraftModelOptions>& draft_model,
-                         std::optional<int> n_gpu_layers, int n_ctx, int n_batch, int n_threads,
-                         std::optional<bool> flash_attn, std::optional<std::string> kv_type,
-                         std::optional<int> spec_length, std::optional<bool> exact,
-                         const py::object& progress) {
+                         std::optional<int> n_gpu_layers, int n_ctx, int n_seq, int n_batch,
+                         int n_threads, std::optional<bool> flash_attn,
+                         std::optional<std::string> kv_type, std::optional<int> spec_length,
+                         std::optional<bool> exact, const py::object& progress) {
                  std::shared_ptr<Drafter> made;
                  if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);
@@ -78,6 +78,7 @@ void bind_session(py::module_& m) {
                  SessionOptions options{
                      .model = {.path = path, .n_gpu_layers = n_gpu_layers},
                      .context = {.n_ctx = n_ctx,
+                                 .n_seq = n_seq,
                                  .n_batch = n_batch,
                                  .n_threads = n_threads,
                                  .flash_attn = flash_attention(flash_attn),
@@ -91,8 +92,8 @@ void bind_session(py::module_& m) {
                  return std::make_unique<Session>(options, std::move(made));
              }),
              py::kw_only(), py::arg("path"), py::arg("drafter"), py::arg("ngram"),
-             py::arg("draft_model"), py::arg("n_gpu_layers"), py::arg("n_ctx"), py::arg("n_batch"),
-             py::arg("n_threads"), py::arg("flash_attn"), py::arg("kv_type"),
+             py::arg("draft_model"), py::arg("n_gpu_layers"), py::arg("n_ctx"), py::arg("n_seq"),
+             py::arg("n_batch"), py::arg("n_threads"), py::arg("flash_attn"), py::arg("kv_type"),
              py::arg("spec_length"), py::arg("exact"), py::arg("progress"))
         .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
              py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
@@ -114,9 +115,12 @@ void bind_session(py::module_& m) {
             },
             py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
             py::arg("sampling"), py::arg("reference"), py::arg("replayed"), py::arg("trace"))
+        .def("step", &Session::step, py::call_guard<py::gil_scoped_release>())
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("n_ctx", &Session::n_ctx)
+        .def_property_readonly("n_seq", &Session::n_seq)
+        .def_property_readonly("n_free", &Session::n_free)
         .def_property_readonly("n_vocab", &Session::n_vocab)
         .def_property_readonly("bos", &Session::bos)
         .def_property_readonly("eos", &Session::eos)

@@ -28,6 +28,13 @@ void bind_stream(py::module_& m) {
                  if (!stream.step(chunks)) return {};
                  return chunks;
              })
+        .def("take",
+             [](Stream& stream) {
+                 const py::gil_scoped_release release;
+                 std::vector<Chunk> chunks;
+                 stream.take(chunks);
+                 return chunks;
+             })
         .def("cancel", &Stream::cancel, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("done", released(&Stream::done))
         .def_property_readonly("finish_reason",

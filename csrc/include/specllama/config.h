@@ -25,9 +25,12 @@ struct ModelOptions {
 };
 
 struct ContextOptions {
-    // Tokens of prompt and generation together; 0: the smaller of the trained context and 8192.
+    // Tokens of a request, prompt and generation together; 0: the smaller of the trained context
+    // and 8192.
     int n_ctx = 0;
-    // Largest number of tokens decoded at once, 1 to 8192; also the chunk of a prefill.
+    // Requests served at once, 1 to 64.
+    int n_seq = 1;
+    // Largest number of tokens decoded at once, n_seq to 8192; also the chunk of a prefill.
     int n_batch = 512;
     // 0: one per performance core.
     int n_threads = 0;
@@ -38,6 +41,9 @@ struct ContextOptions {
     // Whether a token that would be decoded alone is decoded with another beside it, which is then
     // forgotten: float weights give other low bits to a batch of one.
     bool never_alone = false;
+    // Whether each request's KV memory lies apart, so that the others change no bit of what is
+    // computed from it. Some models' memories always do.
+    bool split = false;
 };
 
 // Options of the n-gram predictor and of the drafter built on it.
@@ -57,7 +63,7 @@ struct NGramOptions {
 // A second GGUF that drafts for the target; it must have the target's vocabulary.
 struct DraftModelOptions {
     ModelOptions model;
-    // n_ctx and n_batch become the target's.
+    // n_ctx, n_seq and n_batch become the target's.
     ContextOptions context;
     // A draft ends before a token that the draft model gives less than this probability; 0: off.
     // (With rejection: whose likeliest alternative has less.)

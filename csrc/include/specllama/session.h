@@ -18,9 +18,13 @@ class SessionState;
 // A model with its KV memory and, optionally, a drafter, ready to generate.
 //
 // The KV memory stays between generations: of the next prompt only what follows the longest common
-// prefix is decoded. Working calls (start, step, close) from two threads at once throw Busy, and so
-// does starting a generation while another thread's is unfinished; a session may move between
-// threads otherwise, and whatever only looks at it is safe from any thread.
+// prefix is decoded.
+//
+// With n_seq = 1 working calls (start, step, take, close) from two threads at once throw Busy, and
+// so does starting a generation while another thread's is unfinished; a session may move between
+// threads otherwise. With more, any thread may make any call at any time: working calls wait for
+// each other, in the order they came, and each step advances all generations together. A drafter
+// that calls the session which is asking it gets Busy. Whatever only looks is safe from any thread.
 class Session {
  public:
     // Loads the model and allocates its memory. A null drafter means plain decoding.
@@ -38,15 +42,25 @@ class Session {
     // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
     std::string detokenize(TokenSpan tokens, bool special = false) const;
 
-    // Begins a generation, and ends an unfinished one of this thread. Nothing is decoded yet.
-    // Throws InvalidArgument when the prompt is empty, too long or has ids out of range.
+    // Begins a generation; with n_seq = 1, ends an unfinished one of this thread. Nothing is
+    // decoded yet. Throws InvalidArgument when the prompt is empty, too long or has ids out of
+    // range, and Busy when n_seq generations are unfinished (n_seq > 1).
     Stream start(TokenSpan prompt, const GenerateOptions& options);
+
+    // Advances all unfinished generations: one of the long prompts by a chunk, the others by a
+    // round. False when there are none. An Error that concerns some of them ends these, and is
+    // thrown by their streams.
+    bool step();
 
     // Frees everything; later calls, also of its streams, throw Closed. Closing twice is fine.
     void close();
 
     bool closed() const;
+    // Of one request.
     int n_ctx() const;
+    // Requests served at once, and how many more could begin now.
+    int n_seq() const;
+    int n_free() const;
     int n_vocab() const;
     // What begins and ends a text; kNoToken if the model has no such token.
     Token bos() const;

@@ -8,7 +8,8 @@
 namespace specllama {
 
 // Time spent in the parts of a generation, in seconds of a monotonic clock. Only time inside the
-// library counts, not what the reader does between two steps.
+// library counts, not what the reader does between two steps; what several generations do together
+// counts for each of them.
 struct Seconds {
     double prefill = 0;  // decoding the prompt, up to and with the first token's logits
     double draft = 0;    // the drafter: proposing, and being told the outcome
@@ -31,7 +32,7 @@ struct Stats {
     // Whether the session was in the configuration in which speculation changes no token at all;
     // elsewhere near-ties may fall differently.
     bool exact = false;
-    // Prompt tokens whose KV memory was still there from an earlier generation.
+    // Prompt tokens that another generation, earlier or at the same time, had in the KV memory.
     int reused_tokens = 0;
     int generated_tokens = 0;
     // Target decodes that chose tokens, including the one that ends the prefill.

@@ -27,13 +27,17 @@ class Stream {
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
 
-    // Decodes one chunk of the prompt, or does one round, and replaces `chunks` by what became
-    // certain. False once everything has been given. Throws DecodeError, Busy, and Closed when the
-    // session was closed or began another generation before this one was finished.
+    // Replaces `chunks` by what became certain, after a step of the session if nothing has yet.
+    // False once everything has been given. Throws Busy, Closed when the session was closed or
+    // began another generation before this one was finished, and the DecodeError that ended it,
+    // once.
     bool step(std::vector<Chunk>& chunks);
 
-    // Ends the generation where it is; the next step gives the text held back until then. Nothing
-    // happens when it is over already.
+    // The same without a step: what others' steps have brought.
+    bool take(std::vector<Chunk>& chunks);
+
+    // Ends the generation where it is, or after the step that another thread is in; what was held
+    // back until then is given next. Nothing happens when it is over already. Safe from any thread.
     void cancel();
 
     // These may be called from any thread, also while another one steps.

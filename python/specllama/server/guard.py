@@ -54,6 +54,6 @@ class Guard:
             )
         if self._settings.api_key is not None and path not in _OPEN:
             expected = f"Bearer {self._settings.api_key}".encode()
-            given = headers.get("authorization", "").encode("utf-8", "surrogateescape")
+            given = headers.get("authorization", "").encode("latin-1")
             if not hmac.compare_digest(given, expected):
                 raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")

@@ -1,0 +1,77 @@
+#include "engine/slot_pool.h"
+
+#include <algorithm>
+
+namespace specllama {
+
+namespace {
+
+// A prefix of fewer tokens is not worth a copy.
+constexpr int kShortestCopy = 32;
+
+int common_prefix(TokenSpan a, TokenSpan b) {
+    const auto [end, _] = std::ranges::mismatch(a, b);
+    return static_cast<int>(end - a.begin());
+}
+
+}  // namespace
+
+TokenSpan SlotPool::Slot::tokens() const {
+    return sequence == nullptr ? TokenSpan(left) : sequence->tokens().first(sequence->n_cached());
+}
+
+SlotPool::SlotPool(Memory& memory, int n_slots)
+    : memory_(memory), slots_(n_slots), n_free_(n_slots) {}
+
+// Free slots can be cut to what is wanted, others only be copied from; among equals, a free one.
+SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
+    Prefix best;
+    bool best_is_free = false;
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
+        const bool is_free = slots_[i].sequence == nullptr;
+        const int n_common = common_prefix(slots_[i].tokens(), prompt);
+        const int n = is_free ? memory_.rewindable(i, n_common) : memory_.copyable(i, n_common);
+        if (n < best.n_tokens || (n == best.n_tokens && best_is_free)) continue;
+        best = {i, n};
+        best_is_free = is_free;
+    }
+    return best;
+}
+
+int SlotPool::longest_free() const {
+    int oldest = -1;
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
+        if (slots_[i].sequence == nullptr && (oldest < 0 || slots_[i].freed < slots_[oldest].freed))
+            oldest = i;
+    return oldest;
+}
+
+void SlotPool::put(Sequence& sequence) {
+    const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
+    const Prefix prefix = longest(prompt);
+    const Slot& source = slots_[prefix.slot];
+    int id = longest_free();
+    int n_cached = 0;
+    // A slot that would lose most of what it holds is rather copied from.
+    const bool keeps_most = 2 * prefix.n_tokens >= static_cast<int>(source.tokens().size());
+    if (source.sequence == nullptr && keeps_most && prefix.n_tokens > 0) id = prefix.slot;
+    if (id != prefix.slot && prefix.n_tokens >= kShortestCopy)
+        n_cached = memory_.copy(prefix.slot, id, prefix.n_tokens);
+    else
+        n_cached = memory_.rewind(id, common_prefix(slots_[id].tokens(), prompt));
+    slots_[id].sequence = &sequence;
+    slots_[id].left.clear();
+    --n_free_;
+    sequence.enter(id, n_cached);
+}
+
+void SlotPool::take_out(const Sequence& sequence) {
+    Slot& slot = slots_[sequence.id()];
+    const TokenSpan held = slot.tokens();
+    slot.left.assign(held.begin(), held.end());
+    slot.freed = ++n_freed_;
+    slot.sequence = nullptr;
+    ++n_free_;
+}
+
+}  // namespace specllama

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/sequence.h"
+#include "llama/memory.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// The places in a context's memory, one per sequence, and what they hold.
+//
+// A free slot keeps what its last request left there, until it is needed: of a prompt that begins
+// like what any slot holds, free or taken, only what follows is decoded. Where no slot is of use,
+// the one goes that has been free the longest.
+class SlotPool {
+ public:
+    // The memory must outlive this, and have room for n_slots sequences.
+    SlotPool(Memory& memory, int n_slots);
+
+    int n_free() const { return n_free_; }
+
+    // Puts a sequence, of whose prompt nothing is in the memory yet, into a free slot, with as much
+    // of its prompt as can be had there, but not its last token, whose logits are wanted. The slots
+    // know it until it is taken out. There must be a free one.
+    void put(Sequence& sequence);
+    void take_out(const Sequence& sequence);
+
+ private:
+    struct Slot {
+        const Sequence* sequence = nullptr;  // whose it is; null: free
+        std::vector<Token> left;             // in the memory, if free
+        std::uint64_t freed = 0;             // when, in slots freed
+
+        TokenSpan tokens() const;
+    };
+    // The leading tokens of a prompt that a slot can give.
+    struct Prefix {
+        int slot = 0;
+        int n_tokens = 0;
+    };
+
+    Prefix longest(TokenSpan prompt) const;
+    int longest_free() const;
+
+    Memory& memory_;
+    std::vector<Slot> slots_;  // [sequence id]
+    int n_free_;
+    std::uint64_t n_freed_ = 0;
+};
+
+}  // namespace specllama
