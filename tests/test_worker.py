@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from prompts import PROMPTS
 from scripted_model import BOS
 from specllama import (
     ArgumentError,
+    BusyError,
     ClosedError,
     DecodeError,
     Generation,
@@ -26,7 +28,18 @@ from specllama import (
 
 Open = Callable[..., SpecSession]
 MIXED = ["module", "function", "json", "english", "csv", "one token", "emoji"]
-LONG: dict[str, Any] = {"max_tokens": 1500, "temperature": 0.8, "seed": 1}
+LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1}
+
+
+@pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")
+def n_seq(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def open_session(open_session: Open, n_seq: int) -> Open:
+    """One request at a time, and several together: each gets what it would get alone."""
+    return partial(open_session, n_seq=n_seq, exact=True)
 
 
 def solo(session: SpecSession, name: str, **options: Any) -> Generation:
@@ -92,9 +105,9 @@ def test_any_thread_may_submit(open_session: Open) -> None:
     assert dict(zip(MIXED, found, strict=True)) == expected
 
 
-def test_a_full_queue_refuses(open_session: Open) -> None:
+def test_a_full_queue_refuses(open_session: Open, n_seq: int) -> None:
     session = open_session(max_queue=1)
-    first, second = (session.submit(PROMPTS["module"], **LONG) for _ in range(2))
+    first, *_, second = (session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 1))
     with pytest.raises(QueueFullError, match="raise max_queue"):
         session.submit("x")
     second.cancel()  # makes room at once
@@ -140,6 +153,21 @@ def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) 
     for _ in range(2):  # the worker survives
         with pytest.raises(DecodeError, match="not numbers"):
             broken.submit([BOS]).result()
+
+
+def test_streams_beside_requests(open_session: Open, n_seq: int) -> None:
+    """A stream takes a place, too; it is advanced with the others."""
+    session = open_session()
+    expected = solo(session, "module", max_tokens=30)
+    streams = [session.stream(PROMPTS["module"], max_tokens=30) for _ in range(n_seq)]
+    handle = session.submit(PROMPTS["module"], max_tokens=30)
+    if n_seq == 1:
+        with pytest.raises(BusyError, match="unfinished generation in another thread"):
+            handle.result(60)
+    else:
+        assert handle.result(60).tokens == expected.tokens
+    for stream in streams:
+        assert "".join(chunk.text for chunk in stream) == expected.text
 
 
 def test_a_timeout_while_waiting(open_session: Open) -> None:
@@ -260,15 +288,14 @@ def test_readers_do_not_slow_each_other(open_session: Open) -> None:
     assert "".join(chunk.text for chunk in unread) == unread.result().text
 
 
-def test_what_the_thread_is_at(open_session: Open) -> None:
+def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
     session = open_session()
     assert (session.load.n_running, session.load.n_waiting) == (0, 0)
-    handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(3)]
+    handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 2)]
     next(iter(handles[0]))
     load = session.load
-    assert (load.n_running, load.n_waiting) == (1, 2)
+    assert (load.n_running, load.n_waiting) == (n_seq, 2)
     for handle in handles:
         handle.cancel()
-    done = sum(len(handle.result().tokens) for handle in handles[:1])
-    assert session.load.generated_tokens >= done
+    assert session.load.generated_tokens >= len(handles[0].result().tokens)
     assert session.load.tokens_per_second > 0

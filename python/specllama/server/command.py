@@ -34,7 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
     )
-    options: dict[str, Any] = {"n_threads": arguments.threads, "n_ctx": arguments.ctx_size}
+    options: dict[str, Any] = {
+        "n_ctx": arguments.ctx_size,
+        "n_seq": arguments.n_seq,
+        "n_threads": arguments.threads,
+        "exact": {"auto": "auto", "on": True, "off": False}[arguments.exact],
+        "max_queue": arguments.max_queue,
+    }
     with (
         _listen(arguments.host, arguments.port) as listening,
         SpecSession(
@@ -42,7 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.draft_model or "auto",
             n_gpu_layers=arguments.n_gpu_layers,
             spec_length=arguments.spec_length,
-            max_queue=arguments.max_queue,
             progress=True,
             **options,
         ) as session,
@@ -85,9 +90,16 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=_from(0, 65535), default=8080, help="port (8080); 0: any")
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
+    parser.add_argument(
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
+        help="requests worked at together (8)",
+    )  # fmt: skip
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
     _arguments.add_spec_length(parser)
+    parser.add_argument(
+        "--exact", choices=("auto", "on", "off"), default="auto", help="as a session's (auto)"
+    )
     parser.add_argument(
         "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
     )
