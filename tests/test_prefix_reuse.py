@@ -1,0 +1,129 @@
+"""What one request leaves in the KV memory, or has there, serves others that begin alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from random_model import N_VOCAB, WRITERS
+from specllama import SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+CUTTABLE = {"dense", "experts"}
+
+
+def words(n: int, seed: int) -> list[int]:
+    rng = random.Random(seed)
+    return [rng.randrange(3, N_VOCAB - 1) for _ in range(n)]
+
+
+SYSTEM = [1, *words(99, seed=1)]
+"""A prompt that several requests share the beginning of."""
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def sessions(kind: str, tmp_path: Path, open_session: Open) -> tuple[SpecSession, SpecSession]:
+    """One that has seen nothing, and one of several sequences that lie apart."""
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    options: dict[str, Any] = {"exact": True if kind in CUTTABLE else "auto"}
+    if kind == "sliding window":
+        options["exact"] = True
+    return open_session(model, None, **options), open_session(model, n_seq=3, **options)
+
+
+def fresh(session: SpecSession, prompt: list[int], n: int) -> list[int]:
+    session.generate([8], max_tokens=1)  # has nothing in common with the next
+    return session.generate(prompt, max_tokens=n).tokens
+
+
+def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
+    """Of a request that is under way, and of one that is over."""
+    solo, session = sessions
+    first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
+    next(first)
+    prompt = [*SYSTEM, 7, 8, 9]
+    second = session.generate(prompt, max_tokens=20)
+    assert second.tokens == fresh(solo, prompt, 20)
+    if kind in CUTTABLE:  # others by chance, a window as long as it has not moved on
+        assert second.stats.reused_tokens == 100
+    list(first)
+    assert first.result().tokens == fresh(solo, [*SYSTEM, 5, 6], 40)
+    third = session.generate([*SYSTEM, 10], max_tokens=20)
+    assert third.tokens == fresh(solo, [*SYSTEM, 10], 20)
+    if kind in CUTTABLE:
+        assert third.stats.reused_tokens == 100
+
+
+def test_the_same_prompt_again(sessions: tuple[SpecSession, SpecSession]) -> None:
+    """All kinds: a prompt's end, but for its last token, is a state that is kept."""
+    solo, session = sessions
+    expected = fresh(solo, SYSTEM, 30)
+    streams = [session.stream(SYSTEM, max_tokens=30)]
+    next(streams[0])
+    streams.append(session.stream(SYSTEM, max_tokens=30))
+    for stream in streams:
+        list(stream)
+        assert stream.result().tokens == expected
+    assert [stream.stats.reused_tokens for stream in streams] == [0, 99]
+    again = session.generate(SYSTEM, max_tokens=30)
+    assert again.tokens == expected
+    assert again.stats.reused_tokens == 99
+
+
+def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> None:
+    """Several in turns, each in its own sequence."""
+    solo, session = sessions
+    talks = [[1, *words(50, seed)] for seed in (5, 6)]
+    for turn in range(3):
+        for i, talk in enumerate(talks):
+            answer = session.generate(talk, max_tokens=20)
+            assert answer.tokens == fresh(solo, talk, 20)
+            if turn > 0:
+                assert answer.stats.reused_tokens >= len(talk) - 26
+            talks[i] = [*talk, *answer.tokens, 9, 10]
+
+
+def test_the_longest_unused_goes(open_session: Open) -> None:
+    session = open_session(draft=None, n_seq=2)
+    prompts = [[n, *range(5, 105)] for n in (1, 2, 3)]
+
+    def reused(i: int) -> int:
+        return session.generate(prompts[i], max_tokens=2).stats.reused_tokens
+
+    assert [reused(i) for i in (0, 1, 0)] == [0, 0, 100]
+    assert reused(2) == 0  # takes the place of 1
+    assert reused(0) == 100
+    assert reused(1) == 0
+
+
+def test_a_short_common_prefix_costs_nobody_its_memory(open_session: Open) -> None:
+    session = open_session(draft=None, n_seq=2)
+    long = [1, *range(5, 405)]
+    session.generate(long, max_tokens=2)
+    # The beginning is copied; what was there stays.
+    assert session.generate([*long[:50], 9, 9], max_tokens=2).stats.reused_tokens == 50
+    assert session.generate(long, max_tokens=2).stats.reused_tokens == 400
+
+
+def test_the_draft_model_decodes_a_prefix_once(open_session: Open) -> None:
+    session = open_session(draft=BUNDLED_DRAFT, n_seq=2)
+    prompt = [1, *range(5, 205)]
+    first = session.stream(prompt, max_tokens=40)
+    for _ in range(20):
+        next(first)
+    second = session.generate([*prompt[:150], 9], max_tokens=20)
+    assert second.stats.reused_tokens == 150
+    assert 0 < second.stats.draft_decoded_tokens < 100
+    assert (
+        second.tokens == open_session(draft=None).generate([*prompt[:150], 9], max_tokens=20).tokens
+    )
