@@ -149,7 +149,8 @@ def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) 
     # An option that is wrong by itself is refused at once.
     with pytest.raises(ArgumentError, match="top_k must be"):
         session.submit("x", top_k="many")  # type: ignore[arg-type]
-    broken = open_session(scripted(["a"], output_scale=float("nan")), kv_type="f16")
+    model = scripted(["a"], output_scale=float("nan"))
+    broken = open_session(model, kv_type="f16", exact=False)
     for _ in range(2):  # the worker survives
         with pytest.raises(DecodeError, match="not numbers"):
             broken.submit([BOS]).result()
@@ -297,5 +298,6 @@ def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
     assert (load.n_running, load.n_waiting) == (n_seq, 2)
     for handle in handles:
         handle.cancel()
-    assert session.load.generated_tokens >= len(handles[0].result().tokens)
+    n_done = len(handles[0].result().tokens)
+    assert session.load.generated_tokens >= n_done > 0
     assert session.load.tokens_per_second > 0

@@ -165,6 +165,8 @@ class Worker:
                 self._end(job, error)
 
     def _step(self) -> None:
+        if not self._running and not self._waiting:
+            return  # an only stream may be at work: that is its reader's
         try:
             self._core.step()
         except Exception as error:

@@ -29,7 +29,7 @@ from specllama.server.settings import Settings
 
 # The page brings all it needs, and talks to this server only.
 _PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "connect-src 'self'; frame-ancestors 'none'"
 )
 
