@@ -121,7 +121,8 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     const int n_logits = drafters.empty() ? 1 : spec_length + 1;
     context_ = std::make_unique<Context>(model_, options.context, n_logits);
     engine_ = std::make_unique<Engine>(
-        *context_, Speculator(std::move(drafters), options.spec_length, model_->vocab()));
+        *context_, Speculator(std::move(drafters), options.spec_length, model_->vocab(),
+                              context_->memory().split()));
     if (options.context.never_alone && context_->memory().n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");

@@ -135,9 +135,10 @@ void Engine::decode_and_verify(std::span<Sequence* const> sequences, Group group
         for (std::size_t i = group.first; i < group.last; ++i) fail(*sequences[i]);
         return;
     }
+    observe_decode(sequences, group, seconds);
     for (std::size_t i = group.first; i < group.last; ++i) {
         try {
-            verify(i, *sequences[i], group.last - group.first == 1 ? seconds : 0);
+            verify(i, *sequences[i], seconds);
         } catch (const Error&) {
             fail(*sequences[i]);
         }
@@ -195,10 +196,22 @@ double Engine::decode(std::span<Sequence* const> sequences, Group group) {
     return seconds;
 }
 
+// What decoding a prompt's end takes says nothing of the rounds that follow.
+void Engine::observe_decode(std::span<Sequence* const> sequences, Group group, double seconds) {
+    int n = 0;
+    int n_context = 0;
+    const int n_sequences = static_cast<int>(group.last - group.first);
+    for (std::size_t i = group.first; i < group.last; ++i) {
+        if (sequences[i]->in_prompt()) return;
+        n += n_rows(i, *sequences[i]);
+        n_context += sequences[i]->n_tokens() / n_sequences;
+    }
+    speculator_.observe_decode(n, n_context, seconds);
+}
+
 void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     const Draft& draft = speculator_.draft(i);
     const int row = rows_[i];
-    const int n_decoded = static_cast<int>(sequence.pending().size()) + draft.size();
     Stats& stats = sequence.stats;
     const int n_before = sequence.n_tokens();
     int n_accepted = 0;
@@ -223,7 +236,7 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft.size(), n_accepted);
 
-    speculator_.observe(i, sequence, n_accepted, token, n_decoded, was_prompt ? 0 : seconds);
+    speculator_.observe(i, sequence, n_accepted, token, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {

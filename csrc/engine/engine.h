@@ -47,6 +47,7 @@ class Engine {
     std::size_t end_of_group(std::span<Sequence* const> sequences, std::size_t first) const;
     void decode_and_verify(std::span<Sequence* const> sequences, Group group);
     double decode(std::span<Sequence* const> sequences, Group group);
+    void observe_decode(std::span<Sequence* const> sequences, Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
     void rewind(Sequence& sequence, int keep);
     void fail(Sequence& sequence);

@@ -50,10 +50,11 @@ bool is_drawn(const Draft& draft) {
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
-                       std::optional<int> spec_length, const Vocab& vocab)
+                       std::optional<int> spec_length, const Vocab& vocab, bool alike)
     : drafters_(std::move(drafters)),
       spec_length_(spec_length),
       vocab_(&vocab),
+      alike_(alike),
       proposals_(drafters_.size()) {}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
@@ -81,7 +82,8 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
         Round& round = rounds_[i];
         round.situation = {.n_tokens = sequence.n_tokens(),
                            .n_pending = static_cast<int>(sequence.pending().size()),
-                           .max_draft = std::min(limits[i], longest())};
+                           .max_draft = std::min(limits[i], longest()),
+                           .n_beside = static_cast<int>(n) - 1};
         round.choice = {};
         round.n_prefix = 0;
         round.verified.clear();
@@ -155,10 +157,21 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
         proposals[i].another = &round.another;
     }
     const double seconds = ask(last, sequences);
+    int n_steps = 0;
+    int n_drafted = 0;
+    int n_decoded = 0;
+    int n_drafting = 0;
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const int n = proposals[i].draft.size() - rounds_[i].n_prefix;
+        n_steps = std::max(n_steps, n);
+        n_drafted += n;
+        n_decoded += proposals[i].n_decoded;
+        n_drafting += n > 0;
+    }
     // A step's time shows where nothing else was decoded: no prompt, no long gap.
-    const int n_steps = proposals[0].draft.size() - rounds_[0].n_prefix;
-    if (sequences.size() == 1 && n_steps > 0 && proposals[0].n_decoded <= n_steps + 1)
-        planner_.observe_draft_decode(1, rounds_[0].situation.n_tokens, seconds / n_steps);
+    if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
+        planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps,
+                                      rounds_[0].situation.n_tokens, seconds / n_steps);
 }
 
 bool Speculator::another(std::size_t i, const Draft& draft) {
@@ -171,10 +184,29 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
 
 // Settles what is verified of the drafts at hand.
 void Speculator::choose(std::span<Sequence* const> sequences) {
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const Timer timer(sequences[i]->stats.seconds.draft);
-        choose(i);
+    double seconds = 0;
+    {
+        const Timer timer(seconds);
+        if (plans() && sequences.size() > 1)
+            share(sequences);
+        else
+            for (std::size_t i = 0; i < sequences.size(); ++i) choose(i);
     }
+    for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
+}
+
+// What the costly drafter has drawn is verified, whatever it is.
+bool Speculator::must_verify(std::size_t i) const {
+    const Proposal& costly = proposals_.back()[i];
+    return costly.another != nullptr && costly.draft.size() > rounds_[i].n_prefix &&
+           is_drawn(costly.draft);
+}
+
+// Of a drawn draft only the first token's evidence may be looked at: what comes later depends on
+// what was drawn.
+EvidenceSpan Speculator::evidence(const Draft& draft) const {
+    const EvidenceSpan all(draft.evidence);
+    return is_drawn(draft) ? all.first(1) : all;
 }
 
 void Speculator::choose(std::size_t i) {
@@ -184,32 +216,89 @@ void Speculator::choose(std::size_t i) {
         std::swap(round.verified, proposals_[0][i].draft);
         return;
     }
-    // What the costly drafter has drawn is verified, whatever it is.
-    Draft& costly = proposals_.back()[i].draft;
-    if (costly.size() > round.n_prefix && proposals_.back()[i].another && is_drawn(costly)) {
-        round.verified = costly;
+    if (must_verify(i)) {
+        round.verified = proposals_.back()[i].draft;
         return;
     }
     evidence_.clear();
-    for (const std::vector<Proposal>& proposals : proposals_) {
-        const Draft& draft = proposals[i].draft;
-        // Of a drawn draft only the first token's evidence may be looked at: what comes later
-        // depends on what was drawn.
-        const EvidenceSpan evidence(draft.evidence);
-        evidence_.push_back(is_drawn(draft) ? evidence.first(1) : evidence);
-    }
+    for (const std::vector<Proposal>& proposals : proposals_)
+        evidence_.push_back(evidence(proposals[i].draft));
     round.choice =
         planner_.choose(round.situation, phases_.at(proposals_[0][i].sequence), evidence_);
+    verify_first(i, round.choice.n_draft);
+}
+
+// Takes over the first n tokens of the draft that was chosen; all, if they were drawn.
+void Speculator::verify_first(std::size_t i, int n) {
+    Round& round = rounds_[i];
     round.verified.clear();
-    if (round.choice.draft < 0) return;
+    if (round.choice.draft < 0 || n == 0) return;
     const Draft& chosen = proposals_[round.choice.draft][i].draft;
-    const int n = is_drawn(chosen) ? chosen.size() : round.choice.n_draft;
+    if (is_drawn(chosen)) n = chosen.size();
     for (int t = 0; t < n; ++t)
         round.verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
 }
 
+// A sequence's part in a decode that several share: of the drafts at hand, the one that promises
+// most.
+void Speculator::offer(std::size_t i) {
+    Round& round = rounds_[i];
+    Share& share = shares_[i];
+    const Phase& phase = phases_.at(proposals_[0][i].sequence);
+    const auto expect = [&](const Draft& draft) {
+        planner_.expect(round.situation, phase, evidence(draft), share.tokens);
+    };
+    share.n_pending = round.situation.n_pending;
+    share.all = must_verify(i);
+    round.choice = {};
+    if (share.all) {
+        const Draft& drawn = proposals_.back()[i].draft;
+        round.choice.draft = static_cast<int>(proposals_.size()) - 1;
+        expect(drawn);
+        share.tokens.resize(drawn.size() + 1, share.tokens.back());
+        return;
+    }
+    round.tokens.assign(1, 1);
+    for (std::size_t d = 0; d < proposals_.size(); ++d) {
+        expect(proposals_[d][i].draft);
+        if (share.tokens.back() <= round.tokens.back()) continue;
+        round.choice.draft = static_cast<int>(d);
+        std::swap(round.tokens, share.tokens);
+    }
+    std::swap(round.tokens, share.tokens);
+}
+
+void Speculator::share(std::span<Sequence* const> sequences) {
+    const std::size_t n = sequences.size();
+    shares_.resize(n);
+    int n_context = 0;
+    double spent = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        offer(i);
+        n_context += rounds_[i].situation.n_tokens / static_cast<int>(n);
+        spent = std::max(spent, rounds_[i].situation.spent);
+    }
+    const auto seconds = [&](int n_rows) { return planner_.cost().seconds(n_rows, n_context); };
+    batch_share_.settle(shares_, spent, alike_, seconds);
+    int n_rows = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        verify_first(i, batch_share_.lengths()[i]);
+        n_rows += shares_[i].n_pending + rounds_[i].verified.size();
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        Choice& choice = rounds_[i].choice;
+        choice.n_draft = batch_share_.lengths()[i];
+        choice.tokens = shares_[i].tokens[choice.n_draft];
+        choice.seconds = seconds(n_rows);
+    }
+}
+
+void Speculator::observe_decode(int n, int n_context, double seconds) {
+    if (plans()) planner_.observe_decode(n, n_context, seconds);
+}
+
 void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Token next,
-                         int n_decoded, double seconds) {
+                         double seconds) {
     const Round& round = rounds_[i];
     for (int t = 0; t < round.verified.size(); ++t) {
         auto& count = sequence.stats.by_source[static_cast<int>(round.verified.evidence[t].source)];
@@ -220,7 +309,6 @@ void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Toke
     if (plans()) {
         const Timer timer(sequence.stats.seconds.draft);
         Phase& phase = phases_.at(sequence.id());
-        if (seconds > 0) planner_.observe_decode(n_decoded, round.situation.n_tokens, seconds);
         for (const std::vector<Proposal>& proposals : proposals_)
             judge(round, phase, proposals[i], n_accepted, next);
     }

@@ -11,6 +11,7 @@
 #include "draft/drafter.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
+#include "plan/batch_share.h"
 #include "plan/planner.h"
 #include "specllama/types.h"
 
@@ -21,14 +22,17 @@ namespace specllama {
 //
 // With a fixed spec_length the one drafter's draft is verified as it comes. Without one the planner
 // chooses among the drafts of all drafters, by what they are expected to gain; those whose tokens
-// cost time are asked last, go on from what the cheap ones have, and ask before each token.
+// cost time are asked last, go on from what the cheap ones have, and ask before each token. Where
+// several sequences are decoded at once, each has the draft that promises most, and they share what
+// pays for all together.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
  public:
-    // No drafters: plain decoding. At most one of them is costly, the last.
+    // No drafters: plain decoding. At most one of them is costly, the last. alike: only sequences
+    // with as many tokens each are decoded at once.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::optional<int> spec_length,
-               const Vocab& vocab);
+               const Vocab& vocab, bool alike);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned, and by whom.
@@ -47,11 +51,12 @@ class Speculator {
     // The draft to verify for sequences[i]. Valid until the next propose.
     const Draft& draft(std::size_t i) const { return rounds_[i].verified; }
 
+    // What the target's decode of n tokens took.
+    void observe_decode(int n, int n_context, double seconds);
+
     // What came of draft(i): its first n_accepted tokens were accepted, then `next` came, negative
-    // if nothing could. `seconds`: of a decode for this sequence alone, of n_decoded tokens; 0
-    // where that is not known.
-    void observe(std::size_t i, Sequence& sequence, int n_accepted, Token next, int n_decoded,
-                 double seconds);
+    // if nothing could. `seconds`: of the decode, for the trace; 0 where that is not known.
+    void observe(std::size_t i, Sequence& sequence, int n_accepted, Token next, double seconds);
 
  private:
     using Clock = std::chrono::steady_clock;
@@ -61,6 +66,7 @@ class Speculator {
         Situation situation;
         Choice choice;
         Draft verified;
+        std::vector<double> tokens;  // [g]: to expect of g tokens of a draft
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
         // and whether it should go on.
         int n_prefix = 0;
@@ -73,6 +79,11 @@ class Speculator {
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences);
     void choose(std::size_t i);
+    void share(std::span<Sequence* const> sequences);
+    bool must_verify(std::size_t i) const;
+    void offer(std::size_t i);
+    void verify_first(std::size_t i, int n);
+    EvidenceSpan evidence(const Draft& draft) const;
     void trace(const Round& round, Sequence& sequence, int n_accepted, Token next, double seconds);
     void judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
                Token next);
@@ -80,12 +91,15 @@ class Speculator {
     std::vector<std::shared_ptr<Drafter>> drafters_;
     std::optional<int> spec_length_;
     const Vocab* vocab_;
+    bool alike_;
     Planner planner_;
+    BatchShare batch_share_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]
     std::vector<Round> rounds_;                     // [i]
     std::vector<EvidenceSpan> evidence_;
+    std::vector<Share> shares_;
 };
 
 }  // namespace specllama

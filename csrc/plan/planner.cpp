@@ -16,9 +16,12 @@ double probe_loss(double saved_by_best, double saved, double seconds) {
 
 }  // namespace
 
-double Planner::draft_step(int n_context) const {
-    return draft_cost_.measured() ? draft_cost_.seconds(1, n_context)
-                                  : tuning::kPriorDraftStep * cost_.seconds(1, n_context);
+double Planner::draft_step(const Situation& situation) const {
+    const int n = 1 + situation.n_beside;
+    return (draft_cost_.measured()
+                ? draft_cost_.seconds(n, situation.n_tokens)
+                : tuning::kPriorDraftStep * cost_.seconds(n, situation.n_tokens)) /
+           n;
 }
 
 bool Planner::affordable(double loss, double reserve) {
@@ -27,13 +30,15 @@ bool Planner::affordable(double loss, double reserve) {
     return true;
 }
 
-void Planner::Lengths::weigh(const Phase::Weights& phases, double spent) {
+void Planner::Lengths::weigh(const Phase::Weights& phases, const Situation& situation) {
     // What a token costs in each phase, at the length that is best there.
+    const double spent = situation.spent;
+    const int beside = situation.n_beside;
     Phase::Weights worth;
     for (int s = 0; s < kPhases; ++s) {
-        worth[s] = (spent + seconds[0]) / tokens[0][s];
+        worth[s] = (spent + seconds[0]) / (beside + tokens[0][s]);
         for (int g = 1; g <= longest; ++g)
-            worth[s] = std::min(worth[s], (spent + seconds[g]) / tokens[g][s]);
+            worth[s] = std::min(worth[s], (spent + seconds[g]) / (beside + tokens[g][s]));
         worth[s] *= phases[s];
     }
     for (int g = 0; g <= longest; ++g) {
@@ -47,7 +52,22 @@ void Planner::Lengths::weigh(const Phase::Weights& phases, double spent) {
 }
 
 double Planner::decode_seconds(const Situation& situation, int n_draft) const {
-    return cost_.seconds(situation.n_pending + n_draft, situation.n_tokens) + situation.overhead;
+    return cost_.seconds(situation.n_beside + situation.n_pending + n_draft, situation.n_tokens) +
+           situation.overhead;
+}
+
+void Planner::expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
+                     std::vector<double>& tokens) const {
+    tokens.assign(1, 1);
+    if (draft.empty()) return;
+    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
+    const std::size_t n = std::min<std::size_t>(draft.size(), std::max(situation.max_draft, 0));
+    for (const Evidence& evidence : draft.first(n)) {
+        forecast.add(evidence);
+        double sum = 0;
+        for (int s = 0; s < kPhases; ++s) sum += forecast.weights()[s] * forecast.tokens()[s];
+        tokens.push_back(sum);
+    }
 }
 
 void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft) {
@@ -59,7 +79,7 @@ void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan
         lengths_.tokens[g] = forecast.tokens();
         lengths_.seconds[g] = decode_seconds(situation, g);
     }
-    lengths_.weigh(forecast.weights(), situation.spent);
+    lengths_.weigh(forecast.weights(), situation);
 }
 
 double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
@@ -108,7 +128,7 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     const int n_drafted = static_cast<int>(draft.size());
     const int cap = std::min(situation.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
-    const double step = draft_step(situation.n_tokens);
+    const double step = draft_step(situation);
     Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens,
                                   draft.empty() ? Source::model : draft[0].source);
     lengths_.longest = cap;
@@ -125,7 +145,7 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
     // What is saved by the best that is there already.
     const auto so_far = [&] { return std::max(otherwise.saved, *std::max_element(saved, next)); };
     const auto pays = [&](const Phase::Weights& phases) {
-        lengths_.weigh(phases, situation.spent);
+        lengths_.weigh(phases, situation);
         return *std::max_element(next, saved + cap + 1) > so_far();
     };
     if (pays(forecast.weights())) return true;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "draft/evidence.h"
 #include "plan/acceptance.h"
@@ -19,6 +20,7 @@ struct Situation {
     int max_draft = 0;    // most tokens that may be drafted
     double overhead = 0;  // seconds a round costs beside drafting and decoding, e.g. of a network
     double spent = 0;     // seconds that went into drafts for this round so far
+    int n_beside = 0;     // other sequences that have a token each in the same decode
 };
 
 // What a round should do.
@@ -62,6 +64,10 @@ class Planner {
     Choice choose(const Situation& situation, const Phase& phase,
                   std::span<const EvidenceSpan> drafts);
 
+    // Tokens to expect of a round that verifies g tokens of a draft, for g = 0, 1, ...
+    void expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
+                std::vector<double>& tokens) const;
+
     // Whether a draft model should draft another token after those of `draft`, whose time is in
     // situation.spent: unless no continuation up to the cap can be expected to beat the best that
     // could be done without, which is to verify some of what is drafted or to do what `otherwise`
@@ -92,7 +98,7 @@ class Planner {
         std::array<double, kMaxSpecLength + 1> expected{};
         std::array<double, kMaxSpecLength + 1> seconds{};
         std::array<double, kMaxSpecLength + 1> saved{};
-        void weigh(const Phase::Weights& phases, double spent);
+        void weigh(const Phase::Weights& phases, const Situation& situation);
     };
     // Of decodes that may be cheaper than believed.
     struct CostProbe {
@@ -111,8 +117,8 @@ class Planner {
     };
 
     double decode_seconds(const Situation& situation, int n_draft) const;
-    // Of one token by the draft model.
-    double draft_step(int n_context) const;
+    // Of one token by the draft model, which drafts one for each sequence at once.
+    double draft_step(const Situation& situation) const;
     void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
     // Seconds by which a decode may be cheaper than believed, next to one of another length.
     double hoped_gain(const Situation& situation, int n_draft, int n_other) const;

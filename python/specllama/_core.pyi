@@ -704,6 +704,33 @@ class Choice:
     @property
     def probe(self) -> bool: ...
 
+class Share:
+    """A sequence that has a part in a decode.
+
+    Args:
+        tokens: What to expect of it with 0, 1, ... tokens of its draft.
+        n_pending: Tokens that are decoded in any case.
+        all: Whether its whole draft must be verified.
+    """
+
+    def __init__(self, tokens: list[float], *, n_pending: int = 1, all: bool = False) -> None: ...
+
+def share_batch(
+    shares: list[Share],
+    seconds: Callable[[int], float],
+    *,
+    spent: float = 0.0,
+    alike: bool = False,
+) -> list[int]:
+    """Return how many tokens of each draft to verify, for the most tokens per second of all.
+
+    Args:
+        shares: The sequences.
+        seconds: What a decode of so many tokens takes.
+        spent: Seconds that went into the drafts.
+        alike: Whether only sequences of as many tokens each are decoded at once.
+    """
+
 class Planner:
     """Decides how many tokens of which draft are verified, by expected speed.
 

@@ -1,8 +1,12 @@
+#include <functional>
+#include <utility>
 #include <vector>
 
+#include <pybind11/functional.h>
 #include <pybind11/native_enum.h>
 
 #include "bind.h"
+#include "plan/batch_share.h"
 #include "plan/planner.h"
 #include "specllama/error.h"
 
@@ -46,10 +50,31 @@ void bind_cost_curve(py::module_& m) {
         .def("restore", &CostCurve::restore, py::arg("points"));
 }
 
+void bind_batch_share(py::module_& m) {
+    py::class_<Share>(m, "Share", "A sequence that has a part in a decode.")
+        .def(py::init([](std::vector<double> tokens, int n_pending, bool all) {
+                 if (tokens.empty())
+                     throw InvalidArgument("tokens must begin with those of no draft.");
+                 return Share{n_pending, std::move(tokens), all};
+             }),
+             py::arg("tokens"), py::kw_only(), py::arg("n_pending") = 1, py::arg("all") = false);
+    m.def(
+        "share_batch",
+        [](const std::vector<Share>& shares, const std::function<double(int)>& seconds,
+           double spent, bool alike) {
+            BatchShare batch;
+            batch.settle(shares, spent, alike, seconds);
+            return batch.lengths();
+        },
+        py::arg("shares"), py::arg("seconds"), py::kw_only(), py::arg("spent") = 0.0,
+        py::arg("alike") = false);
+}
+
 }  // namespace
 
 void bind_plan(py::module_& m) {
     bind_cost_curve(m);
+    bind_batch_share(m);
     py::native_enum<Source>(m, "Source", "enum.Enum", "What a draft token comes from.")
         .value("match", Source::match)
         .value("ngram", Source::ngram)
