@@ -41,6 +41,8 @@ void Session::close() { state_->close(); }
 
 bool Session::closed() const { return state_->closed(); }
 
+bool Session::entered() const { return state_->entered(); }
+
 int Session::n_ctx() const { return state_->n_ctx(); }
 
 int Session::n_seq() const { return state_->n_seq(); }

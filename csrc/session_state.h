@@ -32,6 +32,7 @@ class SessionState {
     // Throws Closed. Safe from any thread; the model lives as long as it is held.
     std::shared_ptr<const Model> model() const;
     bool closed() const { return closed_; }
+    bool entered() { return gate_.entered(); }
     // The same as long as it is open.
     int n_ctx() const { return open().n_ctx_; }
     int n_threads() const { return open().n_threads_; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import queue
 import subprocess
 import sys
 import threading
@@ -13,7 +14,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from prompts import PROMPTS
 from scripted_model import BOS
 from specllama import (
@@ -21,7 +24,9 @@ from specllama import (
     BusyError,
     ClosedError,
     DecodeError,
+    Drafter,
     Generation,
+    Handle,
     QueueFullError,
     SpecSession,
 )
@@ -179,10 +184,41 @@ def test_a_timeout_while_waiting(open_session: Open) -> None:
 
 
 def test_callbacks(open_session: Open) -> None:
-    called = threading.Event()
-    handle = open_session().submit("x", max_tokens=2)
-    handle.add_done_callback(lambda ended: called.set() if ended is handle else None)
-    assert called.wait(60)
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    session = open_session()
+
+    def callback(ended: Handle) -> None:
+        said.put(ended.result().text)
+        with pytest.raises(BusyError, match="may not wait for its own session"):
+            session.submit("x", max_tokens=2).result()
+        said.put("called")
+
+    handle = session.submit("x", max_tokens=2)
+    handle.add_done_callback(callback)
+    assert said.get(timeout=60) == handle.result().text
+    assert said.get(timeout=60) == "called"
+
+
+class Waiting(Drafter):
+    """Asks its own session, and waits for the answer."""
+
+    def __init__(self) -> None:
+        self.session: SpecSession | None = None
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        assert self.session is not None
+        self.session.submit("x", max_tokens=0).result()
+        return []
+
+
+def test_a_drafter_may_not_wait_for_its_session(open_session: Open) -> None:
+    drafter = Waiting()
+    drafter.session = session = open_session(draft=drafter, max_queue=100)
+    for stats in (
+        session.submit("x", max_tokens=3).result().stats,
+        session.generate("x", max_tokens=3).stats,
+    ):
+        assert "may not wait for its own session" in stats.last_drafter_error
 
 
 def test_closing_ends_everything(open_session: Open) -> None:

@@ -431,6 +431,10 @@ class Session:
     @property
     def closed(self) -> bool: ...
     @property
+    def entered(self) -> bool:
+        """The calling thread is inside a working call already, in a drafter that is asked."""
+
+    @property
     def n_ctx(self) -> int: ...
     @property
     def n_seq(self) -> int: ...

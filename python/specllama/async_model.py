@@ -119,7 +119,7 @@ class AsyncModel(LoadedModel):
         try:
             for request in requests:
                 job = self._worker.submit(request, wait=wait)
-                handles.append(Handle(self, job, self._worker.cancel))
+                handles.append(Handle(self, self._worker, job))
         except BaseException:
             for handle in handles:
                 handle.cancel()

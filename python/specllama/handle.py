@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from specllama._core import Chunk
 from specllama.job import Job
 from specllama.stream import Generation
+from specllama.worker import Worker
 
 if TYPE_CHECKING:
     from specllama.async_model import AsyncModel
@@ -25,10 +26,10 @@ class Handle:
     session never waits for a reader. A handle that is dropped runs on.
     """
 
-    def __init__(self, model: AsyncModel, job: Job, cancel: Callable[[Job], None]) -> None:
+    def __init__(self, model: AsyncModel, worker: Worker, job: Job) -> None:
         self._model = model  # which lives as long as somebody wants something of it
         self._job = job
-        self._cancel = cancel
+        self._worker = worker
 
     def result(self, timeout: float | None = None) -> Generation:
         """Wait for the end and return the whole; of a cancelled request, what there was.
@@ -40,9 +41,12 @@ class Handle:
             concurrent.futures.TimeoutError: It has not ended yet.
             ClosedError: It was cancelled, or the session closed, before it had begun; or the
                 session was closed before it had ended.
+            BusyError: A drafter of the session, or a done-callback, may not wait for it.
             SpecllamaError: What else went wrong with it: see `SpecSession.generate`. What was
                 generated until then is in `so_far()`.
         """
+        if not self.done():
+            self._worker.check_may_wait()
         return self._job.ending.result(timeout)
 
     def done(self) -> bool:
@@ -51,7 +55,7 @@ class Handle:
 
     def cancel(self) -> None:
         """End it where it is, before the next round. Nothing happens if it has ended already."""
-        self._cancel(self._job)
+        self._worker.cancel(self._job)
 
     def so_far(self) -> Generation | None:
         """Return what has been generated so far; None before it has begun. May take as long as a
@@ -71,6 +75,7 @@ class Handle:
             if chunks is None:
                 return
             if not chunks:
+                self._worker.check_may_wait()
                 news.wait()
             yield from chunks
 

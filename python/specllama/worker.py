@@ -69,6 +69,12 @@ class Worker:
             tokens_per_second=self._meter.tokens_per_second,
         )
 
+    def check_may_wait(self) -> None:
+        """Raise BusyError in a thread that would wait for itself: this one, or one in which a
+        drafter is being asked."""
+        if self._core.entered or threading.current_thread() is self._thread:
+            raise BusyError("A drafter, or a callback, may not wait for its own session.")
+
     def submit(self, request: Request, *, wait: bool = False) -> Job:
         """Take a request.
 
@@ -79,7 +85,10 @@ class Worker:
         Raises:
             QueueFullError: There is no room.
             ClosedError: The worker has been closed.
+            BusyError: Waiting would be for itself: see `check_may_wait`.
         """
+        if wait:
+            self.check_may_wait()
         with self._changed:
             if wait:
                 self._changed.wait_for(lambda: self._closed or self._has_room())

@@ -118,6 +118,7 @@ void bind_session(py::module_& m) {
         .def("step", &Session::step, py::call_guard<py::gil_scoped_release>())
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
+        .def_property_readonly("entered", &Session::entered)
         .def_property_readonly("n_ctx", &Session::n_ctx)
         .def_property_readonly("n_seq", &Session::n_seq)
         .def_property_readonly("n_free", &Session::n_free)

@@ -56,6 +56,8 @@ class Session {
     void close();
 
     bool closed() const;
+    // Whether the calling thread is inside a working call already, in a drafter that is asked.
+    bool entered() const;
     // Of one request.
     int n_ctx() const;
     // Requests served at once, and how many more could begin now.
