@@ -205,6 +205,21 @@ def test_a_client_that_leaves(server: Server) -> None:
     assert server.session.load.generated_tokens - load.generated_tokens < 3 * 1900
 
 
+def test_a_slow_reader_slows_nobody(server: Server) -> None:
+    body = json.dumps(LONG | {"max_tokens": 300, "logprobs": 20, "stream": True}).encode()
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}"
+        slow.sendall(head.encode() + b"\r\nConnection: close\r\n\r\n" + body)
+        wait_until(lambda: server.session.load.n_running == 1)
+        # It has the only place, and gives it back though nobody reads.
+        assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).is_success
+        answer = b"".join(iter(lambda: slow.recv(1 << 20), b""))
+    assert answer.count(b'"token_logprobs"') == 300
+    assert b"data: [DONE]" in answer
+
+
 def test_the_api_key(session: SpecSession) -> None:
     with serve(session, api_key="secret é") as server:
         for path in ("/v1/models", "/metrics"):
@@ -317,3 +332,15 @@ def test_the_command_with_bad_input() -> None:
         code, message = serve_with("--port", str(taken.getsockname()[1]))
     assert code == 1
     assert "Cannot listen at 127.0.0.1 port" in message
+
+
+def test_without_its_packages() -> None:
+    script = (
+        "import sys\nsys.modules['starlette'] = None\n"
+        "from specllama.__main__ import main\nsys.exit(main(['serve']))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert process.stderr.endswith("run: pip install specllama[server]\n")

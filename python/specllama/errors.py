@@ -34,7 +34,8 @@ class ClosedError(SpecllamaError, RuntimeError):
 
 
 class BusyError(SpecllamaError, RuntimeError):
-    """Another thread, or the session's own drafter, is inside the session."""
+    """Another thread, or the session's own drafter, is inside the session; or a drafter, or a
+    callback, would wait for itself."""
 
 
 class QueueFullError(SpecllamaError, RuntimeError):

@@ -23,7 +23,8 @@ class Handle:
 
     It may be used from any thread, awaited (`await handle` is its result), and iterated over, which
     yields the chunks as they become certain; each chunk goes to one reader. Nobody has to read: the
-    session never waits for a reader. A handle that is dropped runs on.
+    session never waits for a reader. Without a handle, a request runs on as long as the session is
+    held.
     """
 
     def __init__(self, model: AsyncModel, worker: Worker, job: Job) -> None:

@@ -99,13 +99,14 @@ class Worker:
                     f"{self._n_seq} requests are at work and {self._max_queue} wait already; "
                     "try again later, or raise max_queue."
                 )
-            job = Job(request)
-            self._waiting.append(job)
             if self._thread is None:
                 # A daemon, so that a process may end with requests unfinished; the session sees to
                 # it that the thread has left the core by then.
-                self._thread = threading.Thread(target=self._run, name="specllama", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="specllama", daemon=True)
+                thread.start()
+                self._thread = thread
+            job = Job(request)
+            self._waiting.append(job)
             self._changed.notify_all()
         return job
 
@@ -189,12 +190,14 @@ class Worker:
         assert job.record is not None
         try:
             chunks = job.record.core.take()
-            self._n_tokens += sum(chunk.token is not None for chunk in chunks)
-            job.give(chunks)
-            if job.record.core.done:
-                self._end(job, job.record.result())
+            result = job.record.result() if job.record.core.done else None
         except Exception as error:
             self._end(job, error)
+            return
+        self._n_tokens += sum(chunk.token is not None for chunk in chunks)
+        job.give(chunks)
+        if result is not None:
+            self._end(job, result)
 
     def _end(self, job: Job, ending: Generation | Exception) -> None:
         with self._changed:
