@@ -176,6 +176,15 @@ def test_long_prompts_take_turns(open_session: Open) -> None:
     assert [stream._core.n_prefilled for stream in streams] == [48, 48, 48]
 
 
+def test_short_prompts_are_decoded_together(open_session: Open) -> None:
+    session = open_session(draft=None, n_seq=3, n_batch=90)
+    streams = [session.stream([n, *range(5, 35)], max_tokens=9) for n in range(3)]
+    session._core.step()
+    assert [stream._core.n_prefilled for stream in streams] == [30, 30, 30]
+    session._core.step()
+    assert [len(stream.result().tokens) for stream in streams] == [1, 1, 1]
+
+
 def test_what_others_steps_brought(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
     core = session._core

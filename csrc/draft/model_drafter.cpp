@@ -94,11 +94,12 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
         if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
-        drafting_.push_back({&proposal, &follower});
+        drafting_.push_back({&proposal, &follower, 0});
     }
     catch_up();
     while (!drafting_.empty()) {
-        decode(drafting_, context_.n_batch());
+        for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
+        decode();
         std::erase_if(drafting_, [&](const Drafting& one) {
             return !extend(*one.proposal, *one.follower, context_.logits(one.follower->row)) ||
                    !wants_more(*one.proposal);
@@ -107,41 +108,42 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
 }
 
 // Decodes what is more than a sequence's share of a batch, but for the last token: for a lone one
-// all of it; else a batch for one of them, and those that still lag behind do not draft this time.
+// all of it; else one batch, and those that still lag behind do not draft this time.
 void ModelDrafter::catch_up() {
     if (drafting_.empty()) return;
     const int share = context_.n_batch() / static_cast<int>(drafting_.size());
     const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > share; };
-    const bool alone = drafting_.size() == 1;
     do {
-        const auto first = std::ranges::find_if(drafting_, lags);
-        if (first == drafting_.end()) return;
-        decode({&*first, 1}, std::min(context_.n_batch(), first->follower->n_pending() - 1));
-    } while (alone);
+        int room = context_.n_batch();
+        for (Drafting& one : drafting_) {
+            one.n_now = lags(one) ? std::min(room, one.follower->n_pending() - 1) : 0;
+            room -= one.n_now;
+        }
+        if (room == context_.n_batch()) return;
+        decode();
+    } while (drafting_.size() == 1);
     std::erase_if(drafting_, lags);
 }
 
-// Decodes what the memory does not hold yet, of each at most so many tokens.
-void ModelDrafter::decode(std::span<const Drafting> drafting, int most_tokens) {
+// Decodes the next n_now tokens of each that the memory does not hold yet.
+void ModelDrafter::decode() {
     batch_.clear();
-    for (const auto& [proposal, follower] : drafting) {
-        const int n_all = static_cast<int>(follower->tokens.size());
-        const int end = std::min(n_all, follower->n_cached + most_tokens);
-        for (int position = follower->n_cached; position < end; ++position)
+    for (const auto& [proposal, follower, n_now] : drafting_) {
+        const int last = static_cast<int>(follower->tokens.size()) - 1;
+        for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position)
             follower->row = batch_.add(follower->tokens[position], position, proposal->sequence,
-                                       position + 1 == n_all);
+                                       position == last);
     }
     try {
         context_.decode(batch_);
     } catch (...) {
-        for (const auto& [proposal, follower] : drafting)
+        for (const auto& [proposal, follower, _] : drafting_)
             follower->n_cached = context_.memory().rewind(proposal->sequence, follower->n_cached);
         throw;
     }
-    for (const auto& [proposal, follower] : drafting) {
-        const int n = std::min(most_tokens, follower->n_pending());
-        follower->n_cached += n;
-        proposal->n_decoded += n;
+    for (const auto& [proposal, follower, n_now] : drafting_) {
+        follower->n_cached += n_now;
+        proposal->n_decoded += n_now;
     }
 }
 

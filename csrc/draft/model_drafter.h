@@ -21,8 +21,8 @@ namespace specllama {
 // and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
-// Several sequences draft a token each in one decode. Those whose memory must be filled first take
-// turns, one batch each time, and draft once it is.
+// Several sequences draft a token each in one decode. Where much must be filled first, that takes a
+// batch each time, and who waits for it does not draft.
 class ModelDrafter final : public Drafter {
  public:
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
@@ -49,12 +49,13 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
+        int n_now;  // tokens of its sequence in the next decode
     };
 
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
     void catch_up();
-    void decode(std::span<const Drafting> drafting, int most_tokens);
+    void decode();
     bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
 
     Sampler make_sampler(const Sampler& target) const;

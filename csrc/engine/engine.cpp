@@ -50,19 +50,11 @@ void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
+    in_prompt_.clear();
     ready_.clear();
-    // The one whose turn it is: the next id, or the first again.
-    Sequence* next = nullptr;
-    const auto turn = [&](const Sequence& sequence) {
-        return (sequence.id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
-    };
-    for (Sequence* sequence : sequences) {
-        if (!must_prefill(*sequence, share))
-            ready_.push_back(sequence);
-        else if (next == nullptr || turn(*sequence) < turn(*next))
-            next = sequence;
-    }
-    if (next != nullptr) prefill(*next);
+    for (Sequence* sequence : sequences)
+        (must_prefill(*sequence, share) ? in_prompt_ : ready_).push_back(sequence);
+    if (!in_prompt_.empty()) prefill();
     if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
     if (!ready_.empty()) round(ready_);
 }
@@ -76,25 +68,42 @@ bool Engine::must_prefill(const Sequence& sequence, int share) const {
     return n_pending > share || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
-void Engine::prefill(Sequence& sequence) {
-    const Timer timer(sequence.stats.seconds.prefill);
-    prefilled_ = sequence.id();
+// A batch of prompts, beginning with the one whose turn it is: the next id, or the first again.
+void Engine::prefill() {
+    const auto turn = [&](const Sequence* sequence) {
+        return (sequence->id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
+    };
+    std::ranges::sort(in_prompt_, {}, turn);
+    if (target_.memory().split()) in_prompt_.resize(1);
+    double seconds = 0;
+    chunks_.clear();
     batch_.clear();
-    // The last token is left for the round that reads its logits.
-    const TokenSpan pending = sequence.pending();
-    const TokenSpan chunk =
-        pending.first(std::min<std::size_t>(pending.size() - 1, target_.n_batch()));
-    Position position = sequence.n_cached();
-    for (const Token token : chunk) batch_.add(token, position++, sequence.id(), false);
+    for (int room = target_.n_batch(); room > 0 && chunks_.size() < in_prompt_.size();) {
+        const Sequence& sequence = *in_prompt_[chunks_.size()];
+        // The last token is left for the round that reads its logits.
+        const int n = std::min(static_cast<int>(sequence.pending().size()) - 1, room);
+        Position position = sequence.n_cached();
+        for (const Token token : sequence.pending().first(n))
+            batch_.add(token, position++, sequence.id(), false);
+        chunks_.push_back(n);
+        room -= n;
+    }
+    in_prompt_.resize(chunks_.size());
+    prefilled_ = in_prompt_.back()->id();
     try {
+        const Timer timer(seconds);
         target_.decode(batch_);
     } catch (const Error&) {
-        fail(sequence);
+        for (Sequence* sequence : in_prompt_) fail(*sequence);
         return;
     }
-    sequence.set_cached(position);
-    if (sequence.pending().size() == 1 && target_.n_seq() > 1)
-        target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+        Sequence& sequence = *in_prompt_[i];
+        sequence.set_cached(sequence.n_cached() + chunks_[i]);
+        sequence.stats.seconds.prefill += seconds;
+        if (sequence.pending().size() == 1 && target_.n_seq() > 1)
+            target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
+    }
 }
 
 void Engine::round(std::span<Sequence* const> sequences) {

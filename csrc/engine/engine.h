@@ -23,9 +23,9 @@ class Engine {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances the sequences, none of them done: one whose prompt is longer than its share of a
-    // batch by a chunk of that, in turns; all the others by a round. So nobody waits for more than
-    // a chunk of another's prompt.
+    // Advances the sequences, none of them done: those with more of a prompt to decode than their
+    // share of a batch by a batch of that, in turns; all the others by a round. So nobody waits for
+    // more than a batch of others' prompts.
     //
     // An Error ends those sequences that it concerns; anything else that is thrown ends none. The
     // memory of each then holds what n_cached() says.
@@ -39,7 +39,7 @@ class Engine {
     };
 
     bool must_prefill(const Sequence& sequence, int share) const;
-    void prefill(Sequence& sequence);
+    void prefill();
     void round(std::span<Sequence* const> sequences);
     void draft(std::span<Sequence* const> sequences);
     bool may_draft(const Sequence& sequence) const;
@@ -57,9 +57,11 @@ class Engine {
     SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
     Batch batch_;
-    std::vector<Sequence*> ready_;  // for a round
-    std::vector<int> limits_;       // [i]: most tokens to draft for sequence i of the round
-    std::vector<int> rows_;         // [i]: row of the logits after its last committed token
+    std::vector<Sequence*> in_prompt_;  // for a prefill
+    std::vector<int> chunks_;           // [i]: tokens of in_prompt_[i] in it
+    std::vector<Sequence*> ready_;      // for a round
+    std::vector<int> limits_;           // [i]: most tokens to draft for sequence i of the round
+    std::vector<int> rows_;             // [i]: row of the logits after its last committed token
 };
 
 }  // namespace specllama
