@@ -166,6 +166,8 @@ def test_grammar_and_json(server: Server) -> None:
     )
     assert answer.choices[0].text.startswith("{")
     assert text(response_format={"type": "json_object", "schema": schema}).startswith("{")
+    null = {"type": "json_schema", "json_schema": {"name": "null", "schema": {"const": None}}}
+    assert text(response_format=null).strip() == "null"
 
 
 def test_what_is_unknown_or_null_is_ignored(server: Server) -> None:

@@ -205,6 +205,15 @@ def test_a_client_that_leaves(server: Server) -> None:
     assert server.session.load.generated_tokens - load.generated_tokens < 3 * 1900
 
 
+def test_a_request_that_breaks_off(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    port = int(server.url.rsplit(":", 1)[1])
+    for part in (b"POST /v1/compl", b"POST /v1/completions HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"):
+        with socket.create_connection(("127.0.0.1", port)) as breaking:
+            breaking.sendall(part.replace(b"Content", b"Host: localhost\r\nContent"))
+    assert server.get("/health").is_success
+    assert not caplog.records
+
+
 def test_a_slow_reader_slows_nobody(server: Server) -> None:
     body = json.dumps(LONG | {"max_tokens": 300, "logprobs": 20, "stream": True}).encode()
     with socket.socket() as slow:

@@ -147,4 +147,4 @@ class App:
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = f"{request.method} {request.url.path} is not served here."
-    return ApiError(error.status_code, what, code="not_found").response()
+    return ApiError(error.status_code, what).response()

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from specllama.server.error import ApiError
 
@@ -35,6 +35,8 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
 
     try:
         await asyncio.wait_for(read(), _READ_SECONDS)
+    except ClientDisconnect:
+        raise ApiError(400, "The request broke off.") from None
     except asyncio.TimeoutError:
         raise ApiError(408, f"The request took more than {_READ_SECONDS:.0f} s.") from None
     if n_bytes > max_bytes:
@@ -86,18 +88,21 @@ class Fields:
         return self._values.get(name)
 
     def text(self, name: str, default: str = "") -> str:
+        """Return a field that is a string."""
         value = self._values.get(name, default)
         if not isinstance(value, str):
             self.refuse(name, "a string")
         return value
 
     def flag(self, name: str) -> bool:
+        """Return a field that is true or false; false if it was left out."""
         value = self._values.get(name, False)
         if not isinstance(value, bool):
             self.refuse(name, "true or false")
         return value
 
     def integer(self, name: str, *, low: int, high: int) -> int | None:
+        """Return a field that is a whole number; None if it was left out."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -108,6 +113,7 @@ class Fields:
         return value
 
     def number(self, name: str, default: float | None = None) -> float | None:
+        """Return a field that is a number."""
         value = self._values.get(name, default)
         if value is None:
             return None

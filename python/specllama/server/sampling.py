@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from specllama.options import GenerateOptions
 from specllama.server.error import ApiError
@@ -12,22 +12,16 @@ _MAX_STOPS = 16
 _INT32 = 2**31 - 1
 
 # Names of the OpenAI API and of llama-server.
-_NUMBERS = {
-    "top_p": "top_p",
-    "min_p": "min_p",
-    "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-    "repeat_penalty": "repeat_penalty",
-}
+_NUMBERS = ("top_p", "min_p", "presence_penalty", "frequency_penalty", "repeat_penalty")
 _INTEGERS = {"top_k": "top_k", "repeat_last_n": "penalty_last_n"}
 
 
 def sampling_options(fields: Fields) -> GenerateOptions:
     """Return what both kinds of completion have in common. Raises ApiError."""
     options: dict[str, Any] = {"temperature": fields.number("temperature", 1.0)}
-    for name, option in _NUMBERS.items():
+    for name in _NUMBERS:
         if name in fields:
-            options[option] = fields.number(name)
+            options[name] = fields.number(name)
     for name, option in _INTEGERS.items():
         if name in fields:
             options[option] = fields.integer(name, low=-1, high=_INT32)
@@ -41,7 +35,7 @@ def sampling_options(fields: Fields) -> GenerateOptions:
     schema = _schema(fields)
     if schema is not None:
         options["json_schema"] = schema
-    return options  # type: ignore[return-value]
+    return cast(GenerateOptions, options)
 
 
 def most_tokens(fields: Fields, *names: str) -> int | None:
@@ -79,9 +73,15 @@ def _schema(fields: Fields) -> dict[str, Any] | None:
     if kind == "text":
         return None
     if kind == "json_object":
-        return dict(wanted.object("schema").names) or {"type": "object"}
+        return _whole_object(wanted, "schema") or {"type": "object"}
     if kind != "json_schema":
         wanted.refuse("type", '"text", "json_object" or "json_schema"')
     inner = wanted.object("json_schema")
     inner.required("schema")
-    return dict(inner.object("schema").names)
+    return _whole_object(inner, "schema")
+
+
+def _whole_object(fields: Fields, name: str) -> dict[str, Any]:
+    """Return an object as it is, with what is null in it."""
+    fields.object(name)
+    return dict(fields.any(name) or {})
