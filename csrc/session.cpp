@@ -37,6 +37,10 @@ Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
 
 bool Session::step() { return state_->step(); }
 
+SavedState Session::save() { return state_->save(); }
+
+void Session::load(const SavedState& state) { state_->load(state); }
+
 void Session::close() { state_->close(); }
 
 bool Session::closed() const { return state_->closed(); }

@@ -427,6 +427,12 @@ class Session:
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 
+    def save(self) -> tuple[str, list[int], bytes]:
+        """Return which sessions the state fits, its tokens, and what they left in the memory."""
+
+    def load(self, key: str, tokens: list[int], memory: bytes) -> None:
+        """Put it back. Raises ArgumentError when it does not fit or is damaged."""
+
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...

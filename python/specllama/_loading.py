@@ -50,8 +50,12 @@ def open_core(
     draft_top_p: float | None,
     draft_min_p: float | None,
     progress: Progress,
-) -> _core.Session:
-    """Check the options of `SpecSession` and load what they say; arguments and errors are its."""
+) -> tuple[_core.Session, str]:
+    """Check the options of `SpecSession` and load what they say; arguments and errors are its.
+
+    Returns:
+        The core, and the path of the model.
+    """
     if not isinstance(flash_attn, (bool, str)) or flash_attn not in ("auto", True, False):
         raise ArgumentError(f'flash_attn must be True, False or "auto", not {flash_attn!r}.')
     if not isinstance(exact, (bool, str)) or exact not in ("auto", True, False):
@@ -93,8 +97,9 @@ def open_core(
                 top_p=_optional(_check.number, "draft_top_p", draft_top_p),
                 min_p=_optional(_check.number, "draft_min_p", draft_min_p),
             )
-    return _core.Session(
-        path=str(BUNDLED_MODEL) if model is None else _path("model", model),
+    path = str(BUNDLED_MODEL) if model is None else _path("model", model)
+    core = _core.Session(
+        path=path,
         drafter=drafter,
         ngram=ngram,
         draft_model=draft_model,
@@ -109,6 +114,7 @@ def open_core(
         exact=None if exact == "auto" else bool(exact),
         progress=progress.load(),
     )
+    return core, path
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:

@@ -22,8 +22,8 @@ from specllama.worker import Load, Worker
 class AsyncModel(LoadedModel):
     """A loaded model with a thread of its own that works at requests from anywhere."""
 
-    def __init__(self, core: _core.Session, *, max_queue: int) -> None:
-        super().__init__(core)
+    def __init__(self, core: _core.Session, path: str, *, max_queue: int) -> None:
+        super().__init__(core, path)
         self._worker = Worker(core, max_queue)
         # Also when the process ends: then it must not be inside the core any more.
         self._end_worker = weakref.finalize(self, self._worker.close)

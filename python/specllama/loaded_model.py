@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from specllama import _check, _core
+from specllama import _check, _core, state_file
 from specllama.chat import ChatTemplate, Message
 
 
@@ -13,8 +15,9 @@ class LoadedModel:
     """What a session knows of its model besides how to generate. From any thread; after `close`
     everything raises ClosedError."""
 
-    def __init__(self, core: _core.Session) -> None:
+    def __init__(self, core: _core.Session, path: str) -> None:
         self._core = core
+        self._path = path
         self._chat_template: ChatTemplate | None = None
 
     def tokenize(
@@ -73,6 +76,36 @@ class LoadedModel:
             )
             self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
         return self._chat_template
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Save what the generation that ended last has left in the KV memory, its tokens and what
+        was computed from them, so that another session need not compute it again.
+
+        The file is written beside its place and then put there: it is whole, or as it was before.
+
+        Raises:
+            ArgumentError: Nothing has been generated yet.
+            SpecllamaError: The file cannot be written.
+        """
+        key, tokens, memory = self._core.save()
+        kind = state_file.Kind(state_file.fingerprint(self._path), key)
+        state_file.write(Path(path), kind, tokens, memory)
+
+    def load_state(self, path: str | os.PathLike[str]) -> None:
+        """Load what `save_state` saved: of prompts that begin with the same tokens, only what
+        follows is decoded. The model, the type of the KV memory, flash attention, exactness,
+        llama.cpp's version and, where the requests' memories lie apart, n_seq must be the same.
+
+        It goes to the place that has been without a request for the longest, when all has been
+        checked: a file that is refused changes nothing. The checksum is against damage, not
+        against malice: load only what you trust.
+
+        Raises:
+            ArgumentError: The file is missing, damaged, or of another kind of session.
+            BusyError: All places are taken.
+        """
+        saved = state_file.read(Path(path), state_file.fingerprint(self._path))
+        self._core.load(*saved)
 
     @property
     def has_chat_template(self) -> bool:

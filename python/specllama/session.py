@@ -127,7 +127,7 @@ class SpecSession(AsyncModel):
             _core.set_verbose(True)
         self._progress = Progress(progress)
         self._last: Callable[[], Generation | None] = lambda: None
-        core = open_core(
+        core, path = open_core(
             model,
             draft,
             n_ctx=n_ctx,
@@ -153,7 +153,7 @@ class SpecSession(AsyncModel):
             draft_min_p=draft_min_p,
             progress=self._progress,
         )
-        super().__init__(core, max_queue=_check.integer("max_queue", max_queue, low=0))
+        super().__init__(core, path, max_queue=_check.integer("max_queue", max_queue, low=0))
 
     @classmethod
     def from_pretrained(
