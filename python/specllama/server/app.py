@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import weakref
 from importlib.resources import files
@@ -33,6 +34,9 @@ _PAGE_POLICY = (
     "connect-src 'self'; frame-ancestors 'none'"
 )
 
+# More would only take processors from the model.
+_MOST_THREADS = 2
+
 
 class App:
     """An ASGI application that answers by a session.
@@ -47,6 +51,7 @@ class App:
         self._settings = settings
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
+        self._few = asyncio.Semaphore(_MOST_THREADS)
         self._began = int(time.time())
         self._page = files("specllama.server").joinpath("page.html").read_text(encoding="utf-8")
         middleware = [Middleware(Guard, settings)]
@@ -99,7 +104,8 @@ class App:
 
         try:
             # Not in the event loop: tokenizing and converting grammars may take a while.
-            call, handles = await run_in_threadpool(submit)
+            async with self._few:
+                call, handles = await run_in_threadpool(submit)
         except SpecllamaError as error:
             if isinstance(error, QueueFullError):
                 self._metrics.refuse()
