@@ -37,9 +37,15 @@ Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
 
 bool Session::step() { return state_->step(); }
 
+SavedState Session::save() { return state_->save(); }
+
+void Session::load(const SavedState& state) { state_->load(state); }
+
 void Session::close() { state_->close(); }
 
 bool Session::closed() const { return state_->closed(); }
+
+bool Session::entered() const { return state_->entered(); }
 
 int Session::n_ctx() const { return state_->n_ctx(); }
 

@@ -92,6 +92,18 @@ std::string curve_key(const Header& header, const ModelOptions& model,
     return key + ", " + model.device + ", " + context.kv_type.value_or("f16");
 }
 
+// What the bytes of a KV memory of so many parts depend on besides the numbers in the weights, on
+// one line.
+std::string state_key(const Header& header, const ContextOptions& context, int n_parts,
+                      bool exact) {
+    const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
+    return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
+           number(header.weight_bytes) + " bytes, " + number(header.n_vocab) +
+           " tokens, heads of " + number(header.head_size) + ", memory in " + number(n_parts) +
+           " parts of type " + context.kv_type.value_or("f16") + ", flash attention " +
+           number(context.flash_attn) + (exact ? ", exact" : ", not exact");
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> drafter)
@@ -151,6 +163,8 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
         if (!draft_cost.measured()) calibrate(draft_model->context(), spec_length, draft_cost);
         speculator.planner().draft_cost().restore(draft_cost.points());
     }
+    const int n_parts = context_->memory().split() ? context_->n_seq() : 1;
+    state_key_ = state_key(header, options.context, n_parts, exact_);
     slots_ = std::make_unique<SlotPool>(context_->memory(), context_->n_seq());
     n_ctx_ = context_->n_ctx();
     n_seq_ = context_->n_seq();
@@ -235,10 +249,13 @@ std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOp
     return sequence;
 }
 
+void SessionState::throw_taken() const {
+    throw Busy("All " + std::to_string(n_seq_) +
+               " sequences of the session are in use; wait until one is free, or raise n_seq.");
+}
+
 void SessionState::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
-    if (slots_->n_free() == 0)
-        throw Busy("All " + std::to_string(n_seq_) +
-                   " sequences of the session are in use; wait until one is free, or raise n_seq.");
+    if (slots_->n_free() == 0) throw_taken();
     const Timer timer(sequence->stats.seconds.total);
     {
         const Timer prefill_timer(sequence->stats.seconds.prefill);
@@ -312,6 +329,29 @@ void SessionState::cancel(Sequence& sequence) {
     sequence.abandon();
     const Gate::Work work(gate_, std::try_to_lock);
     if (work.entered() && !closed_) retire();
+}
+
+SavedState SessionState::save() {
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    SlotPool::Left left = slots_->left();
+    if (left.tokens.empty() || left.state.empty())
+        throw InvalidArgument("There is no state to save; generate something first.");
+    return {state_key_, std::move(left.tokens), std::move(left.state)};
+}
+
+void SessionState::load(const SavedState& saved) {
+    if (saved.key != state_key_)
+        throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
+                              "), not of this one (" + state_key_ + ").");
+    check_prompt(saved.tokens, model()->vocab(), n_ctx() + 1);
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    if (slots_->n_free() == 0) throw_taken();
+    if (!slots_->load(saved.tokens, saved.memory))
+        throw InvalidArgument("The state is damaged: it does not fit the memory of this session.");
 }
 
 }  // namespace specllama

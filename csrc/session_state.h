@@ -16,6 +16,7 @@
 #include "llama/model.h"
 #include "plan/cost_curve.h"
 #include "specllama/config.h"
+#include "specllama/session.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -32,6 +33,7 @@ class SessionState {
     // Throws Closed. Safe from any thread; the model lives as long as it is held.
     std::shared_ptr<const Model> model() const;
     bool closed() const { return closed_; }
+    bool entered() { return gate_.entered(); }
     // The same as long as it is open.
     int n_ctx() const { return open().n_ctx_; }
     int n_threads() const { return open().n_threads_; }
@@ -48,6 +50,10 @@ class SessionState {
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
 
+    // See Session.
+    SavedState save();
+    void load(const SavedState& saved);
+
     // Calls `read` while nothing changes the sequence.
     template <typename Read>
     auto look(Read read) {
@@ -59,6 +65,7 @@ class SessionState {
     const SessionState& open() const;
     // The calls below are made by who works.
     void enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
+    [[noreturn]] void throw_taken() const;
     void advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
     // Takes a sequence out of the engine; what the KV memory holds of it stays for the next.
@@ -81,6 +88,7 @@ class SessionState {
     int n_seq_;
     int n_threads_;
     bool exact_;
+    std::string state_key_;
     // The unfinished generations; and, where there is but one at a time, the thread that began it.
     std::vector<std::shared_ptr<Sequence>> active_;
     std::thread::id owner_;

@@ -52,5 +52,7 @@ def test_a_device_is_named(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r'no device "GPU9"; there are: .*CPU, and none'):
             SpecSession(None, **({"draft": "ngram"} | options))
     for name in ("none", "CPU"):
-        with SpecSession(None, BUNDLED_DRAFT, device=name, draft_device=name, exact=True) as session:
+        with SpecSession(
+            None, BUNDLED_DRAFT, device=name, draft_device=name, exact=True
+        ) as session:
             assert session.generate("import", max_tokens=3).stats.exact

@@ -79,6 +79,12 @@ class Gate {
         Gate& gate_;
     };
 
+    // Whether the calling thread is the one that works: a drafter's call, which must not wait.
+    bool entered() {
+        const std::lock_guard lock(mutex_);
+        return worker_ == std::this_thread::get_id();
+    }
+
  private:
     void check_free() const {
         if (worker_ == std::this_thread::get_id() || (policy_ == Policy::refuse && n_queued_ > 0))

@@ -74,4 +74,21 @@ void SlotPool::take_out(const Sequence& sequence) {
     ++n_free_;
 }
 
+SlotPool::Left SlotPool::left() const {
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
+        if (slots_[i].sequence == nullptr && n_freed_ > 0 && slots_[i].freed == n_freed_)
+            return {slots_[i].left, memory_.state(i)};
+    return {};
+}
+
+bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
+    const int id = longest_free();
+    Slot& slot = slots_[id];
+    slot.left.clear();
+    if (!memory_.load(id, state, static_cast<int>(tokens.size()))) return false;
+    slot.left.assign(tokens.begin(), tokens.end());
+    slot.freed = ++n_freed_;
+    return true;
+}
+
 }  // namespace specllama

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/sequence.h"
@@ -26,6 +27,16 @@ class SlotPool {
     // know it until it is taken out. There must be a free one.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
+
+    // What the last sequence that was taken out has left; none if that is gone.
+    struct Left {
+        std::vector<Token> tokens;
+        std::vector<std::uint8_t> state;  // see Memory::state
+    };
+    Left left() const;
+    // Puts such a thing into the slot that has been free the longest; false if the memory does not
+    // take it, in which case that slot is empty. There must be a free one.
+    bool load(TokenSpan tokens, std::span<const std::uint8_t> state);
 
  private:
     struct Slot {

@@ -133,4 +133,22 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     return 0;
 }
 
+std::vector<std::uint8_t> Memory::state(SequenceId sequence) const {
+    std::vector<std::uint8_t> state(llama_state_seq_get_size(context_, sequence));
+    state.resize(llama_state_seq_get_data(context_, state.data(), state.size(), sequence));
+    return state;
+}
+
+bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
+    empty(sequence);
+    if (llama_state_seq_set_data(context_, state.data(), state.size(), sequence) == state.size() &&
+        size(sequence) == n_tokens) {
+        decoded_from_[sequence] = n_tokens;  // no snapshots came with it
+        checkpoint(sequence, Mark::prompt);
+        return true;
+    }
+    empty(sequence);
+    return false;
+}
+
 }  // namespace specllama

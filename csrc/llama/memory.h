@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "specllama/types.h"
@@ -53,6 +54,11 @@ class Memory {
     int copy(SequenceId from, SequenceId to, int keep);
     // What copy would return.
     int copyable(SequenceId from, int keep) const;
+
+    // All that a sequence holds; and the same put into a sequence, which is left empty if that is
+    // not what n_tokens tokens leave in such a memory.
+    std::vector<std::uint8_t> state(SequenceId sequence) const;
+    bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
  private:
     struct Saved {

@@ -16,6 +16,14 @@ inline std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// What sets the places of one counter apart: 2^64 / golden ratio, odd.
+inline constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15ULL;
+
+// The seed of choice i of several for one request; choice 0 has the request's own.
+inline std::uint64_t choice_seed(std::uint64_t seed, std::uint64_t choice) {
+    return choice == 0 ? seed : mix(mix(seed + kGamma) + choice);
+}
+
 // What noise is for: streams that are independent of each other.
 enum class NoiseStream : std::uint64_t {
     choose = 0,    // a token from the target's logits, or, coupled, from a drafter's
@@ -39,8 +47,6 @@ class Noise {
     }
 
  private:
-    static constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15ULL;  // 2^64 / golden ratio, odd
-
     std::uint64_t state_;
 };
 

@@ -36,8 +36,10 @@ from specllama.errors import (  # noqa: E402
     HubError,
     ModelError,
     OutOfMemoryError,
+    QueueFullError,
     SpecllamaError,
 )
+from specllama.handle import Handle  # noqa: E402
 from specllama.options import GenerateOptions  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
 from specllama.stream import Generation, Stream  # noqa: E402
@@ -54,6 +56,7 @@ __all__ = [
     "Drafter",
     "GenerateOptions",
     "Generation",
+    "Handle",
     "HubError",
     "MatchFinder",
     "MatchedToken",
@@ -61,6 +64,7 @@ __all__ = [
     "NGramPredictor",
     "OutOfMemoryError",
     "Prediction",
+    "QueueFullError",
     "RoundTrace",
     "Seconds",
     "SpecSession",

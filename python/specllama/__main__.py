@@ -16,6 +16,7 @@ from specllama import (
     trace_command,
 )
 from specllama.errors import SpecllamaError
+from specllama.server import command as serve_command
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,6 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     corpus_command.add_command(commands)
     models_command.add_command(commands)
     divergence.add_command(commands)
+    serve_command.add_command(commands)
     trace_command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:

@@ -308,6 +308,7 @@ class DraftModelOptions:
         *,
         path: str,
         n_gpu_layers: int | None,
+        device: str,
         n_threads: int,
         flash_attn: bool | None,
         kv_type: str | None,
@@ -340,6 +341,8 @@ class SamplingOptions:
         lenience: float,
         grammar: str,
     ) -> None: ...
+    def with_seed(self, seed: int) -> SamplingOptions:
+        """Return the same options with another seed."""
 
 class Sampler:
     """The choice rule alone: argmax over the kept tokens of logit / T + Gumbel noise, the noise a
@@ -400,6 +403,9 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
         token: A token id with a finite logit. ArgumentError where it is out of range.
     """
 
+def choice_seed(seed: int, choice: int) -> int:
+    """Return the seed of one of several choices for a request; that of choice 0 is `seed`."""
+
 class Session:
     """A model with its KV memory and a drafter."""
 
@@ -411,6 +417,7 @@ class Session:
         ngram: NGramOptions | None,
         draft_model: DraftModelOptions | None,
         n_gpu_layers: int | None,
+        device: str,
         n_ctx: int,
         n_seq: int,
         n_batch: int,
@@ -438,9 +445,19 @@ class Session:
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 
+    def save(self) -> tuple[str, list[int], bytes]:
+        """Return which sessions the state fits, its tokens, and what they left in the memory."""
+
+    def load(self, key: str, tokens: list[int], memory: bytes) -> None:
+        """Put it back. Raises ArgumentError when it does not fit or is damaged."""
+
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
+    @property
+    def entered(self) -> bool:
+        """The calling thread is inside a working call already, in a drafter that is asked."""
+
     @property
     def n_ctx(self) -> int: ...
     @property

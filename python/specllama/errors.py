@@ -34,5 +34,9 @@ class ClosedError(SpecllamaError, RuntimeError):
 
 
 class BusyError(SpecllamaError, RuntimeError):
-    """Another thread, or the session's own drafter, is inside the session, or all its sequences are
-    in use."""
+    """Another thread, or the session's own drafter, is inside the session; or a drafter, or a
+    callback, would wait for itself."""
+
+
+class QueueFullError(SpecllamaError, RuntimeError):
+    """As many requests are at work, and wait, as may."""

@@ -15,7 +15,8 @@ from specllama.grammar import gbnf
 
 
 class GenerateOptions(TypedDict, total=False):
-    """What `generate` and `stream` take besides the prompt; all by keyword, all optional.
+    """What `generate`, `stream`, `submit` and the others take besides the prompt; all by keyword,
+    all optional.
 
     The steps of sampling come in llama.cpp's order: bias and penalties, grammar, top_k, top_p,
     min_p, temperature.

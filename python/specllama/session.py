@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from itertools import chain
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, overload
 
 from typing_extensions import Self, Unpack
 
 from specllama import _check, _core, hub
+from specllama._loading import BUNDLED_DRAFT, BUNDLED_MODEL, open_core
 from specllama._progress import Progress
-from specllama.chat import ChatTemplate, Message
+from specllama.async_model import AsyncModel
+from specllama.chat import Message
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
-from specllama.options import GenerateOptions, core_options
-from specllama.stream import Generation, Record, Stream
-from specllama.trace import shortened
+from specllama.options import GenerateOptions
+from specllama.request import Request
+from specllama.stream import Generation, Stream
 
-T = TypeVar("T")
-
-_MODELS = Path(_core.__file__).parent / "models"
-
-BUNDLED_MODEL = _MODELS / "target-q8_0.gguf"
-"""The model that a session without a model uses: it continues Python in the style of the standard
-library; good for a try and for tests."""
-
-BUNDLED_DRAFT = _MODELS / "draft-q8_0.gguf"
-"""A smaller model of the same vocabulary, to draft for it."""
+__all__ = ["BUNDLED_DRAFT", "BUNDLED_MODEL", "SpecSession"]
 
 
-class SpecSession:
+class SpecSession(AsyncModel):
     """A GGUF model that generates with speculative decoding: the same tokens as without, sooner.
 
     Decoding is greedy unless a temperature is given. The KV memory stays between calls, so that a
-    prompt which begins like the one before costs only what is new. A session may move between
-    threads but not be used by two at once, unless `n_seq` is above 1.
+    prompt which begins like the one before costs only what is new.
+
+    `submit`, `agenerate`, `astream` and `generate` of several prompts leave the work to a thread of
+    the session's own, and may be called from any thread, at any time. `stream`, and with n_seq=1
+    `generate` of one prompt, work in the thread that calls them: with n_seq=1 the session may move
+    between threads then but not be used by two at once.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
@@ -49,12 +45,13 @@ class SpecSession:
             "ngram".
         n_ctx: Most tokens of prompt and generation together, of each request. None: as the model
             was trained, at most 8192, and less, with a notice, when memory is short.
-        n_seq: Requests served at once, 1 to 64. With more than one, any thread may use the
-            session, and a step of any stream advances all of them together.
+        n_seq: Requests worked at together, 1 to 64; others wait their turn.
         n_batch: Most tokens decoded at once, n_seq to 8192; the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
         n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
             with exact=True.
+        device: Names of the GPUs that hold them, as `list_devices` gives them, separated by commas;
+            "none": no GPU is used. None: all.
         flash_attn: Flash attention: True, False, or "auto" (where the device has it).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
             "q8_0" where the session is exact.
@@ -82,13 +79,15 @@ class SpecSession:
             taking the most frequent token: more is accepted so with acceptance="rejection".
         ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536, and again on that of
             finding matches; what is old goes first.
-        draft_n_gpu_layers, draft_n_threads, draft_kv_type: As above, for the draft model. None: as
-            for the model.
+        draft_n_gpu_layers, draft_device, draft_n_threads, draft_kv_type: As above, for the draft
+            model. None: as for the model.
         draft_p_min: A draft ends before a token that the draft model gives less than this
             probability; 0: off. (With acceptance="rejection": whose likeliest alternative has
             less.)
         draft_temperature, draft_top_k, draft_top_p, draft_min_p: How the draft model's tokens are
             chosen. None: as the model's. The output remains the model's own.
+        max_queue: How many requests may wait while n_seq are at work, 0 or more; one more raises
+            QueueFullError.
         progress: True draws a bar for loading and for long prompts; a function is called with the
             stage ("load" or "prefill") and the fraction done, and may raise to stop it.
         verbose: Show llama.cpp's log on stderr (for the whole process).
@@ -110,6 +109,7 @@ class SpecSession:
         n_batch: int = 512,
         n_threads: int | None = None,
         n_gpu_layers: int | None = None,
+        device: str | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
@@ -121,6 +121,7 @@ class SpecSession:
         ngram_max_bytes: int = 64 << 20,
         ngram_draw: bool = False,
         draft_n_gpu_layers: int | None = None,
+        draft_device: str | None = None,
         draft_n_threads: int | None = None,
         draft_kv_type: str | None = None,
         draft_p_min: float = 0.0,
@@ -128,74 +129,45 @@ class SpecSession:
         draft_top_k: int | None = None,
         draft_top_p: float | None = None,
         draft_min_p: float | None = None,
+        max_queue: int = 64,
         progress: bool | Callable[[str, float], object] = False,
         verbose: bool = False,
     ) -> None:
-        if not isinstance(flash_attn, (bool, str)) or flash_attn not in ("auto", True, False):
-            raise ArgumentError(f'flash_attn must be True, False or "auto", not {flash_attn!r}.')
         if verbose:
             _core.set_verbose(True)
         self._progress = Progress(progress)
-        self._last: Record | None = None
-        self._chat_template: ChatTemplate | None = None
-        if not isinstance(exact, (bool, str)) or exact not in ("auto", True, False):
-            raise ArgumentError(f'exact must be True, False or "auto", not {exact!r}.')
-        flash = None if flash_attn == "auto" else bool(flash_attn)
-        if model is None and isinstance(draft, str) and draft == "auto":
-            draft = BUNDLED_DRAFT
-        drafter = draft if isinstance(draft, Drafter) else None
-        ngram: _core.NGramOptions | None = None
-        draft_model: _core.DraftModelOptions | None = None
-        if draft is not None and drafter is None:
-            ngram = _core.NGramOptions(
-                max_order=_check.integer("ngram_order", ngram_order),
-                window=_check.integer("ngram_window", ngram_window),
-                max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
-                draw=bool(ngram_draw),
-            )
-            if not isinstance(draft, (str, os.PathLike)):
-                raise ArgumentError(
-                    f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
-                    f"not {draft!r}."
-                )
-            if draft not in ("auto", "ngram"):
-                draft_model = _core.DraftModelOptions(
-                    path=hub.local_path("draft", draft),
-                    n_gpu_layers=_optional(
-                        _check.integer,
-                        "draft_n_gpu_layers",
-                        _first(draft_n_gpu_layers, n_gpu_layers),
-                    ),
-                    n_threads=_check.integer(
-                        "draft_n_threads", _either(draft_n_threads, _either(n_threads, 0))
-                    ),
-                    flash_attn=flash,
-                    kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
-                    p_min=_check.number("draft_p_min", draft_p_min),
-                    temperature=_optional(_check.number, "draft_temperature", draft_temperature),
-                    top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
-                    top_p=_optional(_check.number, "draft_top_p", draft_top_p),
-                    min_p=_optional(_check.number, "draft_min_p", draft_min_p),
-                )
-        self._core = _core.Session(
-            path=str(BUNDLED_MODEL) if model is None else hub.local_path("model", model),
-            drafter=drafter,
-            ngram=ngram if draft_model is None or cascade else None,
-            draft_model=draft_model,
-            n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
-            n_ctx=_check.integer("n_ctx", _either(n_ctx, 0)),
-            n_seq=_check.integer("n_seq", n_seq),
-            n_batch=_check.integer("n_batch", n_batch),
-            n_threads=_check.integer("n_threads", _either(n_threads, 0)),
-            flash_attn=flash,
-            kv_type=_optional(_check.text, "kv_type", kv_type),
-            spec_length=None
-            if spec_length == "auto"
-            else _check.integer("spec_length", spec_length),
-            corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
-            exact=None if exact == "auto" else bool(exact),
-            progress=self._progress.load(),
+        self._last: Callable[[], Generation | None] = lambda: None
+        core, path = open_core(
+            model,
+            draft,
+            n_ctx=n_ctx,
+            n_seq=n_seq,
+            n_batch=n_batch,
+            n_threads=n_threads,
+            n_gpu_layers=n_gpu_layers,
+            device=device,
+            flash_attn=flash_attn,
+            kv_type=kv_type,
+            exact=exact,
+            corpus=corpus,
+            spec_length=spec_length,
+            cascade=cascade,
+            ngram_order=ngram_order,
+            ngram_window=ngram_window,
+            ngram_max_bytes=ngram_max_bytes,
+            ngram_draw=ngram_draw,
+            draft_n_gpu_layers=draft_n_gpu_layers,
+            draft_device=draft_device,
+            draft_n_threads=draft_n_threads,
+            draft_kv_type=draft_kv_type,
+            draft_p_min=draft_p_min,
+            draft_temperature=draft_temperature,
+            draft_top_k=draft_top_k,
+            draft_top_p=draft_top_p,
+            draft_min_p=draft_min_p,
+            progress=self._progress,
         )
+        super().__init__(core, path, max_queue=_check.integer("max_queue", max_queue, low=0))
 
     @classmethod
     def from_pretrained(
@@ -230,14 +202,37 @@ class SpecSession:
             name = f"{name}/{_check.text('filename', filename)}"
         return cls(str(hub.HubName.parse(name)), draft, **options)
 
+    @overload
     def generate(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
-    ) -> Generation:
-        """Continue a prompt and return the whole.
+    ) -> Generation: ...
+    @overload
+    def generate(
+        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[Generation]: ...
+    @overload
+    def generate(
+        self, prompt: list[str] | list[list[int]], **options: Unpack[GenerateOptions]
+    ) -> list[Generation]: ...
+    @overload
+    def generate(
+        self, prompt: list[str] | list[list[int]], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[list[Generation]]: ...
+    def generate(
+        self,
+        prompt: str | Iterable[int] | list[str] | list[list[int]],
+        *,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation] | list[list[Generation]]:
+        """Continue a prompt, or several, and return the whole.
 
         Args:
             prompt: A text, or token ids. Texts of special tokens in it become those tokens, and
-                the model's BOS is put before it, as llama.cpp does.
+                the model's BOS is put before it, as llama.cpp does. A list of prompts gives a list
+                of results in the same order, each as if it had been alone.
+            n: How many choices to give; they come as a list. The first has the seed that was given
+                or a fresh one, each other a seed made of that one.
             **options: See `GenerateOptions`: max_tokens, stop, echo, temperature, top_k, top_p,
                 min_p, repeat_penalty, frequency_penalty, presence_penalty, penalty_last_n,
                 logit_bias, logprobs, processed_logprobs, seed, acceptance, lenience, grammar,
@@ -252,18 +247,34 @@ class SpecSession:
                 no tokens; or an option is wrong.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
-            BusyError: Another thread is using the session; with `n_seq` above 1: as many requests
-                are unfinished.
+            BusyError: With n_seq=1: another thread is using the session.
         """
-        return _whole(self.stream(prompt, **options))
+        several = _are_several(prompt)
+        prompts: list[Any] = list(prompt) if several else [prompt]
+        if n is None and not several and self._core.n_seq == 1:
+            return _whole(self.stream(prompts[0], **options))
+        n_choices = 1 if n is None else _check.integer("n", n, low=1)
+        choices = [Request.choices(self, one, options, n_choices) for one in prompts]
+        handles = self._submit(chain.from_iterable(choices), wait=True)
+        self._last = handles[-1].so_far
+        try:
+            answers = [handle.result() for handle in handles]
+        finally:
+            for handle in handles:
+                handle.cancel()
+        if n is None:
+            return answers if several else answers[0]
+        by_prompt = [answers[i : i + n_choices] for i in range(0, len(answers), n_choices)]
+        return by_prompt if several else by_prompt[0]
 
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
 
-        Arguments and errors are those of `generate`; `echo` concerns the text of
-        `Stream.result()`. The stream may be left at any time.
+        Arguments and errors are those of `generate`, and BusyError when n_seq others are
+        unfinished; `echo` concerns the text of `Stream.result()`. The stream may be left at any
+        time.
         """
-        return self._start(prompt, [], options)
+        return self._start(Request.make(self, prompt, options))
 
     def replay(
         self,
@@ -295,40 +306,13 @@ class SpecSession:
         )
         if not tokens:
             raise ArgumentError("The text to replay is empty; give at least one token.")
-        return _whole(self._start(prompt, tokens, {**options, "max_tokens": len(tokens)}))
+        options = {**options, "max_tokens": len(tokens)}
+        return _whole(self._start(Request.make(self, prompt, options, replayed=tokens)))
 
-    def _start(
-        self, prompt: str | Iterable[int], replayed: list[int], options: GenerateOptions
-    ) -> Stream:
-        checked = core_options(**options)
-        reference = checked.reference
-        if isinstance(reference, str):
-            reference = self.tokenize(reference, add_special=False)
-        if isinstance(prompt, str):
-            if not prompt:
-                raise ArgumentError("The prompt is empty; give at least one character.")
-            tokens, text = self.tokenize(prompt), prompt
-        else:
-            tokens, text = _check.tokens("prompt", prompt), ""
-        core = self._core.start(
-            tokens,
-            max_tokens=checked.max_tokens,
-            stop=checked.stop,
-            sampling=checked.sampling,
-            reference=reference,
-            replayed=replayed,
-            trace=checked.trace,
-        )
-        if (checked.echo or checked.trace) and not text:
-            text = self.detokenize(tokens)
-        self._last = Record(
-            core,
-            echo=text if checked.echo else "",
-            prompt=shortened(text) if checked.trace else "",
-            # Not a method of this session, which would then hold itself.
-            piece=partial(_piece, self._core) if checked.trace else None,
-        )
-        return Stream(self._last, len(tokens), self._progress.prefill())
+    def _start(self, request: Request) -> Stream:
+        record = request.begin(self._core)
+        self._last = record.result
+        return Stream(record, len(request.tokens), self._progress.prefill())
 
     def chat(
         self,
@@ -361,77 +345,16 @@ class SpecSession:
         """The same as `chat`, chunk by chunk: see `stream`."""
         return self.stream(self.render_chat(messages, template_args), **options)
 
-    def render_chat(
-        self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
-    ) -> list[int]:
-        """Return the token ids of the prompt that `chat` has continued."""
-        # The template has written the special tokens itself.
-        return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)
-
-    @property
-    def chat_template(self) -> ChatTemplate:
-        """The model's chat template. Raises ModelError if it has none."""
-        if self._chat_template is None:
-            bos, eos = (
-                self.detokenize([token], special=True) if token >= 0 else ""
-                for token in (self._core.bos, self._core.eos)
-            )
-            self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
-        return self._chat_template
-
     @property
     def last(self) -> Generation | None:
         """The most recent generation as far as it came, also when it was interrupted. May be read
         from any thread."""
-        return None if self._last is None else self._last.result()
-
-    def tokenize(
-        self, text: str, *, add_special: bool = True, parse_special: bool = True
-    ) -> list[int]:
-        """Return the token ids of a text.
-
-        Args:
-            text: Any text.
-            add_special: Put the model's BOS, and whatever else it wants, around it.
-            parse_special: Read the texts of special tokens as those tokens.
-        """
-        return self._core.tokenize(
-            _check.text("text", text),
-            add_special=bool(add_special),
-            parse_special=bool(parse_special),
-        )
-
-    def detokenize(self, tokens: Sequence[int], *, special: bool = False) -> str:
-        """Return the text of token ids, U+FFFD for what is no UTF-8.
-
-        Args:
-            tokens: Token ids.
-            special: Show the texts of special tokens, too.
-        """
-        return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
-
-    @property
-    def n_ctx(self) -> int:
-        """Most tokens of prompt and generation together."""
-        return self._core.n_ctx
-
-    @property
-    def n_vocab(self) -> int:
-        """Number of tokens the model knows."""
-        return self._core.n_vocab
-
-    @property
-    def n_threads(self) -> int:
-        """Threads that compute."""
-        return self._core.n_threads
-
-    @property
-    def model_description(self) -> str:
-        """What the model file says it is: architecture, size and weight type."""
-        return self._core.model_description
+        return self._last()
 
     def close(self) -> None:
-        """Free the model and its memory. Later calls raise ClosedError; closing twice is fine."""
+        """Free the model and its memory, and end what is unfinished. Later calls raise ClosedError;
+        closing twice is fine."""
+        self._end_worker()
         self._core.close()
 
     def __enter__(self) -> SpecSession:
@@ -451,10 +374,11 @@ class SpecSession:
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 
 
-def _piece(core: _core.Session, token: int) -> str:
-    # The first token of a text loses its leading space in some vocabularies; the second does not.
-    first = core.detokenize([token], special=True)
-    return core.detokenize([token, token], special=True)[len(first) :]
+def _are_several(prompt: Any) -> bool:
+    """Return whether it is a list of prompts, not of token ids."""
+    if not isinstance(prompt, (list, tuple)) or not prompt:
+        return False
+    return all(isinstance(one, (str, list, tuple)) for one in prompt)
 
 
 def _whole(stream: Stream) -> Generation:
@@ -465,15 +389,3 @@ def _whole(stream: Stream) -> Generation:
     finally:
         stream.close()
     return stream.result()
-
-
-def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
-    return None if value is None else check(name, value)
-
-
-def _first(value: T | None, other: T | None) -> T | None:
-    return other if value is None else value
-
-
-def _either(value: T | None, default: T) -> T:
-    return default if value is None else value

@@ -72,7 +72,14 @@ void bind_sampling(py::module_& m) {
              py::arg("min_p"), py::arg("repeat_penalty"), py::arg("frequency_penalty"),
              py::arg("presence_penalty"), py::arg("penalty_last_n"), py::arg("logit_bias"),
              py::arg("logprobs"), py::arg("processed_logprobs"), py::arg("seed"),
-             py::arg("acceptance"), py::arg("lenience"), py::arg("grammar"));
+             py::arg("acceptance"), py::arg("lenience"), py::arg("grammar"))
+        .def(
+            "with_seed",
+            [](SamplingOptions options, std::uint64_t seed) {
+                options.seed = seed;
+                return options;
+            },
+            py::arg("seed"));
 
     py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
         .def(py::init<const SamplingOptions&, std::size_t>(), py::arg("options"),
@@ -110,6 +117,7 @@ void bind_sampling(py::module_& m) {
             return probability({logits.data(), static_cast<std::size_t>(logits.size())}, token);
         },
         py::arg("logits"), py::arg("token"));
+    m.def("choice_seed", &choice_seed, py::arg("seed"), py::arg("choice"));
 }
 
 }  // namespace specllama

@@ -121,8 +121,30 @@ void bind_session(py::module_& m) {
             py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
             py::arg("sampling"), py::arg("reference"), py::arg("replayed"), py::arg("trace"))
         .def("step", &Session::step, py::call_guard<py::gil_scoped_release>())
+        .def("save",
+             [](Session& session) {
+                 SavedState saved;
+                 {
+                     const py::gil_scoped_release release;
+                     saved = session.save();
+                 }
+                 return py::make_tuple(saved.key, saved.tokens,
+                                       py::bytes(reinterpret_cast<const char*>(saved.memory.data()),
+                                                 saved.memory.size()));
+             })
+        .def(
+            "load",
+            [](Session& session, std::string key, std::vector<Token> tokens,
+               const py::bytes& memory) {
+                const std::string_view view = memory;
+                SavedState saved{std::move(key), std::move(tokens), {view.begin(), view.end()}};
+                const py::gil_scoped_release release;
+                session.load(saved);
+            },
+            py::arg("key"), py::arg("tokens"), py::arg("memory"))
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
+        .def_property_readonly("entered", &Session::entered)
         .def_property_readonly("n_ctx", &Session::n_ctx)
         .def_property_readonly("n_seq", &Session::n_seq)
         .def_property_readonly("n_free", &Session::n_free)

@@ -15,6 +15,14 @@ namespace specllama {
 class Drafter;
 class SessionState;
 
+// The KV memory of a conversation.
+struct SavedState {
+    // Which sessions it fits, on one line: sizes of the model, types, llama.cpp's version.
+    std::string key;
+    std::vector<Token> tokens;
+    std::vector<std::uint8_t> memory;
+};
+
 // A model with its KV memory and, optionally, a drafter, ready to generate.
 //
 // The KV memory stays between generations: of the next prompt only what follows the longest common
@@ -52,10 +60,19 @@ class Session {
     // thrown by their streams.
     bool step();
 
+    // What the generation that ended last, or the state loaded last, has left in the KV memory;
+    // and the same put there again, for prompts that begin with its tokens. Saving throws
+    // InvalidArgument when nothing has been left; loading, when it is the state of another
+    // kind of session or damaged, and then changes no output. Both throw Busy as `start` does.
+    SavedState save();
+    void load(const SavedState& state);
+
     // Frees everything; later calls, also of its streams, throw Closed. Closing twice is fine.
     void close();
 
     bool closed() const;
+    // Whether the calling thread is inside a working call already, in a drafter that is asked.
+    bool entered() const;
     // Of one request.
     int n_ctx() const;
     // Requests served at once, and how many more could begin now.

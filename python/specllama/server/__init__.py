@@ -1,0 +1,4 @@
+"""`specllama serve`: the OpenAI API over HTTP, for one session.
+
+Everything but `command` needs `pip install specllama[server]`.
+"""

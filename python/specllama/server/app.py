@@ -1,0 +1,156 @@
+"""The server's paths."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from specllama import Handle, QueueFullError, SpecllamaError, SpecSession
+from specllama.server.answer import Answer
+from specllama.server.call import Call
+from specllama.server.chat_completion import ChatCompletion
+from specllama.server.completion import Completion
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields, read_body
+from specllama.server.guard import Guard
+from specllama.server.metrics import Metrics
+from specllama.server.settings import Settings
+
+# The page brings all it needs, and talks to this server only.
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "connect-src 'self'; frame-ancestors 'none'"
+)
+
+# More would only take processors from the model.
+_MOST_THREADS = 2
+
+
+class App:
+    """An ASGI application that answers by a session.
+
+    Args:
+        session: The session; the application does not close it.
+        settings: What it allows.
+    """
+
+    def __init__(self, session: SpecSession, settings: Settings) -> None:
+        self._session = session
+        self._settings = settings
+        self._metrics = Metrics()
+        self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
+        self._few = asyncio.Semaphore(_MOST_THREADS)
+        self._began = int(time.time())
+        self._page = files("specllama.server").joinpath("page.html").read_text(encoding="utf-8")
+        middleware = [Middleware(Guard, settings)]
+        if settings.cors_origins:
+            cors = Middleware(
+                CORSMiddleware,
+                allow_origins=list(settings.cors_origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["*"],
+            )
+            middleware.insert(0, cors)
+        self._starlette = Starlette(
+            routes=[
+                Route("/", self._show_page),
+                Route("/health", self._health),
+                Route("/metrics", self._show_metrics),
+                Route("/v1/models", self._list_models),
+                Route("/v1/models/{name:path}", self._show_model),
+                Route("/v1/completions", self._complete, methods=["POST"]),
+                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            ],
+            middleware=middleware,
+            exception_handlers={
+                ApiError: lambda _, error: error.response(),
+                HTTPException: _http_error,
+                Exception: lambda *_: ApiError(500, "The server made a mistake.").response(),
+            },
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._starlette(scope, receive, send)
+
+    def end_answers(self) -> None:
+        """End the generations at work: every client gets what there is."""
+        for answer in list(self._answers):
+            answer.cancel()
+
+    async def _complete(self, request: Request) -> ASGIApp:
+        return await self._answer(request, Completion)
+
+    async def _chat(self, request: Request) -> ASGIApp:
+        return await self._answer(request, ChatCompletion)
+
+    async def _answer(self, request: Request, kind: type[Call]) -> ASGIApp:
+        fields = Fields.parse(await read_body(request, self._settings.max_body))
+
+        def submit() -> tuple[Call, list[Handle]]:
+            call = kind(self._session, fields, self._settings)
+            return call, call.submit()
+
+        try:
+            # Not in the event loop: tokenizing and converting grammars may take a while.
+            async with self._few:
+                call, handles = await run_in_threadpool(submit)
+        except SpecllamaError as error:
+            if isinstance(error, QueueFullError):
+                self._metrics.refuse()
+            raise ApiError.of(error, fields.names) from None
+        for handle in handles:
+            handle.add_done_callback(self._metrics.count)
+        answer = Answer(call, handles, self._settings)
+        self._answers.add(answer)
+        return answer
+
+    async def _list_models(self, request: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [self._model()]})
+
+    async def _show_model(self, request: Request) -> Response:
+        if request.path_params["name"] != self._settings.name:
+            raise ApiError(404, "There is no such model here.", code="model_not_found")
+        return JSONResponse(self._model())
+
+    def _model(self) -> dict[str, object]:
+        return {
+            "id": self._settings.name,
+            "object": "model",
+            "created": self._began,
+            "owned_by": "specllama",
+            "meta": {
+                "description": self._session.model_description,
+                "n_ctx": self._session.n_ctx,
+                "n_vocab": self._session.n_vocab,
+                "chat": self._session.has_chat_template,
+            },
+        }
+
+    async def _health(self, request: Request) -> Response:
+        load = self._session.load
+        return JSONResponse({"status": "ok", "running": load.n_running, "waiting": load.n_waiting})
+
+    async def _show_metrics(self, request: Request) -> Response:
+        text = self._metrics.text(self._session.load)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+    async def _show_page(self, request: Request) -> Response:
+        return HTMLResponse(self._page, headers={"Content-Security-Policy": _PAGE_POLICY})
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = f"{request.method} {request.url.path} is not served here."
+    return ApiError(error.status_code, what).response()

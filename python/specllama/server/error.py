@@ -1,0 +1,62 @@
+"""Errors in the shape of the OpenAI API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from specllama.errors import ClosedError, QueueFullError, SpecllamaError
+
+
+class ApiError(Exception):
+    """A request that is not answered.
+
+    Args:
+        status: HTTP status.
+        message: One sentence: what was wrong and what to do.
+        param: The field it was about.
+        code: A word for programs.
+    """
+
+    def __init__(
+        self, status: int, message: str, *, param: str | None = None, code: str | None = None
+    ) -> None:
+        # What a client sent may be quoted in it, half a surrogate pair included.
+        super().__init__(message.encode(errors="backslashreplace").decode())
+        self.status = status
+        self.param = param
+        self.code = code
+
+    @classmethod
+    def of(cls, error: SpecllamaError, given: Collection[str] = ()) -> ApiError:
+        """Return what an error of the session is to the client, who has given these fields."""
+        if isinstance(error, QueueFullError):
+            return cls(503, "The server is busy; try again later.", code="server_overloaded")
+        if isinstance(error, ClosedError):
+            return cls(503, str(error), code="request_ended")
+        if not isinstance(error, ValueError):
+            return cls(500, str(error), code=type(error).__name__)
+        # A message names first what it is about.
+        words = re.findall(r"\w+", str(error))
+        return cls(400, str(error), param=next((word for word in words if word in given), None))
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What goes into the answer."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {
+            "error": {
+                "message": str(self),
+                "type": kind,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    def response(self) -> JSONResponse:
+        """Return the answer."""
+        headers = {"Retry-After": "1"} if self.status == 503 else None
+        return JSONResponse(self.body, self.status, headers)

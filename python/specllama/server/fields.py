@@ -1,0 +1,157 @@
+"""Fields of a request's body, checked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from starlette.requests import ClientDisconnect, Request
+
+from specllama.server.error import ApiError
+
+_READ_SECONDS = 60.0
+_KINDS: dict[type, str] = {list: "a list", dict: "an object"}
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Return the body of a request. Raises ApiError when it is too long or too slow.
+
+    What is too long is read to its end, up to a bound, or its sender would not hear why.
+    """
+    body = bytearray()
+    n_bytes = 0
+
+    async def read() -> None:
+        nonlocal n_bytes
+        async for part in request.stream():
+            n_bytes += len(part)
+            if n_bytes <= max_bytes:
+                body.extend(part)
+            elif n_bytes > 64 * max_bytes:
+                return
+
+    try:
+        await asyncio.wait_for(read(), _READ_SECONDS)
+    except ClientDisconnect:
+        raise ApiError(400, "The request broke off.") from None
+    except asyncio.TimeoutError:
+        raise ApiError(408, f"The request took more than {_READ_SECONDS:.0f} s.") from None
+    if n_bytes > max_bytes:
+        raise ApiError(413, f"The request has more than {max_bytes} bytes; shorten it.")
+    return bytes(body)
+
+
+class Fields:
+    """The fields of a JSON object, each with its type checked when it is asked for.
+
+    A field that is null counts as left out, as in the OpenAI API; a wrong type raises ApiError with
+    the field's name.
+
+    Args:
+        values: The object.
+        name: What it is called, for messages; "" for the request itself.
+    """
+
+    def __init__(self, values: Mapping[str, Any], name: str = "") -> None:
+        self._values = {key: value for key, value in values.items() if value is not None}
+        self._name = name
+
+    @classmethod
+    def parse(cls, body: bytes) -> Fields:
+        """Read the body of a request. Raises ApiError when it is no JSON object."""
+
+        def no_number(text: str) -> NoReturn:
+            raise ValueError(f"{text} is no JSON number")
+
+        try:
+            values = json.loads(body, parse_constant=no_number)
+        except (ValueError, RecursionError) as error:
+            why = str(error) or "it nests too deep"
+            raise ApiError(400, f"The body is not JSON: {why:.200}.") from None
+        if not isinstance(values, dict):
+            raise ApiError(400, "The body must be a JSON object.")
+        return cls(values)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """All that was given."""
+        return self._values
+
+    def any(self, name: str) -> Any:
+        """Return a field of any type; None if it was left out."""
+        return self._values.get(name)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a field that is a string."""
+        value = self._values.get(name, default)
+        if not isinstance(value, str):
+            self.refuse(name, "a string")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """Return a field that is true or false; false if it was left out."""
+        value = self._values.get(name, False)
+        if not isinstance(value, bool):
+            self.refuse(name, "true or false")
+        return value
+
+    def integer(self, name: str, *, low: int, high: int) -> int | None:
+        """Return a field that is a whole number; None if it was left out."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.refuse(name, f"a whole number from {low} to {high}")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float | None:
+        """Return a field that is a number."""
+        value = self._values.get(name, default)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.refuse(name, "a number")
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+
+    def object(self, name: str) -> Fields:
+        """Return a field that is an object itself; one without fields if it was left out."""
+        value = self._values.get(name, {})
+        if not isinstance(value, dict):
+            self.refuse(name, "an object")
+        return Fields(value, self._full(name))
+
+    def required(self, name: str) -> None:
+        """Raise ApiError if a field was left out."""
+        if name not in self._values:
+            field = self._full(name)
+            raise ApiError(400, f"{field} is missing.", param=field)
+
+    def refuse(self, name: str, wanted: str) -> NoReturn:
+        """Raise ApiError for a field that is not what is wanted."""
+        field = self._full(name)
+        value = self._values[name]
+        got = _KINDS.get(type(value)) or json.dumps(value)
+        raise ApiError(400, f"{field} must be {wanted}, not {got:.80}.", param=field)
+
+    def refuse_unsupported(self, *names: str) -> None:
+        """Raise ApiError if one of these fields asks for something."""
+        for name in names:
+            if self._values.get(name) not in (None, [], "none", "", False):
+                field = self._full(name)
+                raise ApiError(
+                    400, f"{field} is not supported; leave it out.", param=field, code="unsupported"
+                )
+
+    def _full(self, name: str) -> str:
+        return f"{self._name}.{name}" if self._name else name

@@ -1,0 +1,59 @@
+"""Who may use the server."""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from specllama.server.error import ApiError
+from specllama.server.settings import LOOPBACK, Settings
+
+_OPEN = frozenset({"/", "/health"})
+"""What answers without a key."""
+
+
+class Guard:
+    """Lets through what carries the key, if there is one, and no foreign web page.
+
+    A page on another site can have its visitor's browser send requests to this machine, and by a
+    DNS name of its own that points here even read the answers. So a request from a page must come
+    from the server's own or a named origin, and without a key a server on a loopback address
+    answers only to names of loopback.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+        self._only_loopback = settings.api_key is None and settings.host in LOOPBACK
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                self._check(scope["path"], Headers(scope=scope))
+            except ApiError as error:
+                await error.response()(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, path: str, headers: Headers) -> None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._only_loopback and urlsplit(f"//{host}").hostname not in LOOPBACK:
+            raise ApiError(
+                403, f"The host {host!r:.80} is not this machine; start the server with an API key."
+            )
+        if (
+            origin is not None
+            and urlsplit(origin).netloc != host
+            and not {origin, "*"} & set(self._settings.cors_origins)
+        ):
+            raise ApiError(
+                403, f"Pages of {origin:.80} may not use this server; see --cors-origin."
+            )
+        if self._settings.api_key is not None and path not in _OPEN:
+            expected = f"Bearer {self._settings.api_key}".encode()
+            given = headers.get("authorization", "").encode("latin-1")
+            if not hmac.compare_digest(given, expected):
+                raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")

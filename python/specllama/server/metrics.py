@@ -1,0 +1,103 @@
+"""Counters in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from threading import Lock
+
+from specllama import Handle, SpecllamaError
+from specllama.worker import Load
+
+_DRAFTERS = ("match", "ngram", "model", "other")
+_OUTCOMES = ("stop", "length", "cancelled", "failed", "refused")
+
+
+class Metrics:
+    """What became of requests, since the server began."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._outcomes = Counter(dict.fromkeys(_OUTCOMES, 0))
+        self._tokens: Counter[str] = Counter()
+        self._drafted = Counter(dict.fromkeys(_DRAFTERS, 0))
+        self._accepted = Counter(dict.fromkeys(_DRAFTERS, 0))
+
+    def refuse(self) -> None:
+        """Count a request for which there was no room."""
+        with self._lock:
+            self._outcomes["refused"] += 1
+
+    def count(self, handle: Handle) -> None:
+        """Count a request that has ended."""
+        generation, outcome = handle.so_far(), "failed"
+        with suppress(SpecllamaError):
+            outcome = handle.result().finish_reason or "cancelled"
+        with self._lock:
+            self._outcomes[outcome] += 1
+            if generation is None:
+                return
+            stats = generation.stats
+            self._tokens["prompt"] += stats.prompt_tokens
+            self._tokens["reused"] += stats.reused_tokens
+            for drafter, (drafted, accepted) in stats.by_drafter.items():
+                self._drafted[drafter] += drafted
+                self._accepted[drafter] += accepted
+
+    def text(self, load: Load) -> str:
+        """Return everything, with what the session is at."""
+        with self._lock:
+            return "".join(self._lines(load))
+
+    def _lines(self, load: Load) -> Iterator[str]:
+        yield from _metric("requests_waiting", "gauge", "Requests in the queue.", load.n_waiting)
+        yield from _metric("requests_running", "gauge", "Requests at work.", load.n_running)
+        yield from _metric(
+            "requests_total", "counter", "Requests by how they ended.", self._outcomes, "outcome"
+        )
+        yield from _metric(
+            "prompt_tokens_total", "counter", "Tokens of prompts.", self._tokens["prompt"]
+        )
+        yield from _metric(
+            "reused_tokens_total",
+            "counter",
+            "Of those, tokens that did not have to be decoded again.",
+            self._tokens["reused"],
+        )
+        yield from _metric(
+            "generated_tokens_total", "counter", "Tokens generated.", load.generated_tokens
+        )
+        yield from _metric(
+            "tokens_per_second",
+            "gauge",
+            "Tokens generated per second of work, lately, all requests together.",
+            load.tokens_per_second,
+        )
+        yield from _metric(
+            "drafted_tokens_total", "counter", "Tokens drafted.", self._drafted, "drafter"
+        )
+        yield from _metric(
+            "accepted_tokens_total",
+            "counter",
+            "Of those, tokens that the model accepted.",
+            self._accepted,
+            "drafter",
+        )
+        rates = {
+            drafter: self._accepted[drafter] / n for drafter, n in self._drafted.items() if n > 0
+        }
+        yield from _metric(
+            "acceptance_rate", "gauge", "Accepted by drafted tokens.", rates, "drafter"
+        )
+
+
+def _metric(
+    name: str, kind: str, meaning: str, value: float | Mapping[str, float], label: str = ""
+) -> Iterator[str]:
+    yield f"# HELP specllama_{name} {meaning}\n# TYPE specllama_{name} {kind}\n"
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield f'specllama_{name}{{{label}="{key}"}} {one}\n'
+    else:
+        yield f"specllama_{name} {value}\n"

@@ -1,0 +1,87 @@
+"""How tokens are chosen, from the fields of a request."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from specllama.options import GenerateOptions
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+
+_MAX_STOPS = 16
+_INT32 = 2**31 - 1
+
+# Names of the OpenAI API and of llama-server.
+_NUMBERS = ("top_p", "min_p", "presence_penalty", "frequency_penalty", "repeat_penalty")
+_INTEGERS = {"top_k": "top_k", "repeat_last_n": "penalty_last_n"}
+
+
+def sampling_options(fields: Fields) -> GenerateOptions:
+    """Return what both kinds of completion have in common. Raises ApiError."""
+    options: dict[str, Any] = {"temperature": fields.number("temperature", 1.0)}
+    for name in _NUMBERS:
+        if name in fields:
+            options[name] = fields.number(name)
+    for name, option in _INTEGERS.items():
+        if name in fields:
+            options[option] = fields.integer(name, low=-1, high=_INT32)
+    seed = fields.integer("seed", low=-(2**63), high=2**64 - 1)
+    if seed is not None and seed != -1:  # which llama-server takes for a fresh one
+        options["seed"] = seed % 2**64
+    options["stop"] = _stop(fields)
+    options["logit_bias"] = _logit_bias(fields)
+    if "grammar" in fields:
+        options["grammar"] = fields.text("grammar")
+    schema = _schema(fields)
+    if schema is not None:
+        options["json_schema"] = schema
+    return cast(GenerateOptions, options)
+
+
+def most_tokens(fields: Fields, *names: str) -> int | None:
+    """Return the first of these fields that was given."""
+    for name in names:
+        if (most := fields.integer(name, low=0, high=_INT32)) is not None:
+            return most
+    return None
+
+
+def _stop(fields: Fields) -> list[str]:
+    stop = fields.any("stop")
+    if stop is None:
+        return []
+    stops = [stop] if isinstance(stop, str) else stop
+    if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
+        fields.refuse("stop", "a string or a list of strings")
+    if len(stops) > _MAX_STOPS:
+        raise ApiError(400, f"stop has more than {_MAX_STOPS} strings.", param="stop")
+    return stops
+
+
+def _logit_bias(fields: Fields) -> dict[int, float]:
+    biases = fields.object("logit_bias")
+    try:
+        return {int(token): biases.number(token) or 0.0 for token in biases.names}
+    except ValueError:
+        fields.refuse("logit_bias", "an object that maps token ids to numbers")
+
+
+def _schema(fields: Fields) -> dict[str, Any] | None:
+    """Return the JSON schema that the answer must follow, if any."""
+    wanted = fields.object("response_format")
+    kind = wanted.text("type", "text")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return _whole_object(wanted, "schema") or {"type": "object"}
+    if kind != "json_schema":
+        wanted.refuse("type", '"text", "json_object" or "json_schema"')
+    inner = wanted.object("json_schema")
+    inner.required("schema")
+    return _whole_object(inner, "schema")
+
+
+def _whole_object(fields: Fields, name: str) -> dict[str, Any]:
+    """Return an object as it is, with what is null in it."""
+    fields.object(name)
+    return dict(fields.any(name) or {})

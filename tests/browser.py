@@ -1,0 +1,102 @@
+"""A headless Chromium, spoken to by the DevTools protocol over a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+_NAMES = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome")
+
+
+def find_chromium() -> str | None:
+    """Return the program that the variable CHROMIUM names, or one of the usual names."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+class Page:
+    """A page in a browser of its own.
+
+    Args:
+        program: The browser.
+        url: What to open.
+        profile: An empty folder.
+        dark: Whether the page is told that its reader likes it dark.
+    """
+
+    def __init__(self, program: str, url: str, profile: Path, *, dark: bool = False) -> None:
+        to_browser, self._write = os.pipe()
+        self._read, from_browser = os.pipe()
+
+        def connect() -> None:  # it reads commands from descriptor 3 and answers on 4
+            spare = [os.dup(to_browser), os.dup(from_browser)]
+            high = [os.dup2(one, 20 + i) for i, one in enumerate(spare)]
+            for target, one in zip((3, 4), high, strict=True):
+                os.dup2(one, target)
+
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
+        self._process = subprocess.Popen(
+            [program, *flags, f"--user-data-dir={profile}", "about:blank"],
+            preexec_fn=connect,
+            close_fds=False,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._buffer = b""
+        self._n_sent = 0
+        self._session: str | None = None
+        self.errors: list[str] = []
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self._call("Runtime.enable")
+        self._call("Log.enable")
+        self._call("Page.navigate", url=url)
+
+    def evaluate(self, script: str) -> Any:
+        """Return what a script comes to."""
+        return self._call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get(
+            "value"
+        )
+
+    def wait_for(self, script: str) -> None:
+        """Wait until a script comes to true."""
+        end = time.monotonic() + 60
+        while self.evaluate(script) is not True:
+            assert time.monotonic() < end, f"never: {script}"
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._read)
+        os.close(self._write)
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        self._n_sent += 1
+        message: dict[str, Any] = {"id": self._n_sent, "method": method, "params": params}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._n_sent:
+                assert "error" not in answer, answer
+                return dict(answer["result"])
+            if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+                self.errors.append(json.dumps(answer["params"]))
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            part = os.read(self._read, 1 << 16)
+            assert part, "the browser has ended"
+            self._buffer += part
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return dict(json.loads(message))

@@ -1,0 +1,59 @@
+"""A real server on loopback, in a thread of this process, and its clients."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import openai
+from specllama import SpecSession
+from specllama.server.app import App
+from specllama.server.graceful import GracefulServer
+from specllama.server.settings import Settings
+
+
+class Server:
+    """What a test wants of a server.
+
+    Attributes:
+        session: What answers.
+        url: Where it listens.
+        app: The application.
+    """
+
+    def __init__(self, session: SpecSession, url: str, app: App) -> None:
+        self.session = session
+        self.url = url
+        self.app = app
+
+    def openai(self, key: str = "none", **options: Any) -> openai.OpenAI:
+        """Return the official client."""
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, **options)
+
+    def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
+        """Send a body as JSON, or as it is if it is bytes."""
+        content = {"content": body} if isinstance(body, bytes) else {"json": body}
+        return httpx.post(self.url + path, **content, **options, timeout=60)
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self.url + path, **options, timeout=60)
+
+
+@contextmanager
+def serve(session: SpecSession, **settings: Any) -> Iterator[Server]:
+    """Run a server in a thread."""
+    app = App(session, Settings(**({"name": "test"} | settings)))
+    server = GracefulServer(app, seconds=0)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield Server(session, f"http://127.0.0.1:{port}", app)
+        finally:
+            server.should_exit = True
+            thread.join()

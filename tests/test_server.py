@@ -1,0 +1,219 @@
+"""The server through the official client: completions, models, metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from conftest import EXACT, FIXED
+from prompts import PROMPTS
+from serving import Server, serve
+from specllama import SpecSession
+
+PROMPT = PROMPTS["module"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with SpecSession(**EXACT, **FIXED) as session, serve(session) as running:
+        yield running
+
+
+def complete(server: Server, **options: Any) -> Any:
+    return server.openai().completions.create(model="test", **({"prompt": PROMPT} | options))
+
+
+def test_a_completion(server: Server) -> None:
+    answer = complete(server, max_tokens=30, temperature=0)
+    expected = server.session.generate(PROMPT, max_tokens=30)
+    assert (answer.object, answer.model) == ("text_completion", "test")
+    assert answer.id.startswith("cmpl-")
+    (choice,) = answer.choices
+    assert (choice.text, choice.finish_reason) == (expected.text, "length")
+    usage = answer.usage
+    assert usage.prompt_tokens == expected.stats.prompt_tokens
+    assert usage.completion_tokens == 30
+    assert usage.total_tokens == usage.prompt_tokens + 30
+    assert usage.drafted_tokens == expected.stats.drafted
+    assert usage.accepted_tokens == expected.stats.accepted > 0
+    assert usage.completion_tokens_details.accepted_prediction_tokens == usage.accepted_tokens
+
+
+def test_a_streamed_completion_is_the_same(server: Server) -> None:
+    options: dict[str, Any] = {"max_tokens": 30, "temperature": 0, "logprobs": 2}
+    whole = complete(server, **options)
+    events = list(complete(server, stream=True, stream_options={"include_usage": True}, **options))
+    assert {event.id for event in events} == {events[0].id}
+    *parts, last, usage = events
+    assert usage.choices == []
+    assert usage.usage.completion_tokens == 30
+    assert (last.choices[0].finish_reason, last.usage) == ("length", None)
+    choices = [event.choices[0] for event in parts]
+    assert "".join(choice.text for choice in choices) == whole.choices[0].text
+    tokens = [token for choice in choices for token in choice.logprobs.tokens]
+    assert tokens == whole.choices[0].logprobs.tokens
+    assert sum(getattr(choice, "from_draft", False) for choice in choices) > 0
+    # Without being asked for, usage does not come.
+    assert all(event.usage is None for event in complete(server, stream=True, max_tokens=3))
+
+
+def test_the_default_is_sampling_16_tokens(server: Server) -> None:
+    texts = {complete(server).choices[0].text for _ in range(3)}
+    assert len(texts) == 3
+    seeded = complete(server, prompt="def f(", seed=5)
+    expected = server.session.generate("def f(", max_tokens=16, temperature=1.0, seed=5)
+    assert seeded.choices[0].text == expected.text
+    assert seeded.usage.completion_tokens == 16
+
+
+def test_sampling_fields(server: Server) -> None:
+    options: dict[str, Any] = {
+        "max_tokens": 40, "temperature": 0.9, "top_p": 0.95, "seed": 2**64 - 2,
+        "presence_penalty": 0.1, "frequency_penalty": 0.2,
+    }  # fmt: skip
+    extra = {"top_k": 50, "min_p": 0.01, "repeat_penalty": 1.1}
+    bias = {server.session.tokenize("self")[-1]: -100.0}
+    expected = server.session.generate(PROMPT, logit_bias=bias, **options, **extra).text
+    options |= {"seed": -2, "logit_bias": {str(token): -100 for token in bias}}
+    found = complete(server, extra_body=extra, **options).choices[0].text
+    assert found == expected
+    options["logit_bias"] = {}
+    assert complete(server, extra_body=extra, **options).choices[0].text != expected
+
+
+def test_stop(server: Server) -> None:
+    text = complete(server, max_tokens=40, temperature=0).choices[0].text
+    stop = text[10:14]
+    for stops in (stop, ["never comes", stop]):
+        choice = complete(server, max_tokens=40, temperature=0, stop=stops).choices[0]
+        assert (choice.text, choice.finish_reason) == (text[: text.index(stop)], "stop")
+
+
+def test_prompts_of_every_kind(server: Server) -> None:
+    ids = server.session.tokenize(PROMPT)
+    options: dict[str, Any] = {"max_tokens": 10, "temperature": 0}
+    one = complete(server, **options).choices[0].text
+    other = complete(server, prompt="import os", **options).choices[0].text
+    for prompt, texts in (
+        (ids, [one]),
+        ([PROMPT], [one]),
+        ([PROMPT, "import os"], [one, other]),
+        ([ids, server.session.tokenize("import os")], [one, other]),
+    ):
+        answer = complete(server, prompt=prompt, **options)
+        assert [choice.text for choice in answer.choices] == texts
+        assert [choice.index for choice in answer.choices] == list(range(len(texts)))
+
+
+def test_several_choices(server: Server) -> None:
+    options: dict[str, Any] = {"prompt": ["import os", PROMPT], "n": 2, "seed": 3, "max_tokens": 8}
+    answer = complete(server, **options)
+    expected = [
+        one.text
+        for prompt in options["prompt"]
+        for one in server.session.generate(prompt, n=2, seed=3, max_tokens=8, temperature=1.0)
+    ]
+    assert [choice.text for choice in answer.choices] == expected
+    assert len(set(expected)) == 4
+    # A prompt counts once.
+    n_prompt = sum(len(server.session.tokenize(prompt)) for prompt in options["prompt"])
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (n_prompt, 32)
+    texts = [""] * 4
+    for event in complete(server, stream=True, **options):
+        for choice in event.choices:
+            texts[choice.index] += choice.text
+    assert texts == expected
+
+
+def test_logprobs(server: Server) -> None:
+    answer = complete(server, max_tokens=12, temperature=0, logprobs=3)
+    expected = server.session.generate(PROMPT, max_tokens=12, logprobs=3).logprobs
+    found = answer.choices[0].logprobs
+    assert "".join(found.tokens) == answer.choices[0].text
+    assert found.token_logprobs == pytest.approx([one.logprob for one in expected])
+    for top, one in zip(found.top_logprobs, expected, strict=True):
+        texts = {server.session.token_text(token): logprob for token, logprob in one.top}
+        assert top == pytest.approx(texts)
+    banned = complete(server, max_tokens=2, logprobs=0, logit_bias={"199": -100})
+    assert json.dumps(banned.to_dict(), allow_nan=False)
+
+
+def test_echo(server: Server) -> None:
+    options: dict[str, Any] = {"max_tokens": 5, "temperature": 0, "echo": True}
+    text = complete(server, **options).choices[0].text
+    assert text.startswith(PROMPT)
+    assert text == "".join(
+        event.choices[0].text for event in complete(server, stream=True, **options)
+    )
+
+
+def test_grammar_and_json(server: Server) -> None:
+    def text(**extra: Any) -> str:
+        answer = complete(server, max_tokens=200, seed=1, extra_body=extra)
+        assert answer.choices[0].finish_reason == "stop"
+        return str(answer.choices[0].text)
+
+    assert text(grammar='root ::= "yes" | "no"') in ("yes", "no")
+    schema = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 99}}}
+    schema |= {"required": ["age"], "additionalProperties": False}
+    wanted = {"type": "json_schema", "json_schema": {"name": "person", "schema": schema}}
+    assert list(json.loads(text(response_format=wanted))) == ["age"]
+    answer = complete(
+        server, max_tokens=60, seed=1, extra_body={"response_format": {"type": "json_object"}}
+    )
+    assert answer.choices[0].text.startswith("{")
+    assert text(response_format={"type": "json_object", "schema": schema}).startswith("{")
+    null = {"type": "json_schema", "json_schema": {"name": "null", "schema": {"const": None}}}
+    assert text(response_format=null).strip() == "null"
+
+
+def test_what_is_unknown_or_null_is_ignored(server: Server) -> None:
+    extra = {"user": "me", "no_such_field": [1], "top_k": None, "stop": None, "n": None}
+    answer = complete(server, max_tokens=3, temperature=0, extra_body=extra)
+    assert answer.choices[0].text == complete(server, max_tokens=3, temperature=0).choices[0].text
+
+
+def test_models(server: Server) -> None:
+    (model,) = server.openai().models.list()
+    assert model.id == "test"
+    assert server.openai().models.retrieve("test").owned_by == "specllama"
+    with pytest.raises(openai.NotFoundError):
+        server.openai().models.retrieve("another")
+
+
+def test_health(server: Server) -> None:
+    assert server.get("/health").json() == {"status": "ok", "running": 0, "waiting": 0}
+
+
+def test_metrics(server: Server) -> None:
+    def metrics() -> dict[str, float]:
+        lines = server.get("/metrics").text.splitlines()
+        pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        return {name.removeprefix("specllama_"): float(value) for name, value in pairs}
+
+    before = metrics()
+    usage = complete(server, max_tokens=30, temperature=0).usage
+    after = metrics()
+
+    def more(name: str) -> float:
+        return after[name] - before[name]
+
+    assert more('requests_total{outcome="length"}') == 1
+    assert more("generated_tokens_total") == 30
+    assert more("prompt_tokens_total") == usage.prompt_tokens
+    for name, expected in (("drafted", usage.drafted_tokens), ("accepted", usage.accepted_tokens)):
+        names = [f'{name}_tokens_total{{drafter="{who}"}}' for who in ("match", "ngram", "model")]
+        assert sum(more(one) for one in names) == expected
+    assert after["tokens_per_second"] > 0
+    assert (after["requests_running"], after["requests_waiting"]) == (0, 0)
+
+
+def test_the_page(server: Server) -> None:
+    answer = server.get("/")
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "http://" not in answer.text  # it needs nothing from anywhere
+    assert "https://" not in answer.text

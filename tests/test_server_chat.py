@@ -1,0 +1,163 @@
+"""Chat through the official client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from conftest import EXACT, FIXED
+from serving import Server, serve
+from specllama import SpecSession
+from specllama.session import BUNDLED_MODEL
+
+TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'critic' %}{{ raise_exception('no critics') }}"
+    "{% endif %}# {{ m.role }}: {{ m.content }}\n{% endfor %}{% if extra %}{{ extra }}{% endif %}"
+)
+MESSAGES: list[Any] = [
+    {"role": "system", "content": "Write Python."},
+    {"role": "user", "content": "class Stack:"},
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The bundled model, with a chat template."""
+    model = tmp_path_factory.mktemp("chat") / "chat.gguf"
+    subprocess.run(
+        [sys.executable, "-m", "gguf.scripts.gguf_new_metadata",
+         "--chat-template", TEMPLATE, BUNDLED_MODEL, model],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    with SpecSession(model, **EXACT, **FIXED) as session, serve(session) as running:
+        yield running
+
+
+def chat(server: Server, **options: Any) -> Any:
+    options = {"messages": MESSAGES, "model": "test"} | options
+    return server.openai().chat.completions.create(**options)
+
+
+def test_an_answer(server: Server) -> None:
+    answer = chat(server, max_tokens=20, temperature=0)
+    expected = server.session.chat(MESSAGES, max_tokens=20)
+    assert answer.object == "chat.completion"
+    (choice,) = answer.choices
+    assert (choice.message.role, choice.message.content) == ("assistant", expected.text)
+    assert choice.finish_reason == "length"
+    assert answer.usage.prompt_tokens == expected.stats.prompt_tokens
+    newer = chat(server, max_completion_tokens=7, max_tokens=20, temperature=0)
+    assert newer.usage.completion_tokens == 7
+
+
+def test_a_streamed_answer_is_the_same(server: Server) -> None:
+    options: dict[str, Any] = {"max_tokens": 20, "temperature": 0}
+    whole = chat(server, **options).choices[0].message.content
+    events = list(chat(server, stream=True, stream_options={"include_usage": True}, **options))
+    assert {event.object for event in events} == {"chat.completion.chunk"}
+    first, *parts, last, usage = events
+    assert first.choices[0].delta.role == "assistant"
+    assert (
+        first.choices[0].delta.content + "".join(event.choices[0].delta.content for event in parts)
+        == whole
+    )
+    assert last.choices[0].finish_reason == "length"
+    assert usage.usage.completion_tokens == 20
+
+
+def test_two_choices(server: Server) -> None:
+    options: dict[str, Any] = {"n": 2, "seed": 9, "max_tokens": 10}
+    answer = chat(server, **options)
+    texts = [choice.message.content for choice in answer.choices]
+    assert texts[0] != texts[1]
+    alone = chat(server, seed=9, max_tokens=10).choices[0].message.content
+    assert texts[0] == alone
+    streamed = ["", ""]
+    for event in chat(server, stream=True, **options):
+        for choice in event.choices:
+            streamed[choice.index] += choice.delta.content or ""
+    assert streamed == texts
+
+
+def test_logprobs(server: Server) -> None:
+    options: dict[str, Any] = {"max_tokens": 10, "temperature": 0, "logprobs": True}
+    answer = chat(server, top_logprobs=2, **options)
+    expected = server.session.chat(MESSAGES, max_tokens=10, logprobs=2).logprobs
+    found = answer.choices[0].logprobs.content
+    assert "".join(one.token for one in found) == answer.choices[0].message.content
+    assert bytes(b for one in found for b in one.bytes).decode() == "".join(
+        one.token for one in found
+    )
+    assert [one.logprob for one in found] == pytest.approx([one.logprob for one in expected])
+    assert [len(one.top_logprobs) for one in found] == [2] * 10
+    assert found[0].top_logprobs[0].token == found[0].token
+    bare = chat(server, **options).choices[0].logprobs.content
+    assert [one.top_logprobs for one in bare] == [[]] * 10
+    streamed = [
+        one.token
+        for event in chat(server, stream=True, **options)
+        if event.choices[0].logprobs
+        for one in event.choices[0].logprobs.content
+    ]
+    assert streamed == [one.token for one in found]
+
+
+def test_a_schema(server: Server) -> None:
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    answer = chat(server, response_format=wanted, seed=1)
+    assert list(json.loads(answer.choices[0].message.content)) == ["ok"]
+    assert answer.choices[0].finish_reason == "stop"
+
+
+def test_a_prediction_speeds_it_up(server: Server) -> None:
+    """Predicted outputs of the OpenAI API: a text that the answer may copy from."""
+    options: dict[str, Any] = {"max_tokens": 60, "temperature": 0.7, "seed": 4}
+    plain = chat(server, **options)
+    text = plain.choices[0].message.content
+    helped = chat(server, prediction={"type": "content", "content": text}, **options)
+    assert helped.choices[0].message.content == text
+    assert helped.usage.accepted_tokens > plain.usage.accepted_tokens
+
+
+def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None:
+    options: dict[str, Any] = {"max_tokens": 5, "temperature": 0}
+    parts = [{"type": "text", "text": "class"}, {"type": "text", "text": "Stack:"}]
+    found = chat(server, messages=[{"role": "user", "content": parts}], **options)
+    expected = chat(server, messages=[{"role": "user", "content": "class\nStack:"}], **options)
+    assert found.choices[0].message.content == expected.choices[0].message.content
+    extra = {"chat_template_kwargs": {"extra": "import"}}
+    longer = chat(server, extra_body=extra, **options)
+    assert longer.usage.prompt_tokens > chat(server, **options).usage.prompt_tokens
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"messages": []}, "messages is empty"),
+        ({"messages": "hello"}, "messages must be a list"),
+        ({"messages": ["hello"]}, "messages must be a list"),
+        ({"messages": [{"content": "x"}]}, "must be like"),
+        ({"messages": [{"role": "critic", "content": "x"}]}, "no critics"),
+        ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be a string"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            "others are not supported",
+        ),
+        ({"top_logprobs": 2}, "needs logprobs"),
+        ({"logprobs": 2}, "logprobs must be true or false"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools is not supported"),
+        ({"tool_choice": "required"}, "tool_choice is not supported"),
+        ({"max_completion_tokens": 100000}, "the context has room for"),
+    ],
+)
+def test_bad_requests(server: Server, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(openai.BadRequestError, match=message):
+        chat(server, **options)
+    assert chat(server, tool_choice="none", tools=[], max_tokens=1)

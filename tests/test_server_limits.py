@@ -1,0 +1,355 @@
+"""What the server refuses, and what becomes of requests whose clients leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from conftest import EXACT, FIXED
+from prompts import PROMPTS
+from serving import Server, serve
+from specllama import SpecSession
+
+PROMPT = PROMPTS["module"]
+LONG: dict[str, Any] = {"prompt": PROMPT, "max_tokens": 1900, "temperature": 0.8, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SpecSession]:
+    with SpecSession(max_queue=2, **EXACT, **FIXED) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(session: SpecSession) -> Iterator[Server]:
+    with serve(session, max_body=100_000) as running:
+        yield running
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    return dict(error)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("prompt", 5),
+        ("prompt", []),
+        ("prompt", [1.5]),
+        ("prompt", ["a", 5]),
+        ("prompt", {"a": 1}),
+        ("model", 5),
+        ("max_tokens", "many"),
+        ("max_tokens", -1),
+        ("max_tokens", 1.5),
+        ("temperature", "hot"),
+        ("temperature", True),
+        ("temperature", -1),
+        ("top_p", [1]),
+        ("top_p", 0),
+        ("top_k", 0.5),
+        ("min_p", "x"),
+        ("n", 0),
+        ("n", 1000),
+        ("seed", "x"),
+        ("seed", 2**64),
+        ("stop", 5),
+        ("stop", ["a", 5]),
+        ("stop", ["a"] * 17),
+        ("logprobs", 21),
+        ("logit_bias", [1]),
+        ("logit_bias", {"a": 1}),
+        ("stream", "yes"),
+        ("echo", 1),
+        ("suffix", "x"),
+        ("response_format", "json"),
+        ("grammar", 5),
+        ("grammar", "root ::= ("),
+        ("presence_penalty", "x"),
+    ],
+)
+def test_the_field_is_named(server: Server, field: str, value: object) -> None:
+    body = {"prompt": "x", "max_tokens": 1} | {field: value}
+    error = refused(server.post("/v1/completions", body), 400)
+    assert error["type"] == "invalid_request_error"
+    assert error["param"] == field
+
+
+@pytest.mark.parametrize(
+    ("extra", "param"),
+    [
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema.schema"),
+        ({"stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
+        ({"logit_bias": {"5": "x"}}, "logit_bias.5"),
+    ],
+)
+def test_the_inner_field_is_named(server: Server, extra: dict[str, Any], param: str) -> None:
+    answer = server.post("/v1/completions", {"prompt": "x", **extra})
+    assert refused(answer, 400)["param"] == param
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[1]",
+        b"{",
+        b'{"prompt": NaN}',
+        b"\xff",
+        b"[" * 50_000,
+        b'{"prompt": ' + b"[" * 40_000,
+        b'{"prompt": "x", "seed": ' + b"9" * 5000 + b"}",
+        b'{"max_tokens": 1}',
+        b'{"prompt": "\\ud800"}',
+        b'{"prompt": "x", "stop": "\\ud800"}',
+        b'{"prompt": "x", "grammar": "\\ud800"}',
+        b'{"prompt": "x", "logit_bias": {"\\ud800": 1}}',
+        b'{"prompt": "x", "logit_bias": {"999999": 1}}',
+        b'{"prompt": [999999]}',
+        b'{"prompt": ""}',
+        b'{"prompt": "x", "temperature": 1e999}',
+        b'{"prompt": "x", "response_format": {"type": "json_object", "schema": {"type": "no"}}}',
+    ],
+)
+def test_bad_bodies(server: Server, body: bytes) -> None:
+    refused(server.post("/v1/completions", body), 400)
+
+
+def test_paths_and_methods(server: Server) -> None:
+    refused(server.get("/v1/nothing"), 404)
+    refused(server.get("/v1/completions"), 405)
+    refused(server.post("/health", {}), 405)
+    error = refused(server.post("/v1/chat/completions", {"messages": []}), 400)
+    assert "no chat template; use /v1/completions" in error["message"]
+
+
+def test_too_large(server: Server) -> None:
+    body = {"prompt": "x" * 100_000}
+    assert "more than 100000 bytes" in refused(server.post("/v1/completions", body), 413)["message"]
+
+    def parts() -> Iterator[bytes]:  # without a length
+        for _ in range(30):
+            yield b" " * 10_000
+
+    refused(httpx.post(f"{server.url}/v1/completions", content=parts()), 413)
+    error = refused(server.post("/v1/completions", {"prompt": PROMPT * 20}), 400)
+    assert error["code"] == "context_length_exceeded"
+    assert "at most 2047" in error["message"]
+
+
+def test_prompts_may_be_limited(session: SpecSession) -> None:
+    with serve(session, max_prompt=3) as server:
+        refused(server.post("/v1/completions", {"prompt": PROMPT}), 400)
+        assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).is_success
+
+
+def test_a_full_queue(server: Server) -> None:
+    streams = [server.openai().completions.create(model="", stream=True, **LONG) for _ in range(1)]
+    handles = [server.session.submit("x", max_tokens=1) for _ in range(2)]
+    answer = server.post("/v1/completions", {"prompt": "x"})
+    assert refused(answer, 503)["code"] == "server_overloaded"
+    assert answer.headers["retry-after"] == "1"
+    streams[0].close()
+    for handle in handles:
+        handle.result(60)
+    assert 'outcome="refused"} 1' in server.get("/metrics").text
+
+
+def test_a_client_that_leaves(server: Server) -> None:
+    """Its request ends, whether it was being streamed, was not begun to be, or waited."""
+    load = server.session.load
+
+    def idle() -> bool:
+        return server.session.load.n_running == server.session.load.n_waiting == 0
+
+    stream = server.openai().completions.create(model="", stream=True, **LONG)
+    next(iter(stream))
+    stream.close()
+    wait_until(idle)
+    for n_waiting in (0, 1):
+        first = server.session.submit(PROMPT, max_tokens=1900) if n_waiting else None
+        with socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1]))) as leaving:
+            body = json.dumps(LONG).encode()
+            head = (
+                f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}"
+            )
+            leaving.sendall(head.encode() + b"\r\n\r\n" + body)
+            wait_until(lambda n=n_waiting: server.session.load.n_waiting == n)  # type: ignore[misc]
+            wait_until(lambda: server.session.load.n_running == 1)
+        if first is not None:
+            wait_until(lambda: server.session.load.n_waiting == 0)
+            assert not first.done()
+            first.cancel()
+        wait_until(idle)
+    assert server.session.load.generated_tokens - load.generated_tokens < 3 * 1900
+
+
+def test_a_request_that_breaks_off(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    port = int(server.url.rsplit(":", 1)[1])
+    for part in (b"POST /v1/compl", b"POST /v1/completions HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"):
+        with socket.create_connection(("127.0.0.1", port)) as breaking:
+            breaking.sendall(part.replace(b"Content", b"Host: localhost\r\nContent"))
+    assert server.get("/health").is_success
+    assert not caplog.records
+
+
+def test_a_slow_reader_slows_nobody(server: Server) -> None:
+    body = json.dumps(LONG | {"max_tokens": 300, "logprobs": 20, "stream": True}).encode()
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}"
+        slow.sendall(head.encode() + b"\r\nConnection: close\r\n\r\n" + body)
+        wait_until(lambda: server.session.load.n_running == 1)
+        # It has the only place, and gives it back though nobody reads.
+        assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).is_success
+        answer = b"".join(iter(lambda: slow.recv(1 << 20), b""))
+    assert answer.count(b'"token_logprobs"') == 300
+    assert b"data: [DONE]" in answer
+
+
+def test_the_api_key(session: SpecSession) -> None:
+    with serve(session, api_key="secret é") as server:
+        for path in ("/v1/models", "/metrics"):
+            error = refused(server.get(path), 401)
+            assert error["code"] == "invalid_api_key"
+        for wrong in ("secret", "secret éé", "x"):
+            header = {"Authorization": f"Bearer {wrong}".encode()}
+            refused(server.get("/v1/models", headers=header), 401)
+        right = {"Authorization": "Bearer secret é".encode()}
+        assert server.get("/v1/models", headers=right).is_success
+        assert server.get("/health").is_success
+        assert server.get("/").is_success
+        with pytest.raises(openai.AuthenticationError):
+            server.openai("wrong").models.list()
+    with serve(session, api_key="secret") as server:
+        assert server.openai("secret").models.list().data[0].id == "test"
+
+
+def test_web_pages_of_others(session: SpecSession) -> None:
+    body = {"prompt": "x", "max_tokens": 1}
+    other = {"Origin": "http://example.org"}
+    with serve(session) as server:
+        refused(server.post("/v1/completions", body, headers=other), 403)
+        assert server.post("/v1/completions", body, headers={"Origin": server.url}).is_success
+        # A name of theirs that leads here.
+        refused(server.get("/v1/models", headers={"Host": "example.org"}), 403)
+        assert server.get("/v1/models", headers={"Host": "localhost:1"}).is_success
+    with serve(session, cors_origins=("http://example.org",)) as server:
+        answer = server.post("/v1/completions", body, headers=other)
+        assert answer.headers["access-control-allow-origin"] == "http://example.org"
+        refused(server.get("/v1/models", headers={"Origin": "http://example.com"}), 403)
+
+
+def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
+    with serve(session, timeout=0.1) as server:
+        answer = server.post("/v1/completions", LONG | {"max_tokens": 500}).json()
+        expected = session.generate(PROMPT, max_tokens=500, temperature=0.8, seed=1).text
+        assert answer["choices"][0]["finish_reason"] == "length"
+        assert answer["usage"]["completion_tokens"] < 500
+        assert expected.startswith(answer["choices"][0]["text"])
+        first = session.submit(PROMPT, max_tokens=1900)
+        error = refused(server.post("/v1/completions", LONG), 503)
+        assert "before it had begun" in error["message"]
+        first.cancel()
+
+
+@pytest.fixture
+def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """Starts `specllama serve`; returns it and where it listens."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1"]
+        started.append(
+            subprocess.Popen([*command, "-ngl", "0", *arguments], stderr=subprocess.PIPE, text=True)
+        )
+        assert started[-1].stderr is not None
+        line = started[-1].stderr.readline()
+        assert line.startswith("Serving "), line
+        return started[-1], line.split()[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_sigterm(process: Any, seconds: int) -> None:
+    """What is at work finishes, or is cut in good order; then the process ends."""
+    served, url = process("--exact", "on", "--shutdown-timeout", str(seconds))
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    whole = client.completions.create(model="", **LONG).choices[0]
+    stream = iter(client.completions.create(model="", stream=True, **LONG))
+    choices = [next(stream).choices[0]]
+    served.send_signal(signal.SIGTERM)
+    choices += [event.choices[0] for event in stream]
+    text = "".join(choice.text for choice in choices)
+    assert whole.text.startswith(text)
+    assert (text == whole.text) == (seconds > 0)
+    # Not a connection that breaks.
+    assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
+    assert served.wait(60) == 0
+    assert served.stderr.read() == ""
+
+
+def test_ctrl_c(process: Any) -> None:
+    served, url = process("--alias", "me", "--api-key", "k")
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k")
+    assert client.models.list().data[0].id == "me"
+    served.send_signal(signal.SIGINT)
+    assert served.wait(60) == 130
+    assert served.stderr.read() == ""
+
+
+def test_the_command_with_bad_input() -> None:
+    def serve_with(*arguments: str, **environment: str) -> tuple[int, str]:
+        process = subprocess.run(
+            [sys.executable, "-m", "specllama", "serve", *arguments],
+            capture_output=True, text=True, check=False, timeout=60,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        assert "Traceback" not in process.stderr
+        return process.returncode, process.stderr
+
+    assert serve_with("-m", "missing.gguf", "--port", "0")[0] == 2
+    assert serve_with("--port", "70000")[0] == 2
+    assert serve_with("--max-queue", "-1")[0] == 2
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, message = serve_with("--port", str(taken.getsockname()[1]))
+    assert code == 1
+    assert "Cannot listen at 127.0.0.1 port" in message
+
+
+def test_without_its_packages() -> None:
+    script = (
+        "import sys\nsys.modules['starlette'] = None\n"
+        "from specllama.__main__ import main\nsys.exit(main(['serve']))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert process.stderr.endswith("run: pip install specllama[server]\n")

@@ -1,0 +1,119 @@
+"""Two thousand requests, among them clients that leave, nonsense, and too much of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import EXACT
+from prompts import PROMPTS
+from specllama import SpecSession
+
+N_REQUESTS = 2000
+N_CLIENTS = 24  # more than there are places, in the server and in its queue
+NAMES = ("module", "function", "json", "english", "csv", "one token", "emoji", "list")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc"),
+]
+
+
+def body(name: str, seed: int, max_tokens: int) -> dict[str, Any]:
+    return {
+        "prompt": PROMPTS[name], "seed": seed, "max_tokens": max_tokens,
+        "temperature": 0.8 if seed else 0.0,
+    }  # fmt: skip
+
+
+class Load:
+    """Clients of a server, and what they have seen.
+
+    Attributes:
+        outcomes: How often what came of a request.
+        memory: Resident bytes of the server after so many requests.
+    """
+
+    def __init__(self, url: str, pid: int, expected: dict[tuple[str, int, int], str]) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.memory: dict[int, int] = {}
+        self._url = url
+        self._pid = pid
+        self._expected = expected
+        self._random = random.Random(1)
+        self._n_done = 0
+
+    async def run(self) -> None:
+        limits = httpx.Limits(max_connections=N_CLIENTS)
+        async with httpx.AsyncClient(base_url=self._url, timeout=120, limits=limits) as client:
+            await asyncio.gather(*(self._client(client) for _ in range(N_CLIENTS)))
+            assert (await client.get("/health")).json()["running"] == 0
+
+    async def _client(self, client: httpx.AsyncClient) -> None:
+        while self._n_done < N_REQUESTS:
+            self._n_done += 1
+            pages = Path(f"/proc/{self._pid}/statm").read_text().split()[1]
+            self.memory[self._n_done] = 4096 * int(pages)
+            self.outcomes[await self._request(client)] += 1
+
+    async def _request(self, client: httpx.AsyncClient) -> str:
+        kind = self._random.random()
+        request = self._random.choice(list(self._expected))
+        path = "/v1/completions"
+        if kind < 0.05:
+            answer = await client.post(path, content=b'{"prompt": ')
+            return "malformed" if answer.json()["error"]["type"] and answer.is_error else "?"
+        if kind < 0.10:
+            answer = await client.post(path, json={"prompt": "x" * 30_000})
+            return "oversized" if answer.status_code == 413 and answer.json()["error"] else "?"
+        while True:
+            wanted = body(*request) | {"stream": kind < 0.6}
+            async with client.stream("POST", path, json=wanted) as answer:
+                if answer.status_code == 503:
+                    self.outcomes["had to wait"] += 1
+                elif kind < 0.2:
+                    async for _ in answer.aiter_raw():
+                        return "left"
+                else:
+                    text = await _text(answer, streamed=kind < 0.6)
+                    return "right" if text == self._expected[request] else "wrong"
+            await asyncio.sleep(0.05)
+
+
+async def _text(answer: httpx.Response, *, streamed: bool) -> str:
+    if not streamed:
+        return str(json.loads(await answer.aread())["choices"][0]["text"])
+    events = [line async for line in answer.aiter_lines() if line.startswith("data: {")]
+    return "".join(json.loads(event[6:])["choices"][0]["text"] for event in events)
+
+
+def test_no_crash_no_leak_no_wrong_answer() -> None:
+    with SpecSession(**EXACT, exact=True) as session:
+        expected = {
+            (name, seed, n): session.generate(**body(name, seed, n)).text
+            for name in NAMES
+            for seed, n in ((0, 24), (1, 8), (2, 60))
+        }
+    command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-ngl", "0"]
+    limits = ["--exact", "on", "-np", "4", "-c", "1024", "--max-queue", "16"]
+    with subprocess.Popen(
+        [*command, *limits, "--max-body", "20000"], stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        load = Load(server.stderr.readline().split()[-1], server.pid, expected)
+        asyncio.run(load.run())
+        server.terminate()
+        assert server.stderr.read() == ""
+    assert server.returncode == 0
+    print(dict(load.outcomes), load.memory[200], load.memory[N_REQUESTS])
+    assert set(load.outcomes) == {"right", "left", "malformed", "oversized", "had to wait"}
+    # Of some 100 MB: what was kept of every request, if it had 6 kB, would show.
+    assert load.memory[N_REQUESTS] <= 1.10 * load.memory[200]

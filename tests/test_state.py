@@ -1,0 +1,146 @@
+"""Saved states: they save work and change no output; what does not fit is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompts import PROMPTS
+from random_model import WRITERS
+from specllama import ArgumentError, BusyError, SpecllamaError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+PROMPT = PROMPTS["module"]
+
+
+@pytest.fixture
+def saved(open_session: Open, tmp_path: Path) -> Path:
+    session = open_session()
+    session.generate(PROMPT, max_tokens=20)
+    session.save_state(tmp_path / "state")
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    return tmp_path / "state"
+
+
+@pytest.mark.parametrize("options", [{}, {"n_seq": 3, "exact": True}, {"n_seq": 3}])
+def test_a_conversation_goes_on(
+    open_session: Open, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    first = open_session(**options)
+    start = first.generate(PROMPT, max_tokens=20)
+    first.save_state(tmp_path / "state")
+    longer = first.tokenize(PROMPT) + start.tokens
+    expected = open_session(**options).generate(longer, max_tokens=30)
+    assert expected.stats.reused_tokens == 0
+    session = open_session(**options)
+    session.load_state(tmp_path / "state")
+    found = session.generate(longer, max_tokens=30)
+    assert found.tokens == expected.tokens
+    assert found.stats.reused_tokens >= len(longer) - 2
+    # Another text is not misled by it.
+    other = session.generate("import os", max_tokens=10).tokens
+    assert other == open_session(**options).generate("import os", max_tokens=10).tokens
+
+
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    options: dict[str, Any] = {"exact": "auto", "kv_type": None, "flash_attn": "auto"}
+    prompt = [1, *range(5, 60)]
+    first = open_session(model, **options)
+    start = first.generate(prompt, max_tokens=20)
+    first.save_state(tmp_path / "state")
+    longer = prompt + start.tokens + [7]
+    expected = first.generate(longer, max_tokens=20)
+    session = open_session(model, **options)
+    session.load_state(tmp_path / "state")
+    found = session.generate(longer, max_tokens=20)
+    assert found.tokens == expected.tokens
+    assert found.stats.reused_tokens == expected.stats.reused_tokens > len(prompt)
+
+
+def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> None:
+    content = saved.read_bytes()
+    session = open_session()
+    expected = session.generate(PROMPT, max_tokens=20).tokens
+
+    def refused(message: str, by: SpecSession | None = None) -> None:
+        with pytest.raises(ArgumentError, match=message):
+            (by or session).load_state(saved)
+
+    for at in (0, 25, 100, len(content) // 2, len(content) - 1):
+        flipped = bytearray(content)
+        flipped[at] ^= 1
+        saved.write_bytes(flipped)
+        refused("no saved state" if at == 0 else "checksum does not fit")
+    for end in (0, 10, 80, 200, len(content) - 1):
+        saved.write_bytes(content[:end])
+        refused("no saved state" if end <= 10 else "checksum does not fit")
+    saved.write_bytes(content + b"\0")
+    refused("checksum does not fit")
+    for head in (b"x\n", b"{}\n", b'{"model": 1, "key": 1, "n_tokens": "x"}\n', b"[]\n"):
+        digest = hashlib.sha256(head).hexdigest().encode()
+        saved.write_bytes(b"specllama state 1 " + digest + b"\n" + head)
+        refused("head cannot be read")
+    saved.write_bytes(content)
+    refused("another model", open_session(BUNDLED_DRAFT))
+    for options in (
+        {"kv_type": "f16"},
+        {"kv_type": "f16", "flash_attn": False},
+        {"n_seq": 2},
+        {"n_seq": 2, "exact": True},
+    ):
+        refused("another kind", open_session(**options))
+    saved.unlink()
+    refused("cannot be read: No such file")
+    # Nothing has changed: the memory is still that of the last generation.
+    again = session.generate(PROMPT, max_tokens=20)
+    assert again.tokens == expected
+    assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
+
+
+def test_when_there_is_nothing_to_save_or_nowhere_to(open_session: Open, tmp_path: Path) -> None:
+    session = open_session()
+    with pytest.raises(ArgumentError, match="no state to save; generate something first"):
+        session.save_state(tmp_path / "state")
+    session.generate("x", max_tokens=2)
+    with pytest.raises(SpecllamaError, match="cannot be written: No such file"):
+        session.save_state(tmp_path / "nowhere" / "state")
+
+
+def test_when_all_places_are_taken(open_session: Open, saved: Path) -> None:
+    session = open_session()
+    stream = session.stream(PROMPT)
+    next(stream)
+    with pytest.raises(BusyError, match="in use"):
+        session.load_state(saved)
+    stream.close()
+    session.load_state(saved)
+
+
+def test_kill_while_saving(open_session: Open, saved: Path) -> None:
+    """The file is always a whole one."""
+    script = (
+        "import sys\nfrom specllama import SpecSession\n"
+        "session = SpecSession(None, 'ngram', n_threads=1, n_gpu_layers=0, kv_type='q8_0',\n"
+        "    flash_attn=True)\n"
+        f"session.generate({PROMPT!r}, max_tokens=900)\n"
+        "print('saving', flush=True)\n"
+        "while True:\n    session.save_state(sys.argv[1])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(saved)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "saving\n"
+    time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    open_session().load_state(saved)

@@ -1,0 +1,339 @@
+"""Requests from any thread: handles, the queue, cancellation, errors, asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import queue
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from prompts import PROMPTS
+from scripted_model import BOS
+from specllama import (
+    ArgumentError,
+    BusyError,
+    ClosedError,
+    DecodeError,
+    Drafter,
+    Generation,
+    Handle,
+    QueueFullError,
+    SpecSession,
+)
+
+Open = Callable[..., SpecSession]
+MIXED = ["module", "function", "json", "english", "csv", "one token", "emoji"]
+LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1}
+
+
+@pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")
+def n_seq(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def open_session(open_session: Open, n_seq: int) -> Open:
+    """One request at a time, and several together: each gets what it would get alone."""
+    return partial(open_session, n_seq=n_seq, exact=True)
+
+
+def solo(session: SpecSession, name: str, **options: Any) -> Generation:
+    return session.generate(PROMPTS[name], **options)
+
+
+def test_a_handle_gives_what_generate_gives(open_session: Open) -> None:
+    session = open_session()
+    for options in ({}, {"temperature": 0.9, "seed": 5, "logprobs": 2}, {"echo": True}):
+        expected = session.generate(PROMPTS["module"], max_tokens=40, **options)
+        handle = session.submit(PROMPTS["module"], max_tokens=40, **options)
+        chunks = list(handle)
+        found = handle.result()
+        assert (found.text, found.tokens) == (expected.text, expected.tokens)
+        assert found.finish_reason == expected.finish_reason
+        assert [one.logprob for one in found.logprobs] == [one.logprob for one in expected.logprobs]
+        assert [chunk.token for chunk in chunks if chunk.token is not None] == expected.tokens
+        assert handle.done()
+        assert list(handle) == []  # each chunk goes to one reader
+
+
+def test_several_prompts_in_order(open_session: Open) -> None:
+    session = open_session(max_queue=2)  # fewer than there are prompts: generate waits for room
+    expected = [solo(session, name, max_tokens=25).tokens for name in MIXED]
+    found = session.generate([PROMPTS[name] for name in MIXED], max_tokens=25)
+    assert [one.tokens for one in found] == expected
+    ids = [session.tokenize(PROMPTS[name]) for name in MIXED[:2]]
+    assert [one.tokens for one in session.generate(ids, max_tokens=25)] == expected[:2]
+
+
+def test_choices_are_requests_with_seeds_of_their_own(open_session: Open) -> None:
+    session = open_session()
+    options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0}
+    choices = session.generate(PROMPTS["module"], n=3, seed=7, **options)
+    assert choices[0].stats.seed == 7
+    assert len({one.stats.seed for one in choices}) == 3
+    assert len({one.text for one in choices}) == 3
+    for one in choices:
+        alone = session.generate(PROMPTS["module"], seed=one.stats.seed, **options)
+        assert alone.tokens == one.tokens
+    again = session.generate(PROMPTS["module"], n=2, seed=7, **options)
+    assert [one.tokens for one in again] == [one.tokens for one in choices[:2]]
+    fresh = session.generate(PROMPTS["module"], n=2, **options)
+    assert fresh[0].stats.seed != fresh[1].stats.seed
+    by_prompt = session.generate([PROMPTS["module"], PROMPTS["csv"]], n=2, seed=7, **options)
+    assert [one.tokens for one in by_prompt[0]] == [one.tokens for one in again]
+    assert [len(choices) for choices in by_prompt] == [2, 2]
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_a_bad_number_of_choices(open_session: Open, n: Any) -> None:
+    with pytest.raises(ArgumentError, match="n must be"):
+        open_session().generate("x", n=n)
+
+
+def test_any_thread_may_submit(open_session: Open) -> None:
+    session = open_session()
+    expected = {name: solo(session, name, max_tokens=20).tokens for name in MIXED}
+    with concurrent.futures.ThreadPoolExecutor(len(MIXED)) as pool:
+        found = pool.map(
+            lambda name: session.submit(PROMPTS[name], max_tokens=20).result().tokens, MIXED
+        )
+    assert dict(zip(MIXED, found, strict=True)) == expected
+
+
+def test_a_full_queue_refuses(open_session: Open, n_seq: int) -> None:
+    session = open_session(max_queue=1)
+    first, *_, second = (session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 1))
+    with pytest.raises(QueueFullError, match="raise max_queue"):
+        session.submit("x")
+    second.cancel()  # makes room at once
+    third = session.submit("x", max_tokens=3)
+    first.cancel()
+    assert len(third.result().tokens) == 3
+    with pytest.raises(ClosedError, match="cancelled before it had begun"):
+        second.result()
+    with pytest.raises(ClosedError, match="cancelled before it had begun"):
+        list(second)
+    assert second.so_far() is None
+
+
+def test_cancellation_keeps_what_there_was(open_session: Open) -> None:
+    session = open_session()
+    expected = solo(session, "module", **LONG).tokens
+    handle = session.submit(PROMPTS["module"], **LONG)
+    chunks = iter(handle)
+    next(chunks)
+    handle.cancel()
+    result = handle.result(60)
+    assert result.finish_reason is None
+    assert 0 < len(result.tokens) < len(expected)
+    assert result.tokens == expected[: len(result.tokens)]
+    assert session.submit(PROMPTS["module"], **LONG).result().tokens == expected
+    handle.cancel()  # of what has ended: nothing
+
+
+def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) -> None:
+    session = open_session()
+    good = session.submit(PROMPTS["module"], max_tokens=20)
+    bad = session.submit([5, 10**9])
+    also_good = session.submit(PROMPTS["module"], max_tokens=20)
+    with pytest.raises(ArgumentError, match="out of range"):
+        bad.result()
+    with pytest.raises(ArgumentError, match="out of range"):
+        list(bad)
+    assert good.result().tokens == also_good.result().tokens
+    # An option that is wrong by itself is refused at once.
+    with pytest.raises(ArgumentError, match="top_k must be"):
+        session.submit("x", top_k="many")  # type: ignore[arg-type]
+    model = scripted(["a"], output_scale=float("nan"))
+    broken = open_session(model, kv_type="f16", exact=False)
+    for _ in range(2):  # the worker survives
+        with pytest.raises(DecodeError, match="not numbers"):
+            broken.submit([BOS]).result()
+
+
+def test_streams_beside_requests(open_session: Open, n_seq: int) -> None:
+    """A stream takes a place, too; it is advanced with the others."""
+    session = open_session()
+    expected = solo(session, "module", max_tokens=30)
+    streams = [session.stream(PROMPTS["module"], max_tokens=30) for _ in range(n_seq)]
+    handle = session.submit(PROMPTS["module"], max_tokens=30)
+    if n_seq == 1:
+        with pytest.raises(BusyError, match="unfinished generation in another thread"):
+            handle.result(60)
+    else:
+        assert handle.result(60).tokens == expected.tokens
+    for stream in streams:
+        assert "".join(chunk.text for chunk in stream) == expected.text
+
+
+def test_a_timeout_while_waiting(open_session: Open) -> None:
+    handle = open_session().submit(PROMPTS["module"], **LONG)
+    with pytest.raises(concurrent.futures.TimeoutError):
+        handle.result(0.0)
+    assert not handle.done()
+
+
+def test_callbacks(open_session: Open) -> None:
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    session = open_session()
+
+    def callback(ended: Handle) -> None:
+        said.put(ended.result().text)
+        with pytest.raises(BusyError, match="may not wait for its own session"):
+            session.submit("x", max_tokens=2).result()
+        said.put("called")
+
+    handle = session.submit("x", max_tokens=2)
+    handle.add_done_callback(callback)
+    assert said.get(timeout=60) == handle.result().text
+    assert said.get(timeout=60) == "called"
+
+
+class Waiting(Drafter):
+    """Asks its own session, and waits for the answer."""
+
+    def __init__(self) -> None:
+        self.session: SpecSession | None = None
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        assert self.session is not None
+        self.session.submit("x", max_tokens=0).result()
+        return []
+
+
+def test_a_drafter_may_not_wait_for_its_session(open_session: Open) -> None:
+    drafter = Waiting()
+    drafter.session = session = open_session(draft=drafter, max_queue=100)
+    for stats in (
+        session.submit("x", max_tokens=3).result().stats,
+        session.generate("x", max_tokens=3).stats,
+    ):
+        assert "may not wait for its own session" in stats.last_drafter_error
+
+
+def test_closing_ends_everything(open_session: Open) -> None:
+    session = open_session()
+    handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(3)]
+    next(iter(handles[0]))
+    session.close()
+    for handle in handles:
+        with pytest.raises(ClosedError, match="closed before"):
+            handle.result(60)
+    assert handles[0].so_far() is not None
+    with pytest.raises(ClosedError, match="open a new one"):
+        session.submit("x")
+
+
+def test_a_dropped_session_ends_its_thread(open_session: Open) -> None:
+    session = SpecSession(n_threads=1, n_gpu_layers=0)
+    assert session.submit("x", max_tokens=2).result().tokens
+    (thread,) = (one for one in threading.enumerate() if one.name == "specllama")
+    gone = weakref.ref(session)
+    del session
+    gc.collect()
+    assert gone() is None
+    thread.join(60)
+    assert not thread.is_alive()
+    # A handle keeps its session: this one is nobody else's.
+    handle = SpecSession(n_threads=1, n_gpu_layers=0).submit("x", max_tokens=2)
+    assert len(handle.result().tokens) == 2
+
+
+def test_the_process_ends_with_requests_unfinished() -> None:
+    script = (
+        "from specllama import SpecSession\n"
+        "session = SpecSession(n_threads=1, n_gpu_layers=0)\n"
+        "handles = [session.submit('x', max_tokens=2000, seed=i) for i in range(4)]\n"
+        "next(iter(handles[0]))\n"
+        "print('bye')\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (process.returncode, process.stdout, process.stderr) == (0, "bye\n", "")
+
+
+def test_asyncio(open_session: Open) -> None:
+    session = open_session()
+    expected = [solo(session, name, max_tokens=20) for name in MIXED]
+
+    async def all_at_once() -> tuple[list[Generation], str, list[Generation]]:
+        tasks = [session.agenerate(PROMPTS[name], max_tokens=20) for name in MIXED]
+        found = await asyncio.gather(*tasks)
+        text = ""
+        async for chunk in session.astream(PROMPTS["module"], max_tokens=20):
+            text += chunk.text
+        choices = await session.agenerate("x", n=2, seed=3, temperature=1.0, max_tokens=5)
+        return found, text, choices
+
+    found, text, choices = asyncio.run(all_at_once())
+    assert [one.tokens for one in found] == [one.tokens for one in expected]
+    assert text == expected[0].text
+    same = session.generate("x", n=2, seed=3, temperature=1.0, max_tokens=5)
+    assert [one.tokens for one in choices] == [one.tokens for one in same]
+
+
+def test_cancelling_a_task_cancels_its_request(open_session: Open) -> None:
+    session = open_session()
+
+    async def cancelled(task: asyncio.Task[Any]) -> None:
+        while not session.load.n_running:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while session.load.n_running:
+            await asyncio.sleep(0.001)
+
+    async def read() -> None:
+        async for _ in session.astream(PROMPTS["module"], **LONG):
+            pass
+
+    async def leave() -> None:
+        stream = session.astream(PROMPTS["module"], **LONG)
+        async for _ in stream:
+            break
+        await stream.aclose()
+        while session.load.n_running:
+            await asyncio.sleep(0.001)
+
+    async def everything() -> None:
+        await cancelled(asyncio.create_task(session.agenerate(PROMPTS["module"], **LONG)))
+        await cancelled(asyncio.create_task(read()))
+        await leave()
+
+    asyncio.run(everything())
+    assert session.generate("x", max_tokens=2).tokens
+
+
+def test_readers_do_not_slow_each_other(open_session: Open) -> None:
+    """A request that nobody reads ends all the same, and so do those behind it."""
+    session = open_session()
+    unread = session.submit(PROMPTS["module"], max_tokens=60)
+    behind = session.submit(PROMPTS["module"], max_tokens=60)
+    assert behind.result().tokens == unread.result().tokens
+    assert "".join(chunk.text for chunk in unread) == unread.result().text
+
+
+def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
+    session = open_session()
+    assert (session.load.n_running, session.load.n_waiting) == (0, 0)
+    handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 2)]
+    next(iter(handles[0]))
+    load = session.load
+    assert (load.n_running, load.n_waiting) == (n_seq, 2)
+    for handle in handles:
+        handle.cancel()
+    n_done = len(handles[0].result().tokens)
+    assert session.load.generated_tokens >= n_done > 0
+    assert session.load.tokens_per_second > 0
