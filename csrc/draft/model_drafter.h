@@ -22,8 +22,8 @@ namespace specllama {
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
 // Several sequences draft a token each in one decode. Where much must be filled first, that takes a
-// batch each time, and who waits for it does not draft. Where a Guesser speculates for it, one decode
-// may give several tokens; they are those that it would have drafted one by one.
+// batch each time, and who waits for it does not draft. Where a Guesser speculates for it, one
+// decode may give several tokens; they are those that it would have drafted one by one.
 class ModelDrafter final : public Drafter {
  public:
     // longest: most tokens of a draft.

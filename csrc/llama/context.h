@@ -38,7 +38,8 @@ class Batch {
 // Throws InvalidArgument when a number is out of range.
 void check(const ContextOptions& options);
 
-// Snapshots of a recurrent state that a context asks for; how many it has is up to the architecture.
+// Snapshots of a recurrent state that a context asks for; how many it has is up to the
+// architecture.
 int snapshots(const ContextOptions& options, int n_logits);
 
 // A model's KV memory and what computing takes. Not for two threads at once.

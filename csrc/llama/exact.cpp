@@ -28,6 +28,8 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
                "and BF16";
     if (options.context.n_seq > 1 && !options.context.split)
         return "several requests share a memory (exact is not asked for)";
+    if (header.slides && !options.context.whole_window)
+        return "its sliding windows are kept short (exact is not asked for)";
     if (options.model.repack && header.repackable)
         return "weights may be repacked (exact is not asked for)";
     if (!header.inexact_alone.empty() && !options.context.never_alone)
@@ -43,7 +45,7 @@ SessionOptions as_exactness_wants(const Header& header, SessionOptions options) 
     options.model.repack = false;
     options.context.never_alone = !header.inexact_alone.empty();
     options.context.split = true;
-    options.context.whole_window = options.context.n_seq > 1;
+    options.context.whole_window = header.slides;
     return options;
 }
 
@@ -56,8 +58,8 @@ bool settle_exactness(const Header& header, SessionOptions& options) {
         if (options.exact == Exact::on && !reason.empty())
             throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
                                   ".");
-        const bool costs_little =
-            !header.repackable && header.inexact_alone.empty() && options.context.n_seq == 1;
+        const bool costs_little = !header.repackable && header.inexact_alone.empty() &&
+                                  !header.slides && options.context.n_seq == 1;
         if (reason.empty() && (options.exact == Exact::on || costs_little)) {
             options = exact;
             return true;

@@ -18,6 +18,7 @@ namespace specllama {
 //     Q4_0                 unless repacked (slower)                       no
 //     F32, F16, BF16       unless decoded alone: see never_alone          no
 //
+// Sliding windows must keep the whole text (see whole_window): only on demand.
 // What is not in the table may be exact, too, but is not claimed to be. Several sequences must lie
 // apart, so that none changes the order in which another one's sums are taken: only on demand.
 bool settle_exactness(const Header& header, SessionOptions& options);

@@ -77,8 +77,7 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
                            2.0 * n_rows * header.n_vocab;
     return {header.weight_bytes,
             static_cast<std::uint64_t>(n_positions * header.kv_numbers_per_token * number),
-            static_cast<std::uint64_t>(4 * states),
-            static_cast<std::uint64_t>(4 * numbers)};
+            static_cast<std::uint64_t>(4 * states), static_cast<std::uint64_t>(4 * numbers)};
 }
 
 void settle_memory(const Header& target, const Header* draft, SessionOptions& options) {

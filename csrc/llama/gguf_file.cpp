@@ -46,8 +46,8 @@ constexpr std::array kEncoders = {"bert",
                                   "clip"};
 
 // Architectures whose recurrent state llama.cpp can take snapshots of.
-constexpr std::array kWithSnapshots = {"lfm2",       "lfm2moe",      "qwen35", "qwen35moe",
-                                       "nemotron_h", "nemotron_h_moe"};
+constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
+                                       "qwen35moe", "nemotron_h", "nemotron_h_moe"};
 
 class File {
  public:
@@ -85,24 +85,24 @@ class File {
         const double width = value("embedding_length");
         const double n_layers = value("block_count");
         const double n_heads = value("attention.head_count");
+        header.slides = value("attention.sliding_window") > 0;
         header.n_ctx_train = static_cast<int>(value("context_length"));
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
         header.state_numbers = state_numbers(prefix, width);
-        header.has_snapshots =
-            std::ranges::find(kWithSnapshots, *text("general.architecture")) != kWithSnapshots.end();
+        header.has_snapshots = std::ranges::find(kWithSnapshots, *text("general.architecture")) !=
+                               kWithSnapshots.end();
         if (n_heads == 0) return header;  // or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
                                                                     : width / n_heads;
         const double n_kv =
             number(prefix + "attention.head_count_kv") ? value("attention.head_count_kv") : n_heads;
         // With sliding windows one layer is sure to keep every token.
-        const bool slides = value("attention.sliding_window") > 0;
         header.head_size = static_cast<int>(head);
         if (find(prefix + "attention.head_count_kv") < 0 ||
             number(prefix + "attention.head_count_kv"))
-            header.kv_numbers_per_token = 2 * (slides ? 1 : n_layers) * n_kv * head;
+            header.kv_numbers_per_token = 2 * (header.slides ? 1 : n_layers) * n_kv * head;
         return header;
     }
 

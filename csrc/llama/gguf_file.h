@@ -15,13 +15,14 @@ struct Header {
     bool repackable = false;
     // Numbers of an attention head; 0 without attention.
     int head_size = 0;
+    bool slides = false;  // whether there are sliding windows
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
     // Numbers that the KV memory of one token takes at least: sliding windows and recurrent layers
     // keep less than every token.
     double kv_numbers_per_token = 0;
-    // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp keeps
-    // snapshots of it for the architecture.
+    // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp
+    // keeps snapshots of it for the architecture.
     double state_numbers = 0;
     bool has_snapshots = false;
     // Numbers that computing one token takes at once, about.
