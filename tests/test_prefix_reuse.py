@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,25 @@ def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> No
             if turn > 0:
                 assert answer.stats.reused_tokens >= len(talk) - 26
             talks[i] = [*talk, *answer.tokens, 9, 10]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not claimed elsewhere")
+def test_a_window_is_exact_whatever_was_there(open_session: Open, tmp_path: Path) -> None:
+    """To the last bit, also where another text was longer than the memory of a window."""
+    model = WRITERS["sliding window"](tmp_path / "random.gguf")
+    solo = open_session(model, None, exact=True)
+    session = open_session(model, exact=True, n_seq=2, n_batch=64)
+    text = [1, *words(299, seed=3)]
+    options: dict[str, Any] = {"max_tokens": 60, "logprobs": 3}
+    for i in range(16):
+        session.generate([*text, i], max_tokens=40)
+        prompt = [*text[: 160 + 5 * i], 9, i]
+        found = session.generate(prompt, **options)
+        assert found.stats.reused_tokens == 160 + 5 * i
+        solo.generate([8], max_tokens=1)
+        expected = solo.generate(prompt, **options)
+        for a, b in zip(found.logprobs, expected.logprobs, strict=True):
+            assert (a.logprob, a.top) == (b.logprob, b.top)
 
 
 def test_the_longest_unused_goes(open_session: Open) -> None:

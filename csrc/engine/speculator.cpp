@@ -245,27 +245,18 @@ void Speculator::offer(std::size_t i) {
     Round& round = rounds_[i];
     Share& share = shares_[i];
     const Phase& phase = phases_.at(proposals_[0][i].sequence);
-    const auto expect = [&](const Draft& draft) {
-        planner_.expect(round.situation, phase, evidence(draft), share.tokens);
-    };
     share.n_pending = round.situation.n_pending;
     share.all = must_verify(i);
+    share.tokens.assign(1, 1);
     round.choice = {};
-    if (share.all) {
-        const Draft& drawn = proposals_.back()[i].draft;
-        round.choice.draft = static_cast<int>(proposals_.size()) - 1;
-        expect(drawn);
-        share.tokens.resize(drawn.size() + 1, share.tokens.back());
-        return;
-    }
-    round.tokens.assign(1, 1);
-    for (std::size_t d = 0; d < proposals_.size(); ++d) {
-        expect(proposals_[d][i].draft);
-        if (share.tokens.back() <= round.tokens.back()) continue;
+    for (std::size_t d = share.all ? proposals_.size() - 1 : 0; d < proposals_.size(); ++d) {
+        const Draft& draft = proposals_[d][i].draft;
+        planner_.expect(round.situation, phase, evidence(draft), tokens_);
+        if (is_drawn(draft)) tokens_.resize(draft.size() + 1, tokens_.back());
+        if (tokens_.back() <= share.tokens.back()) continue;
         round.choice.draft = static_cast<int>(d);
-        std::swap(round.tokens, share.tokens);
+        std::swap(share.tokens, tokens_);
     }
-    std::swap(round.tokens, share.tokens);
 }
 
 void Speculator::share(std::span<Sequence* const> sequences) {

@@ -66,7 +66,6 @@ class Speculator {
         Situation situation;
         Choice choice;
         Draft verified;
-        std::vector<double> tokens;  // [g]: to expect of g tokens of a draft
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
         // and whether it should go on.
         int n_prefix = 0;
@@ -99,7 +98,8 @@ class Speculator {
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]
     std::vector<Round> rounds_;                     // [i]
     std::vector<EvidenceSpan> evidence_;
-    std::vector<Share> shares_;
+    std::vector<Share> shares_;   // [i]
+    std::vector<double> tokens_;  // to expect of a draft
 };
 
 }  // namespace specllama

@@ -13,6 +13,7 @@ namespace specllama {
 
 namespace {
 
+constexpr int kMaxContext = 1 << 30;  // of all sequences
 constexpr int kMaxSequences = 64;
 constexpr int kMaxBatch = 8192;
 constexpr int kMaxThreads = 512;   // ggml's own limit
@@ -71,12 +72,12 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     params.flash_attn_type = flash_attention(options.flash_attn);
     params.type_k = params.type_v = kv_type(kv);
     params.no_perf = true;
-    // A sliding window keeps what it reaches, not the whole text: Memory knows when it is too late
-    // to cut.
-    params.swa_full = false;
+    // A sliding window that keeps only what it reaches: Memory knows when it is too late to cut.
+    params.swa_full = options.whole_window;
 
-    // llama.cpp takes what all sequences have together for the context of one, and warns.
-    const ErrorLog errors(params.kv_unified ? ErrorLog::Warnings::dropped
+    // llama.cpp takes what all sequences have together for the context of one, and warns; and it
+    // warns of whole windows.
+    const ErrorLog errors(options.n_seq > 1 ? ErrorLog::Warnings::dropped
                                             : ErrorLog::Warnings::shown);
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
@@ -105,8 +106,8 @@ ContextOptions settled(ContextOptions options, const Model& model) {
 }  // namespace
 
 void check(const ContextOptions& options) {
-    check_range("n_ctx", options.n_ctx, 0, 1 << 30, " (0 is the default)");
     check_range("n_seq", options.n_seq, 1, kMaxSequences, "");
+    check_range("n_ctx", options.n_ctx, 0, kMaxContext / options.n_seq, " (0 is the default)");
     check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
                 options.n_seq == 1 ? "" : " (from n_seq on)");
     check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");

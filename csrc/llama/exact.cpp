@@ -43,6 +43,7 @@ SessionOptions as_exactness_wants(const Header& header, SessionOptions options) 
     options.model.repack = false;
     options.context.never_alone = !header.inexact_alone.empty();
     options.context.split = true;
+    options.context.whole_window = options.context.n_seq > 1;
     return options;
 }
 

@@ -1,44 +1,70 @@
 #include "plan/batch_share.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace specllama {
 
-void BatchShare::start(std::span<const Share> shares) {
-    lengths_.assign(shares.size(), 0);
+void BatchShare::settle(std::span<const Share> shares, double spent, bool alike,
+                        const DecodeSeconds& seconds) {
+    if (alike)
+        settle_alike(shares, spent, seconds);
+    else
+        settle_together(shares, spent, seconds);
+}
+
+void BatchShare::settle_together(std::span<const Share> shares, double spent,
+                                 const DecodeSeconds& seconds) {
     rows_.clear();
-    longest_ = n_tokens_ = 0;
-    tokens_ = best_ = 0;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-        const Share& share = shares[i];
-        lengths_[i] = share.all ? share.longest() : 0;
-        n_tokens_ += share.n_pending + lengths_[i];
-        tokens_ += share.tokens[lengths_[i]];
-        longest_ = std::max(longest_, share.longest());
-        for (int g = lengths_[i] + 1; g <= share.longest(); ++g)
-            rows_.push_back({static_cast<int>(i), share.tokens[g] - share.tokens[g - 1]});
+    lengths_.clear();
+    int n = 0;
+    double tokens = 0;
+    for (const Share& share : shares) {
+        const int length = share.length(0);
+        for (int g = length + 1; g <= share.longest(); ++g)
+            rows_.push_back(
+                {static_cast<int>(lengths_.size()), share.tokens[g] - share.tokens[g - 1]});
+        lengths_.push_back(length);
+        n += share.n_pending + length;
+        tokens += share.tokens[length];
     }
     // A token is never likelier than the one before it, which so comes first.
     std::ranges::sort(rows_, std::ranges::greater(), &Row::gain);
-}
-
-bool BatchShare::improves(double tokens, double seconds) {
-    if (tokens <= best_ * seconds) return false;
-    best_ = tokens / seconds;
-    return true;
-}
-
-void BatchShare::count_alike(std::span<const Share> shares, int g) {
-    widths_.clear();
-    tokens_ = 0;
-    for (const Share& share : shares) {
-        const int n_draft = share.all ? share.longest() : share.longest() >= g ? g : 0;
-        const auto n = static_cast<std::size_t>(share.n_pending + n_draft);
-        if (widths_.size() <= n) widths_.resize(n + 1);
-        widths_[n] += static_cast<int>(n);
-        tokens_ += share.tokens[n_draft];
+    double best = tokens / (spent + seconds(n));
+    std::size_t n_best = 0;
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+        tokens += rows_[r].gain;
+        const double speed = tokens / (spent + seconds(++n));
+        if (speed <= best) continue;
+        best = speed;
+        n_best = r + 1;
     }
+    for (const Row& row : std::span(rows_).first(n_best)) ++lengths_[row.sequence];
+}
+
+void BatchShare::settle_alike(std::span<const Share> shares, double spent,
+                              const DecodeSeconds& seconds) {
+    int longest = 0;
+    for (const Share& share : shares) longest = std::max(longest, share.longest());
+    double best = 0;
+    int best_length = 0;
+    for (int g = 0; g <= longest; ++g) {
+        widths_.clear();
+        double tokens = 0;
+        for (const Share& share : shares) {
+            const int n = share.n_pending + share.length(g);
+            widths_.resize(std::max<std::size_t>(widths_.size(), n + 1));
+            widths_[n] += n;
+            tokens += share.tokens[share.length(g)];
+        }
+        double total = spent;
+        for (const int n : widths_)
+            if (n > 0) total += seconds(n);
+        if (tokens <= best * total) continue;
+        best = tokens / total;
+        best_length = g;
+    }
+    lengths_.clear();
+    for (const Share& share : shares) lengths_.push_back(share.length(best_length));
 }
 
 }  // namespace specllama

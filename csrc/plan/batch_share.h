@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct Share {
     bool all = false;
 
     int longest() const { return static_cast<int>(tokens.size()) - 1; }
+    // Of its draft, where those that draft verify g tokens each.
+    int length(int g) const { return all ? longest() : longest() >= g ? g : 0; }
 };
 
 // How several sequences' drafts share a decode: so that the most tokens per second are to be
@@ -25,16 +28,15 @@ struct Share {
 // Pure. Kept between rounds so that none allocates.
 class BatchShare {
  public:
-    // Settles lengths()[i] for each sequence. seconds(n): of a decode of n tokens. spent: seconds
-    // that went into the drafts.
+    // Seconds of a decode of n tokens.
+    using DecodeSeconds = std::function<double(int n)>;
+
+    // Settles lengths()[i] for each sequence. spent: seconds that went into the drafts.
     //
     // alike: only sequences with as many tokens each are decoded at once. Then those that draft do
     // so with the same length, the others in a decode of their own.
-    template <typename DecodeSeconds>
-    void settle(std::span<const Share> shares, double spent, bool alike, DecodeSeconds seconds) {
-        start(shares);
-        alike ? settle_alike(shares, spent, seconds) : settle_together(spent, seconds);
-    }
+    void settle(std::span<const Share> shares, double spent, bool alike,
+                const DecodeSeconds& seconds);
 
     const std::vector<int>& lengths() const { return lengths_; }
 
@@ -45,45 +47,12 @@ class BatchShare {
         double gain;
     };
 
-    void start(std::span<const Share> shares);
-    // Whether this many tokens in this time are more per second than was best so far.
-    bool improves(double tokens, double seconds);
-    // Adds up, for drafts of g tokens and none, what is decoded at once: sequences and tokens.
-    void count_alike(std::span<const Share> shares, int g);
-
-    template <typename DecodeSeconds>
-    void settle_together(double spent, DecodeSeconds seconds) {
-        double tokens = tokens_;
-        std::size_t n_best = 0;
-        improves(tokens, spent + seconds(n_tokens_));
-        for (std::size_t n = 1; n <= rows_.size(); ++n) {
-            tokens += rows_[n - 1].gain;
-            if (improves(tokens, spent + seconds(n_tokens_ + static_cast<int>(n)))) n_best = n;
-        }
-        for (std::size_t n = 0; n < n_best; ++n) ++lengths_[rows_[n].sequence];
-    }
-
-    template <typename DecodeSeconds>
-    void settle_alike(std::span<const Share> shares, double spent, DecodeSeconds seconds) {
-        int best = 0;
-        for (int g = 0; g <= longest_; ++g) {
-            count_alike(shares, g);
-            double total = spent;
-            for (const int n : widths_)
-                if (n > 0) total += seconds(n);
-            if (improves(tokens_, total)) best = g;
-        }
-        for (std::size_t i = 0; i < shares.size(); ++i)
-            if (!shares[i].all) lengths_[i] = shares[i].longest() >= best ? best : 0;
-    }
+    void settle_together(std::span<const Share> shares, double spent, const DecodeSeconds& seconds);
+    void settle_alike(std::span<const Share> shares, double spent, const DecodeSeconds& seconds);
 
     std::vector<Row> rows_;    // the likeliest first
     std::vector<int> widths_;  // [n]: tokens of all sequences that have n each
     std::vector<int> lengths_;
-    int longest_ = 0;
-    int n_tokens_ = 0;   // decoded in any case
-    double tokens_ = 0;  // to expect of these
-    double best_ = 0;    // tokens per second
 };
 
 }  // namespace specllama

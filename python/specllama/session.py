@@ -59,8 +59,8 @@ class SpecSession(AsyncModel):
             so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
             nothing, unless another option contradicts or n_seq is above 1. False: leave it to the
             other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
-            memories of the requests then lie apart, and only drafts of equal length are verified
-            together.)
+            memories of the requests then lie apart, those of sliding windows keep the whole text,
+            and only drafts of equal length are verified together.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
             A draft model then shares the work with the n-grams. (Which widths are decoded then

@@ -11,7 +11,7 @@ from typing import Literal
 
 from specllama import _core
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
-from specllama.errors import BusyError, ClosedError
+from specllama.errors import ClosedError
 from specllama.trace import Trace
 
 FinishReason = Literal["stop", "length"]
@@ -100,8 +100,8 @@ def _tokens(rounds: list[RoundTrace]) -> Iterator[int]:
 class Stream(Iterator[Chunk]):
     """An iterator over the chunks of a generation. Made by `SpecSession.stream`.
 
-    It may be left at any time: `close()` it, use it in a `with` statement, drop it, or begin
-    another generation, which ends it.
+    It may be left at any time: `close()` it, use it in a `with` statement, drop it, or, where the
+    session serves one request at a time, begin another generation, which ends it.
     """
 
     def __init__(
@@ -115,8 +115,7 @@ class Stream(Iterator[Chunk]):
 
     def __del__(self) -> None:
         # The session keeps the record, for `last`; a generation without a reader ends here.
-        with suppress(BusyError):
-            self._core.cancel()
+        self._core.cancel()
 
     def __enter__(self) -> Stream:
         return self

@@ -44,6 +44,10 @@ struct ContextOptions {
     // Whether each request's KV memory lies apart, so that the others change no bit of what is
     // computed from it. Some models' memories always do.
     bool split = false;
+    // Whether the memory of a sliding window keeps the whole text. Otherwise tokens take the places
+    // of those that have left the window, and in which order sums are taken depends on what was
+    // there before.
+    bool whole_window = false;
 };
 
 // Options of the n-gram predictor and of the drafter built on it.

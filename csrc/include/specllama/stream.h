@@ -36,8 +36,9 @@ class Stream {
     // The same without a step: what others' steps have brought.
     bool take(std::vector<Chunk>& chunks);
 
-    // Ends the generation where it is, or after the step that another thread is in; what was held
-    // back until then is given next. Nothing happens when it is over already. Safe from any thread.
+    // Ends the generation where it is, or, if another thread is in a step, after that; what was
+    // held back until then is given next. Nothing happens when it is over already. Waits for
+    // nobody, and is safe from any thread.
     void cancel();
 
     // These may be called from any thread, also while another one steps.
