@@ -34,8 +34,8 @@ class ClosedError(SpecllamaError, RuntimeError):
 
 
 class BusyError(SpecllamaError, RuntimeError):
-    """Another thread, or the session's own drafter, is inside the session; or a drafter, or a
-    callback, would wait for itself."""
+    """Another thread, or the session's own drafter, is inside the session, or all its sequences are
+    in use; or a drafter, or a callback, would wait for itself."""
 
 
 class QueueFullError(SpecllamaError, RuntimeError):
