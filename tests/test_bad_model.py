@@ -51,7 +51,7 @@ def test_unreadable_path() -> None:
     for path in ("", "a\0b"):
         with pytest.raises((ModelError, ArgumentError)):
             SpecSession(path)
-    with pytest.raises(ArgumentError, match="model must be the path"):
+    with pytest.raises(ArgumentError, match="model must be a path"):
         SpecSession(5)  # type: ignore[arg-type]
 
 

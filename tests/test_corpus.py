@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beliefs import believe_wide_decodes_are_free
 from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
 from specllama import ArgumentError, SpecllamaError, SpecSession
@@ -253,8 +254,8 @@ def test_same_tokens_in_fewer_rounds(
         n_accepted += told.stats.by_drafter["corpus"][1]
         n_rounds += told.stats.rounds
         n_rounds_without += without.generate(prompt, max_tokens=n).stats.rounds
-    assert n_accepted > 100
     if spec_length != "auto":  # what pays depends on the clock
+        assert n_accepted > 100
         assert n_rounds < 0.8 * n_rounds_without
 
 
@@ -273,9 +274,17 @@ def test_sampled_and_constrained(open_session: Open, said: Path, options: dict[s
 
 
 def test_with_a_draft_model(
-    open_session: Open, plain_tokens: dict[str, list[int]], said: Path
+    open_session: Open,
+    plain_tokens: dict[str, list[int]],
+    said: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = open_session(draft=BUNDLED_DRAFT, spec_length="auto", corpus=said)
+    monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
+    options: dict[str, Any] = {"draft": BUNDLED_DRAFT, "spec_length": "auto", "corpus": said}
+    open_session(**options).close()
+    believe_wide_decodes_are_free(tmp_path)
+    session = open_session(**options)
     for name in ("module", "english"):
         told = session.generate(PROMPTS[name], max_tokens=200)
         assert told.tokens == plain_tokens[name]

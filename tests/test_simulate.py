@@ -70,7 +70,7 @@ def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
             for task in workload.tasks
         ]
 
-    copied, free = drafts("edit") + drafts("quote"), drafts("code") + drafts("prose")
+    copied, free = drafts("edit") + drafts("quote"), drafts("replayed-code") + drafts("prose")
     for curve in read_curves(Path(__file__).parent / "data" / "curves.json").values():
         planner = calibrated_planner(curve)
         for _ in range(3):

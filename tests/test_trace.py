@@ -50,7 +50,7 @@ def test_a_replayed_text_comes_whoever_drafts(open_session: Open) -> None:
             assert generation.finish_reason == "length"
             assert generation.tokens == session.tokenize(text, add_special=False)
             if draft is not None:
-                assert generation.stats.accepted > 10  # it repeats itself
+                assert spec_length == "auto" or generation.stats.accepted > 10  # it repeats itself
             # And nothing of it stays.
             assert session.generate(PROMPT, max_tokens=5).tokens != generation.tokens[:5]
 
