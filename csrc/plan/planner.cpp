@@ -81,13 +81,15 @@ void Planner::expect(const Situation& situation, const Phase& phase, EvidenceSpa
                      std::vector<double>& tokens) const {
     tokens.assign(1, 1);
     if (draft.empty()) return;
+    const double credit = 1 / (1 + caution(phase));
     Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
     const std::size_t n = std::min<std::size_t>(draft.size(), std::max(situation.max_draft, 0));
     for (const Evidence& evidence : draft.first(n)) {
         forecast.add(evidence);
-        double sum = 0;
-        for (int s = 0; s < kPhases; ++s) sum += forecast.weights()[s] * forecast.tokens()[s];
-        tokens.push_back(sum);
+        double more = 0;
+        for (int s = 0; s < kPhases; ++s)
+            more += forecast.weights()[s] * (forecast.tokens()[s] - 1);
+        tokens.push_back(1 + credit * more);
     }
 }
 

@@ -66,9 +66,11 @@ class Planner {
     Choice choose(const Situation& situation, const Phase& phase,
                   std::span<const EvidenceSpan> drafts);
 
-    // Tokens to expect of a round that verifies g tokens of a draft, for g = 0, 1, ...
+    // Tokens to expect of a round that verifies g tokens of a draft, for g = 0, 1, ...; fewer where
+    // the request is cautious.
     void expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
                 std::vector<double>& tokens) const;
+
     // Of the drafts at hand the one whose first token is the likeliest, where the length is fixed.
     Choice likeliest(const Situation& situation, const Phase& phase,
                      std::span<const EvidenceSpan> drafts);
