@@ -329,7 +329,8 @@ def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
     session = open_session()
     assert (session.load.n_running, session.load.n_waiting) == (0, 0)
     handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 2)]
-    next(iter(handles[0]))
+    for handle in handles[:n_seq]:
+        next(iter(handle))
     load = session.load
     assert (load.n_running, load.n_waiting) == (n_seq, 2)
     for handle in handles:
