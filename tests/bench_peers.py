@@ -16,14 +16,15 @@ of llama-cpp-python; ten minutes on two cores:
     python tests/bench_peers.py --llama-cpp llama.cpp/bin
 
 All have the same files, threads, prompts, context and KV memory (Q8_0 with flash attention), decode
-greedily on the CPU, and are opened anew in every turn; the first turn is not counted. No prefill
-counts: our time and llama-cpp-python's is that of a clock on the wall from the first token to the
-last, Python included; llama.cpp's programs report theirs. Let nothing else run meanwhile:
-schedulers favour processes that are young. A text that is forced upon the model is nothing that a
-peer could do, so the model continues all prompts as it likes; from those of the replayed workloads
-it gets --texts each.
+greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
+llama-cpp-python is that of a clock on the wall from the first token to the last, Python included;
+llama.cpp's programs report theirs. Let nothing else run meanwhile: schedulers favour processes that
+are young. A text that is forced upon the model is nothing that a peer could do, so the model
+continues all prompts as it likes; from those of the replayed workloads it gets --texts each.
 
-Every peer is set against us by its best setting for each workload, chosen afterwards.
+Every peer is set against us by its best setting for each workload, chosen afterwards. The first
+turn does not count: it warms up, and shows which settings are far from their peer's best; these
+take no part in the others.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ from specllama.workloads import WORKLOADS, load
 from tqdm import tqdm
 
 N_CTX = 2048
+
+NEAR_BEST = 0.9
+"""Part of the speed of its peer's best setting at which a setting goes on after the first turn."""
 
 Runs = dict[Setting, list[list[Run]]]
 """[setting][turn]: one run for each prompt of a workload."""
@@ -65,17 +69,38 @@ def main(argv: Sequence[str] | None = None) -> None:
     job = Job(arguments.model, arguments.draft_model, arguments.t, N_CTX, arguments.llama_cpp)
     workloads = prompts(job, arguments.texts)
     us, them = ours(job), peers(job)
-    runs: dict[str, Runs] = {name: {one: [] for one in (*us, *them)} for name in workloads}
-    turns = [*itertools.product(range(arguments.repeat + 1), (*us, *them))]
-    for turn, setting in tqdm(turns, leave=False):
+    first = take_turns(1, workloads, {name: [*us, *them] for name in workloads}, arguments.n)
+    good = {name: [*us, *near_best(runs, them)] for name, runs in first.items()}
+    runs = take_turns(arguments.repeat, workloads, good, arguments.n)
+    for name, of_workload in runs.items():
+        report(name, of_workload, first[name], us[0])
+    summary(runs, us, them)
+
+
+def take_turns(
+    n_turns: int,
+    workloads: dict[str, list[Prompt]],
+    settings: dict[str, list[Setting]],
+    n_tokens: int,
+) -> dict[str, Runs]:
+    """Return the runs of every workload, each with its own settings."""
+    runs: dict[str, Runs] = {name: {one: [] for one in settings[name]} for name in workloads}
+    everyone = dict.fromkeys(itertools.chain.from_iterable(settings.values()))
+    for _, setting in tqdm([*itertools.product(range(n_turns), everyone)], leave=False):
         with setting.open() as continue_:
             for name, texts in workloads.items():
-                mine = [continue_(text, arguments.n) for text in texts]
-                if turn > 0:
+                if setting in runs[name]:
+                    mine = [continue_(text, n_tokens) for text in texts]
                     runs[name][setting].append(mine)
-    for name, of_workload in runs.items():
-        report(name, of_workload, us, them)
-    summary(runs, us, them)
+    return runs
+
+
+def near_best(runs: Runs, them: Sequence[Setting]) -> list[Setting]:
+    """Return the settings that are about as fast as the best of the same peer."""
+    best: dict[str, float] = {}
+    for one in them:
+        best[one.peer] = max(best.get(one.peer, 0.0), *speeds(runs[one]))
+    return [one for one in them if max(speeds(runs[one])) >= NEAR_BEST * best[one.peer]]
 
 
 def prompts(job: Job, n_texts: int) -> dict[str, list[Prompt]]:
@@ -95,17 +120,22 @@ def speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
     return [sum(run.n_timed for run in turn) / sum(run.seconds for run in turn) for turn in turns]
 
 
-def report(workload: str, runs: Runs, us: Sequence[Setting], them: Sequence[Setting]) -> None:
-    """Print speeds, and ratios to ours without drafts."""
-    plain = runs[us[0]]
+def report(workload: str, runs: Runs, first: Runs, plain: Setting) -> None:
+    """Print speeds, and ratios to ours without drafts; in brackets those of the first turn, of who
+    took no part in others."""
     print(f"{workload:<38}tokens/s   ratio   (95 %)")
-    for setting in (*us, *them):
-        mine = runs[setting]
-        ratios = [a / b for a, b in zip(speeds(mine), speeds(plain), strict=True)]
+    for setting in first:
+        counted = runs if setting in runs else first
+        mine, plainly = counted[setting], counted[plain]
+        ratios = [a / b for a, b in zip(speeds(mine), speeds(plainly), strict=True)]
         ratio, low, high = median_interval(ratios)
-        name = f"{setting.peer} {setting.name}"
-        line = f"  {name:<36}{statistics.median(speeds(mine)):>8.1f}{ratio:>7.2f}x"
-        print(f"{line}   ({low:.2f}..{high:.2f}){difference(mine[0], plain[0])}")
+        speed = statistics.median(speeds(mine))
+        line = f"  {f'{setting.peer} {setting.name}':<36}"
+        if counted is first:
+            print(f"{line}{f'({speed:.1f})':>9}{f'({ratio:.2f}x)':>9}")
+            continue
+        line += f"{speed:>8.1f}{ratio:>7.2f}x   ({low:.2f}..{high:.2f})"
+        print(line + difference(mine[0], plainly[0]))
     print()
 
 
@@ -128,15 +158,16 @@ def summary(runs: dict[str, Runs], us: Sequence[Setting], them: Sequence[Setting
         print(f"{f'{mine.peer} {mine.name}, times as fast as':<38}{head}")
         for peer in (*names, "all of them"):
             settings = [one for one in them if peer in (one.peer, "all of them")]
-            ratios = [against_best(runs[workload], mine, settings) for workload in runs]
+            ratios = [against_best(of_one, mine, settings) for of_one in runs.values()]
             mean = math.exp(statistics.fmean(map(math.log, ratios)))
             print(f"  {peer:<36}" + "".join(f"{ratio:>8.2f}" for ratio in (*ratios, mean)))
         print()
 
 
 def against_best(runs: Runs, mine: Setting, settings: Sequence[Setting]) -> float:
-    """Return the median over turns of our speed over that of the best setting."""
-    best = max(settings, key=lambda one: statistics.median(speeds(runs[one])))
+    """Return the median over turns of our speed over that of the best setting that has runs."""
+    running = [one for one in settings if one in runs]
+    best = max(running, key=lambda one: statistics.median(speeds(runs[one])))
     return statistics.median(
         a / b for a, b in zip(speeds(runs[mine]), speeds(runs[best]), strict=True)
     )

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from bench_peers import against_best, difference, main, speeds
+from bench_peers import against_best, difference, main, near_best, speeds
 from peers import Run, Setting
 
 Captured = pytest.CaptureFixture[str]
@@ -47,6 +47,24 @@ def test_the_best_setting_is_that_of_the_median() -> None:
     assert speeds(runs[lucky]) == pytest.approx([10 / 3, 20, 10 / 3])
     assert against_best(runs, mine, [steady, lucky]) == pytest.approx(2)
     assert against_best(runs, mine, [lucky]) == pytest.approx(3)
+
+
+def test_settings_near_the_best_of_their_peer_go_on() -> None:
+    def setting(peer: str, name: str) -> Setting:
+        return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0)))
+
+    times = {
+        setting("a", "best"): 1.0,
+        setting("a", "near"): 1.05,
+        setting("a", "far"): 1.2,
+        setting("b", "slow, but its peer's best"): 3.0,
+    }
+    runs = {one: [[Run([1], 10, seconds)]] for one, seconds in times.items()}
+    assert [one.name for one in near_best(runs, [*times])] == [
+        "best",
+        "near",
+        "slow, but its peer's best",
+    ]
 
 
 def test_where_tokens_differ() -> None:

@@ -106,8 +106,8 @@ def _median(times: Sequence[float]) -> float:
 def _rounds(
     session: SpecSession, prompt: Sequence[int], n: int
 ) -> Iterator[tuple[float, float, int]]:
-    """Seconds of verifying, seconds of drafting and drafted tokens of some rounds of up to `n`
-    tokens, but for the first, in which a draft model takes in the prompt."""
+    """Seconds of verifying, seconds of drafting and drafted tokens of at most N_TURN rounds of up
+    to `n` tokens, after the first, in which a draft model takes in the prompt."""
     with session.stream(prompt, max_tokens=N_TURN * n, temperature=0.0) as stream:
         before = None
         for _ in stream:
@@ -120,4 +120,6 @@ def _rounds(
                     now.seconds.draft - before.seconds.draft,
                     now.drafted - before.drafted,
                 )
+            if now.rounds > N_TURN:
+                return
             before = now
