@@ -171,6 +171,10 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
     for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * share[i];
 }
 
+int Acceptance::n_behind_model(const Phase& phase, int position) {
+    return std::max(position - 1 - phase.position[view_of(Source::model)], 0);
+}
+
 void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                          int n_judged) {
     Table& table = tables_[phase.temperature];
@@ -212,13 +216,16 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
     const Phase::Weights& rates = table.bins[bin].in_phase;
     const int position = position_++;
     if (view == view_) {
-        const Phase::Weights& share = phase_.share[view];
-        for (int s = 0; s < kPhases; ++s) {
-            Phase::Weights& row = survival_[s];
-            const double ends = tuning::kPhaseEnd * std::accumulate(row.begin(), row.end(), 0.0);
-            for (int t = 0; t < kPhases; ++t) {
-                row[t] = ((1 - tuning::kPhaseEnd) * row[t] + ends * share[t]) * rates[t];
-                tokens_[s] += row[t];
+        Phase::Weights ends{};
+        for (const Phase::Weights& row : survival_)
+            for (int s = 0; s < kPhases; ++s) ends[s] += tuning::kPhaseEnd * row[s];
+        for (int t = 0; t < kPhases; ++t) {
+            const double lasts = (1 - tuning::kPhaseEnd) * rates[t];
+            const double begins = phase_.share[view][t] * rates[t];
+            Phase::Weights& row = survival_[t];
+            for (int s = 0; s < kPhases; ++s) {
+                row[s] = lasts * row[s] + begins * ends[s];
+                tokens_[s] += row[s];
             }
         }
         return;
@@ -229,8 +236,8 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
     double rate = 0;
     for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
     for (double& weight : phase_.weights[view]) weight /= rate;
-    for (int s = 0; s < kPhases; ++s)
-        for (double& survival : survival_[s]) tokens_[s] += survival *= rate;
+    for (Phase::Weights& row : survival_)
+        for (int s = 0; s < kPhases; ++s) tokens_[s] += row[s] *= rate;
 }
 
 }  // namespace specllama

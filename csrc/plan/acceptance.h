@@ -54,6 +54,9 @@ class Acceptance {
     void observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                  int n_judged);
 
+    // Tokens before this position that no draft of the model was judged by: it has not seen them.
+    static int n_behind_model(const Phase& phase, int position);
+
     // What may come of a draft, token by token.
     class Forecast {
      public:
@@ -76,7 +79,8 @@ class Acceptance {
         Phase phase_;
         std::size_t view_;  // of the first token
         int position_;
-        // [s][t]: probability that all tokens so far are right and the phase is t now, if it was s.
+        // [t][s]: probability that all tokens so far are right and the phase is t now, if it was s.
+        // In this order all sums run over several s at once, which a compiler can make use of.
         std::array<Phase::Weights, kPhases> survival_{};
         Phase::Weights tokens_;
     };

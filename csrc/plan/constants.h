@@ -32,6 +32,8 @@ inline constexpr double kCachedSpeedSd = 0.3;
 inline constexpr double kCachedShapeSd = 0.1;
 // Seconds that measuring decodes may take when a session finds no curve of an earlier one.
 inline constexpr double kCalibrationSeconds = 0.5;
+// That more tokens cost less than one is believed but for so many standard deviations.
+inline constexpr double kBeyondDoubt = 2;
 // A ratio known this well needs no measurement of its own.
 inline constexpr double kShapeSure = 0.2;
 

@@ -78,9 +78,15 @@ void CostCurve::learn(int n, double log_seconds, double sd) {
 
 double CostCurve::seconds(int n, int n_context) const {
     const int known = std::clamp(n, 1, kMaxTokens);
-    // More tokens never cost less than one: what looks so is noise.
-    const double empty = std::max(seconds_[known - 1], seconds_[0]) * std::max(n, 1) / known;
+    const double empty = at_least_one(known) * std::max(n, 1) / known;
     return empty + slope_.seconds(std::max(n, 1), std::max(n_context, 0));
+}
+
+// More tokens hardly ever cost less than one, though some processors' kernels for one are slow:
+// that is believed as far as it is beyond doubt.
+double CostCurve::at_least_one(int n) const {
+    if (seconds_[n - 1] >= seconds_[0]) return seconds_[n - 1];
+    return std::min(seconds_[0], seconds_[n - 1] * std::exp(tuning::kBeyondDoubt * doubt(n, 1)));
 }
 
 double CostCurve::doubt(int n, int m) const {

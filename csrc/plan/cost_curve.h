@@ -62,6 +62,7 @@ class CostCurve {
     // The step of a Kalman filter: log_seconds of n were seen, give or take sd.
     void learn(int n, double log_seconds, double sd);
     void wander(double speed_sd, double shape_sd);
+    double at_least_one(int n) const;
 
     Row log_seconds_;                         // [n - 1], at an empty context
     std::array<Row, kMaxTokens> covariance_;  // of the errors of log_seconds_

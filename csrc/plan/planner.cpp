@@ -44,6 +44,13 @@ double Planner::draft_step(const Situation& situation) const {
            n;
 }
 
+double Planner::catch_up(const Situation& situation, const Phase& phase) const {
+    if (!draft_cost_.measured()) return 0;
+    const int n_behind = Acceptance::n_behind_model(phase, situation.n_tokens);
+    return draft_cost_.seconds(1 + n_behind, situation.n_tokens) -
+           draft_cost_.seconds(1, situation.n_tokens);
+}
+
 bool Planner::affordable(double loss, double reserve) {
     if (lost_ + loss + reserve > tuning::kProbeShare * seconds_) return false;
     lost_ += loss;
@@ -200,7 +207,7 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
         }
         return loss >= 0 && affordable(step, loss);
     }
-    return ask_model(step, [&](int s) {
+    return ask_model(step, catch_up(situation, phase), [&](int s) {
         Phase::Weights only{};
         only[s] = 1;
         return pays(only);
@@ -209,8 +216,10 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
 
 // A model that is never asked would never be known to have become better. It is asked for one token
 // a round, as long as they are right, so that a run of them shows the phase that the text is in.
+// What it has to take in for that is paid for afterwards, by a longer silence: it grows with every
+// token, so it might never be affordable beforehand.
 template <typename PaysIn>
-bool Planner::ask_model(double step, PaysIn pays_in) {
+bool Planner::ask_model(double step, double catch_up, PaysIn pays_in) {
     DraftProbe& probe = draft_probe_;
     ++probe.n_rounds;
     if (probe.n_right == 0 && probe.n_rounds < probe.interval) return false;
@@ -218,6 +227,7 @@ bool Planner::ask_model(double step, PaysIn pays_in) {
     for (int s = 0; s < kPhases && !may_pay; ++s) may_pay = pays_in(s);
     const int n_more = std::max(tuning::kProbeRun - 1 - probe.n_right, 0);
     probe.under_way = may_pay && affordable(step, n_more * step);
+    if (probe.under_way) lost_ += catch_up;
     return probe.under_way;
 }
 

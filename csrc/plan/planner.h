@@ -132,13 +132,15 @@ class Planner {
     double caution(const Phase& phase) const;
     // Of one token by the draft model, which drafts one for each sequence at once.
     double draft_step(const Situation& situation) const;
+    // By which its first token takes longer, since it has to take in what it did not see.
+    double catch_up(const Situation& situation, const Phase& phase) const;
     void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
     // Seconds by which a decode may be cheaper than believed, next to one of another length.
     double hoped_gain(const Situation& situation, int n_draft, int n_other) const;
     // Whether a probe may lose so much, and this much would be left; then it is lost.
     bool affordable(double loss, double reserve = 0);
     template <typename PaysIn>
-    bool ask_model(double step, PaysIn pays_in);
+    bool ask_model(double step, double catch_up, PaysIn pays_in);
 
     CostCurve cost_;
     CostCurve draft_cost_;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sample/argmax.h"
+#include "sample/probability.h"
+
 namespace specllama {
 
 namespace {
@@ -11,6 +14,14 @@ namespace {
 bool before(const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
+
+double weight(const Candidate& candidate, double highest) {
+    return std::exp(candidate.logit - highest);
+}
+
+// Below the highest logit: where top-p looks first, and where no probability is left.
+constexpr double kShallow = 8;
+constexpr double kDeepest = 1024;
 
 }  // namespace
 
@@ -22,20 +33,24 @@ Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
 
 std::span<const Candidate> Candidates::cut(std::span<const float> logits) {
     kept_.clear();
+    const float highest = logits[argmax(logits)];
     if (top_k_ > 0 && top_k_ < logits.size()) {
-        keep_top_k(logits);
+        take_top_k(logits);
+        if (top_p_ < 1) keep_top_p(kept_weight(highest), highest);
+    } else if (top_p_ < 1) {
+        take_top_p(logits, highest);
     } else {
-        for (std::size_t i = 0; i < logits.size(); ++i)
-            kept_.push_back({logits[i], static_cast<Token>(i)});
+        take_from(logits, highest + std::log(min_p_));
     }
-    if (top_p_ < 1) keep_top_p();
-    if (min_p_ > 0) keep_min_p();
+    // The best one stays, whatever rounding does.
+    const double least = std::min<double>(highest + std::log(min_p_), highest);
+    if (min_p_ > 0) std::erase_if(kept_, [&](const Candidate& c) { return c.logit < least; });
     return kept_;
 }
 
 // A heap of the best k so far, the worst of them on top: most of a large vocabulary is passed over
 // with one comparison each.
-void Candidates::keep_top_k(std::span<const float> logits) {
+void Candidates::take_top_k(std::span<const float> logits) {
     for (std::size_t i = 0; i < logits.size(); ++i) {
         if (kept_.size() == top_k_) {
             if (logits[i] <= kept_.front().logit) continue;
@@ -47,36 +62,45 @@ void Candidates::keep_top_k(std::span<const float> logits) {
     }
 }
 
-// Sorts from the front, a part at a time, until the sorted part has the probability wanted.
-void Candidates::keep_top_p() {
-    const float highest = std::ranges::min_element(kept_, before)->logit;
-    const auto weight = [&](const Candidate& c) {
-        return std::exp(static_cast<double>(c.logit) - highest);
-    };
-    double total = 0;
-    for (const Candidate& candidate : kept_) total += weight(candidate);
+// Only what is near the highest is looked at closely, and more of it until that is enough: most of
+// a large vocabulary has next to no probability.
+void Candidates::take_top_p(std::span<const float> logits, float highest) {
+    const double total = exp_sum(logits, highest);
+    double depth = kShallow;
+    do {
+        kept_.clear();
+        take_from(logits, highest - depth);
+        depth *= 2;
+    } while (kept_weight(highest) < top_p_ * total && depth <= kDeepest);
+    keep_top_p(total, highest);
+}
 
+void Candidates::take_from(std::span<const float> logits, double least) {
+    for (std::size_t i = 0; i < logits.size(); ++i)
+        if (logits[i] >= least) kept_.push_back({logits[i], static_cast<Token>(i)});
+}
+
+double Candidates::kept_weight(float highest) const {
+    double sum = 0;
+    for (const Candidate& candidate : kept_) sum += weight(candidate, highest);
+    return sum;
+}
+
+// Sorts from the front, a part at a time, until the sorted part has the probability wanted.
+void Candidates::keep_top_p(double total, float highest) {
     double sum = 0;
     for (std::size_t from = 0, n = 64; from < kept_.size(); n *= 4) {
         const std::size_t to = std::min(from + n, kept_.size());
         std::nth_element(kept_.begin() + from, kept_.begin() + to, kept_.end(), before);
         std::sort(kept_.begin() + from, kept_.begin() + to, before);
         for (; from < to; ++from) {
-            sum += weight(kept_[from]);
+            sum += weight(kept_[from], highest);
             if (sum >= top_p_ * total) {
                 kept_.resize(from + 1);
                 return;
             }
         }
     }
-}
-
-void Candidates::keep_min_p() {
-    const Candidate best = *std::ranges::min_element(kept_, before);
-    const double least = best.logit + std::log(min_p_);
-    std::erase_if(kept_, [&](const Candidate& c) { return c.logit < least; });
-    // min_p = 1 and rounding must not throw the best one out, too.
-    if (kept_.empty()) kept_.push_back(best);
 }
 
 }  // namespace specllama

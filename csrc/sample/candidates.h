@@ -30,9 +30,11 @@ class Candidates {
     std::span<const Candidate> cut(std::span<const float> logits);
 
  private:
-    void keep_top_k(std::span<const float> logits);
-    void keep_top_p();
-    void keep_min_p();
+    void take_top_k(std::span<const float> logits);
+    void take_top_p(std::span<const float> logits, float highest);
+    void take_from(std::span<const float> logits, double least);
+    double kept_weight(float highest) const;
+    void keep_top_p(double total, float highest);
 
     std::size_t top_k_;
     double top_p_;

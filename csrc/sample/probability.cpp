@@ -1,7 +1,9 @@
 // Compiled with -ffast-math, which lets the loop below call the vector functions of glibc.
 #include "sample/probability.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 // For the vector registers that this processor has. (Resolved before a sanitizer is ready for it.)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
@@ -12,6 +14,19 @@
 #endif
 
 namespace specllama {
+
+SPECLLAMA_CLONES double exp_sum(std::span<const float> logits, float highest) {
+    // So few that a float can hold their sum.
+    constexpr std::size_t kPart = 1024;
+    double total = 0;
+    for (std::size_t from = 0; from < logits.size(); from += kPart) {
+        float sum = 0;
+        for (const float logit : logits.subspan(from, std::min(kPart, logits.size() - from)))
+            sum += std::exp(logit - highest);
+        total += sum;
+    }
+    return total;
+}
 
 SPECLLAMA_CLONES float probability(std::span<const float> logits, Token token) {
     const float logit = logits[token];
