@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from specllama import _arguments, _files
-from specllama.errors import ArgumentError
 from specllama.session import SpecSession
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate and write the trace; the exit code."""
-    prompt = arguments.prompt if arguments.file is None else _read(arguments.file)
+    prompt = arguments.prompt if arguments.file is None else _files.read_text(arguments.file)
     options: dict[str, Any] = {"n_threads": arguments.threads, "n_ctx": arguments.ctx_size}
     with SpecSession(
         arguments.model,
@@ -47,14 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _files.write(arguments.output, trace.to_html())
     return 130 if interrupted else 0
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ArgumentError(f"{path} cannot be read: {why}.") from None
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
