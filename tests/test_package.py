@@ -46,8 +46,7 @@ def test_another_llama_cpp_python_is_refused() -> None:
 
 
 def test_the_package_has_what_it_promises() -> None:
-    models = ("target-q8_0.gguf", "draft-q8_0.gguf", "prompt.txt")
-    for name in ("bin/spec-cli", *(f"models/{name}" for name in models)):
+    for name in ("bin/spec-cli", "models/target-q8_0.gguf", "models/draft-q8_0.gguf"):
         assert (PACKAGE / name).is_file(), name
     source = Path(specllama.__file__).parent
     for name in ("py.typed", "_core.pyi"):

@@ -292,7 +292,7 @@ std::string help_text() {
         "usage: spec-cli [-m MODEL] [-p TEXT | -f FILE | -] [options]\n"
         "\n"
         "Continues a prompt, speculating with n-grams or a draft model: the same text, sooner.\n"
-        "Without a prompt and a model, the bundled model continues a prompt of its own.\n"
+        "Without a prompt and a model, the bundled model continues a built-in prompt.\n"
         "\n";
     for (const Flag& flag : flags()) {
         std::string left = "  ";

@@ -47,6 +47,15 @@ std::string without_last_newline(std::string text) {
     return text;
 }
 
+std::string read_any(const Options& options) {
+    if (options.prompt) return *options.prompt;
+    if (options.file ? *options.file == "-" : is_piped())
+        return without_last_newline(read_all(std::cin));
+    if (options.file) return without_last_newline(read_file("prompt", *options.file));
+    if (!options.model) return kBuiltinPrompt;
+    throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
+}
+
 fs::path executable() {
 #ifdef __APPLE__
     char path[4096];
@@ -59,23 +68,12 @@ fs::path executable() {
 #endif
 }
 
-Prompt read_any(const Options& options) {
-    if (options.prompt) return {*options.prompt};
-    if (options.file ? *options.file == "-" : is_piped())
-        return {without_last_newline(read_all(std::cin))};
-    if (options.file) return {without_last_newline(read_file("prompt", *options.file))};
-    if (options.model)
-        throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
-    // The model's tokens want to begin with a newline.
-    return {without_last_newline(read_file("prompt", bundled_file("prompt.txt"))), true};
-}
-
 }  // namespace
 
-Prompt read_prompt(const Options& options) {
-    Prompt prompt = read_any(options);
-    if (prompt.text.empty()) throw UsageError("The prompt is empty; give at least one character.");
-    if (const auto at = find_invalid_utf8(prompt.text); at != std::string::npos)
+std::string read_prompt(const Options& options) {
+    std::string prompt = read_any(options);
+    if (prompt.empty()) throw UsageError("The prompt is empty; give at least one character.");
+    if (const auto at = find_invalid_utf8(prompt); at != std::string::npos)
         throw UsageError("The prompt is not valid UTF-8 (at byte " + std::to_string(at) + ").");
     return prompt;
 }
@@ -86,7 +84,7 @@ std::string read_grammar(const std::string& path) {
     return grammar;
 }
 
-std::string bundled_file(const std::string& name) {
+std::string bundled_model(const std::string& name) {
     return (executable().parent_path().parent_path() / "models" / name).string();
 }
 

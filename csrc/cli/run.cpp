@@ -18,9 +18,9 @@ namespace {
 // Settles which model generates and which one drafts.
 void name_models(Options& options) {
     SessionOptions& session = options.session;
-    session.model.path = options.model ? *options.model : bundled_file("target-q8_0.gguf");
+    session.model.path = options.model ? *options.model : bundled_model("target-q8_0.gguf");
     if (options.draft == Draft::automatic && !options.model && !session.draft_model)
-        session.draft_model.emplace().model.path = bundled_file("draft-q8_0.gguf");
+        session.draft_model.emplace().model.path = bundled_model("draft-q8_0.gguf");
     if (options.draft == Draft::none) {
         session.draft_model.reset();
         session.corpus.clear();
@@ -35,7 +35,7 @@ void name_models(Options& options) {
 
 int run(Options options, bool (*interrupted)()) {
     set_verbose(options.verbose);
-    Prompt prompt;
+    std::string prompt;
     try {
         prompt = read_prompt(options);
     } catch (const UsageError&) {
@@ -61,10 +61,10 @@ int run(Options options, bool (*interrupted)()) {
         return kInterrupted;
     }
     bar.emplace("reading the prompt", 1.0);
-    const std::vector<Token> tokens = session->tokenize(prompt.text);
+    const std::vector<Token> tokens = session->tokenize(prompt);
     Stream stream = session->start(tokens, options.generate);
     Printer printer(options);
-    if (prompt.bundled) printer.prompt(prompt.text);
+    if (prompt == kBuiltinPrompt) printer.prompt(prompt);
     std::vector<Chunk> chunks;
     bool stopped = false;
     while (stream.step(chunks)) {

@@ -19,14 +19,13 @@ from specllama.sync_model import SyncModel
 
 T = TypeVar("T")
 
-MODELS = Path(_core.__file__).parent / "models"
-"""Where the bundled models lie, and a prompt for them."""
+_MODELS = Path(_core.__file__).parent / "models"
 
-BUNDLED_MODEL = MODELS / "target-q8_0.gguf"
+BUNDLED_MODEL = _MODELS / "target-q8_0.gguf"
 """The model that a session without a model uses: it continues Python in the style of the standard
 library; good for a try and for tests."""
 
-BUNDLED_DRAFT = MODELS / "draft-q8_0.gguf"
+BUNDLED_DRAFT = _MODELS / "draft-q8_0.gguf"
 """A smaller model of the same vocabulary, to draft for it."""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from specllama.session import MODELS
+from pathlib import Path
 
-COPY = (MODELS / "prompt.txt").read_text("utf-8").removesuffix("\n")
+COPY = (Path(__file__).parent / "copy.txt").read_text("utf-8").removesuffix("\n")
 
 FREE = '''\
 """Read settings from a file."""
