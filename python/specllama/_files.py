@@ -1,10 +1,11 @@
-"""Files that commands read, and write at the end of a long run."""
+"""Files that a user names: to read, and to write at the end of a long run."""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from specllama.errors import ArgumentError, SpecllamaError
@@ -36,6 +37,28 @@ def write(path: str, text: str) -> None:
     """Write a text in UTF-8, in place of what was in the file. Raises as `check_writable`."""
     with _writing(path):
         Path(path).write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the path of an empty file beside `path` that takes its place when all went well, and is
+    gone if not: what is there is whole, always.
+
+    Raises:
+        SpecllamaError: It cannot be written; what had that name before is still there.
+    """
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        fresh.touch()  # it can be written: known before the work is done
+        yield fresh
+        fresh.replace(path)
+    except OSError as error:
+        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
 
 
 @contextmanager
