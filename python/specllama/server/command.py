@@ -8,12 +8,14 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from specllama import _arguments
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.server.settings import Settings
 from specllama.session import BUNDLED_MODEL, SpecSession
+
+_EXACT: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,14 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
     )
-    options: dict[str, Any] = {
-        "n_seq": arguments.n_seq,
-        "exact": {"auto": "auto", "on": True, "off": False}[arguments.exact],
-        "max_queue": arguments.max_queue,
-    }
     with (
         _listen(arguments.host, arguments.port) as listening,
-        SpecSession(**_arguments.session_options(arguments), **options) as session,
+        SpecSession(
+            **_arguments.session_options(arguments),
+            n_seq=arguments.n_seq,
+            exact=_EXACT[arguments.exact],
+            max_queue=arguments.max_queue,
+        ) as session,
     ):
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
@@ -80,9 +82,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
         help="requests worked at together (8)",
     )  # fmt: skip
-    parser.add_argument(
-        "--exact", choices=("auto", "on", "off"), default="auto", help="as a session's (auto)"
-    )
+    parser.add_argument("--exact", choices=_EXACT, default="auto", help="as a session's (auto)")
     parser.add_argument(
         "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
     )
