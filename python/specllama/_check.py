@@ -22,7 +22,9 @@ def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1
     except TypeError:
         raise ArgumentError(f"{name} must be a whole number, not {value!r}.") from None
     if not low <= number <= high:
-        raise ArgumentError(f"{name} must be from {low} to {high}, not {number}.")
+        is_open = high == _INT32 - 1 and low > -_INT32
+        bounds = f"from {low} on" if is_open and number < low else f"from {low} to {high}"
+        raise ArgumentError(f"{name} must be {bounds}, not {number}.")
     return number
 
 

@@ -99,7 +99,7 @@ def read_entries(
         if line.strip()
     ]
     if not entries:
-        raise ArgumentError(f"{path} holds no text to replay.")
+        raise ArgumentError(f"{path} holds no text.")
     return entries
 
 
