@@ -31,7 +31,9 @@ OFF: dict[str, Any] = {
 
 
 def sampler(n_vocab: int, **options: Any) -> _core.Sampler:
-    return _core.Sampler(_core.SamplingOptions(**(OFF | options)), n_vocab)
+    options = OFF | options
+    options["acceptance"] = _core.AcceptanceRule[options["acceptance"]]
+    return _core.Sampler(_core.SamplingOptions(**options), n_vocab)
 
 
 # The reference: noise in Python's integers, everything else in numpy's float64.

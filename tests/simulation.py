@@ -1,33 +1,31 @@
-"""Speculative decoding by arithmetic: rounds over a text in which it is known how far each draft
-would be right, at costs that are given. For tests of the planner, without a model or a clock."""
+"""Rounds of `specllama.simulate` over texts in which it is known how far each draft would be right:
+for tests of the planner, without a model or a clock."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from specllama._core import Evidence, Planner, Situation, Source
-
-MAX_DRAFT = 64
+from specllama._core import Choice, Evidence, Phase, Planner, Situation, Source
+from specllama.simulate import (
+    MAX_DRAFT,
+    Drafts,
+    calibrated_planner,
+    curve_of,
+    fixed_time,
+    planned_time,
+    read_curves,
+)
 
 # seconds[n]: of a decode of n tokens.
 Curve = NDArray[np.float64]
 
-
-def curve_of(points: dict[int, float], second: float = 0.05) -> Curve:
-    """A curve from v(n) / v(1) at some n, linear in between and behind; `second` is v(1)."""
-    n = np.arange(MAX_DRAFT + 2)
-    known = sorted(points)
-    ratio = np.interp(n, known, [points[k] for k in known])
-    if len(known) > 1:
-        (a, b) = known[-2:]
-        slope = (points[b] - points[a]) / (b - a)
-        ratio = np.where(n > b, points[b] + slope * (n - b), ratio)
-    return second * ratio
+SECOND = 0.05  # of a decode of one token, as `planned_time` tells it
 
 
 def curves() -> dict[str, Curve]:
@@ -39,13 +37,9 @@ def curves() -> dict[str, Curve]:
         "steep": {k: float(k) for k in n},
         "staircase": {k: 1.0 + 0.8 * ((k - 1) // 8) for k in n},
     }
-    measured = json.loads((Path(__file__).parent / "data" / "curves.json").read_text())
-    read = {
-        name: {int(k): v for k, v in points.items()}
-        for name, points in measured.items()
-        if name != "about"
-    }
-    return {name: curve_of(points) for name, points in (synthetic | read).items()}
+    measured = read_curves(Path(__file__).parent / "data" / "curves.json")
+    ratios = {name: curve_of(points) for name, points in synthetic.items()} | measured
+    return {name: SECOND * np.concatenate([[np.nan], ratio]) for name, ratio in ratios.items()}
 
 
 @dataclass
@@ -73,6 +67,13 @@ class Text:
     def __len__(self) -> int:
         return len(self.right)
 
+    @cached_property
+    def drafts(self) -> Drafts:
+        """The same as the package's simulation takes it: every draft at the cap."""
+        evidence = [list(self.evidence(i, MAX_DRAFT)) for i in range(len(self))]
+        right = np.minimum(self.run[:-1], MAX_DRAFT)
+        return Drafts(0, np.full(len(self), MAX_DRAFT), right, evidence)
+
 
 def text_of(rate: NDArray[np.float64], seed: int, evidence: Evidence | None = None) -> Text:
     """A text with a given acceptance at each position, and the same evidence everywhere."""
@@ -96,12 +97,9 @@ def copied_text(n: int, seed: int, curve: Callable[[int], float]) -> Text:
 
 def fixed(text: Text, curve: Curve, n_draft: int, start: int = 0, step: float = 0.0) -> float:
     """Seconds per token with drafts of `n_draft` tokens; `step`: seconds to draft one."""
-    i, seconds = start, 0.0
-    cost = float(curve[n_draft + 1]) + n_draft * step
-    while i < len(text):
-        i += min(n_draft, int(text.run[i])) + 1
-        seconds += cost
-    return seconds / (i - start)
+    rest = Drafts(start, text.drafts.length[start:], text.drafts.right[start:], [])
+    cost = curve[1:] + step * np.arange(MAX_DRAFT + 1)
+    return fixed_time(rest, cost, n_draft) / len(rest)
 
 
 def best_fixed(text: Text, curve: Curve, start: int = 0, step: float = 0.0) -> float:
@@ -133,57 +131,70 @@ class Run:
     probes: list[bool]  # per round
 
 
+class Watched:
+    """A planner that hears of times with errors, and whose rounds are written down."""
+
+    def __init__(self, planner: Planner, hear: Callable[[int, float], tuple[float, float]]) -> None:
+        self._planner = planner
+        self._hear = hear
+        self.rounds: list[tuple[int, int, float]] = []  # position, tokens drafted, seconds
+        self.probes: list[bool] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._planner, name)
+
+    def choose(self, situation: Situation, phase: Phase, drafts: list[list[Evidence]]) -> Choice:
+        choice = self._planner.choose(situation, phase, drafts)
+        self.probes.append(choice.probe)
+        return choice
+
+    def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
+        took, told = self._hear(n_context, seconds)
+        self.rounds.append((n_context, n - 1, took))
+        self._planner.observe_decode(n, n_context, told)
+
+
 def planned(
     text: Text,
-    curve: Curve | Callable[[int], Curve],
+    curve: Curve,
     planner: Planner,
     *,
     seed: int = 0,
     noise: float = 0.05,
     start: int = 0,
     outliers: float = 0.0,
+    slowness: Callable[[int], float] = lambda i: 1.0,
 ) -> Run:
     """Run the planner over the text, every draft at the cap; time counts from token `start` on.
 
     Args:
-        curve: Of the machine; or of the machine at a position of the text.
+        curve: Of the machine.
         noise: Standard deviation of the logarithm of what the planner is told about times.
         outliers: Share of the times that it is told 50 times too long.
+        slowness: What the curve is multiplied by at a position of the text.
     """
     rng = np.random.default_rng([seed, 1])
-    phase = planner.begin(0.0, 0)
-    i, seconds, counted_from = 0, 0.0, 0
-    run = Run(0.0, [], [])
-    while i < len(text):
-        if i < start:
-            counted_from, seconds = i, 0.0
-        now = curve(i) if callable(curve) else curve
-        draft = text.evidence(i, MAX_DRAFT)
-        situation = Situation(n_tokens=i)
-        choice = planner.choose(situation, phase, [draft])
-        g = choice.n_draft
-        accepted = min(g, int(text.run[i]))
-        took = float(now[g + 1])
+
+    def hear(position: int, seconds: float) -> tuple[float, float]:
+        took = slowness(position) * seconds
         told = took * float(np.exp(noise * rng.standard_normal()))
         if outliers and rng.random() < outliers:
             told *= 50
-        planner.observe_decode(g + 1, i, told)
-        planner.observe(phase, i, draft, min(accepted + 1, int(text.run[i])), accepted + 1)
-        planner.settle(phase, situation, g, accepted)
-        run.drafted.append(g)
-        run.probes.append(choice.probe)
-        seconds += took
-        i += accepted + 1
-    run.seconds_per_token = seconds / (i - counted_from)
-    return run
+        return took, told
+
+    watched = Watched(planner, hear)
+    planned_time(text.drafts, curve[1:] / SECOND, watched)
+    counted = [(position, took) for position, _, took in watched.rounds if position >= start]
+    return Run(
+        sum(took for _, took in counted) / (len(text) - counted[0][0]),
+        [drafted for _, drafted, _ in watched.rounds],
+        watched.probes,
+    )
 
 
-def calibrate(planner: Planner, curve: Curve, n_decodes: int = 10) -> None:
-    """What a session does before its first request: decodes of the widths worth measuring."""
-    for _ in range(n_decodes):
-        n = planner.cost.next_probe(MAX_DRAFT + 1)
-        if n:
-            planner.cost.observe(n, 0, float(curve[n]))
+def calibrated(curve: Curve) -> Planner:
+    """A planner that knows what a session measures before its first request."""
+    return calibrated_planner(curve[1:] / SECOND)
 
 
 def planned_with_model(

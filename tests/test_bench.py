@@ -219,8 +219,8 @@ def test_the_promise() -> None:
         (["--workload", ""], "--workload names no workload."),
         (["--contestants", "best"], "There is no contestant 'best'; there are: plain, ngram, "),
         (["--contestants", "cascade"], "The contestant cascade needs a draft model (-md)."),
-        (["--replay", "/no/such.jsonl"], "Cannot read /no/such.jsonl"),
-        (["--simulate", "/no/such.json"], "Cannot read /no/such.json"),
+        (["--replay", "/no/such.jsonl"], "/no/such.jsonl cannot be read"),
+        (["--simulate", "/no/such.json"], "/no/such.json cannot be read"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: Captured) -> None:

@@ -113,7 +113,7 @@ def test_report() -> None:
         (["--count", "0"], "--count must be from 1"),
         (["-n", "4000"], "leaves no room in a context of"),
         (["--temp", "-1"], "temperature"),
-        (["-f", "none.jsonl"], "Cannot read"),
+        (["-f", "none.jsonl"], "none.jsonl cannot be read"),
         (["--exact", "on", "-kv", "f16"], "exact"),
     ],
 )

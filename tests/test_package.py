@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import llama_cpp
+import pytest
 import specllama
 from specllama import SpecSession, _core, list_devices
 
@@ -111,3 +112,15 @@ def test_the_command_explains_itself() -> None:
     )
     assert process.returncode == 2
     assert "Traceback" not in process.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_an_output_that_takes_nothing() -> None:
+    command = [sys.executable, "-m", "specllama", "models"]
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert process.returncode == 1
+    assert process.stderr.startswith("specllama: The result cannot be written to standard output: ")
+    assert process.stderr.count("\n") == 1

@@ -9,7 +9,7 @@ from simulation import (
     MAX_DRAFT,
     Text,
     best_fixed,
-    calibrate,
+    calibrated,
     copied_text,
     curves,
     fixed,
@@ -27,9 +27,7 @@ WARM_UP = 1000
 
 
 def planner_for(curve: str) -> Planner:
-    planner = Planner()
-    calibrate(planner, CURVES[curve])
-    return planner
+    return calibrated(CURVES[curve])
 
 
 def n_tokens(rate: float) -> int:
@@ -128,7 +126,9 @@ def test_a_machine_that_slows_down(curve: str) -> None:
     text = TEXTS["copied"]
     v = CURVES[curve]
     half = len(text) // 2
-    run = planned(text, lambda i: v if i < half else 2 * v, planner_for(curve), start=half + 500)
+    run = planned(
+        text, v, planner_for(curve), start=half + 500, slowness=lambda i: 1 if i < half else 2
+    )
     assert 2 * best_fixed(text, v, half + 500) / run.seconds_per_token >= 0.97
 
 

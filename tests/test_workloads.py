@@ -306,12 +306,12 @@ def test_malformed_lines(line: bytes, message: str, tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"Cannot read .*none.jsonl: No such file"):
+    with pytest.raises(ArgumentError, match=r"none\.jsonl cannot be read: No such file"):
         workloads.read_jsonl(tmp_path / "none.jsonl")
-    with pytest.raises(ArgumentError, match=r"Cannot read .*: Is a directory"):
+    with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
         workloads.read_jsonl(tmp_path)
     (tmp_path / "empty.jsonl").write_text("\n")
-    with pytest.raises(ArgumentError, match=r"empty.jsonl holds no text to replay\."):
+    with pytest.raises(ArgumentError, match=r"empty\.jsonl holds no text\."):
         workloads.read_jsonl(tmp_path / "empty.jsonl")
-    with pytest.raises(ArgumentError, match="Cannot read"):
+    with pytest.raises(ArgumentError, match="cannot be read: it is no path"):
         workloads.read_jsonl("a\0b")

@@ -4,9 +4,21 @@
 
 namespace specllama::cli {
 
-namespace {
+std::string json(std::nullptr_t) { return "null"; }
 
-std::string quote(std::string_view text) {
+std::string json(bool truth) { return truth ? "true" : "false"; }
+
+std::string json(int number) { return std::to_string(number); }
+
+std::string json(std::uint64_t number) { return std::to_string(number); }
+
+std::string json(double number) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.6g", number);
+    return text;
+}
+
+std::string json(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
         switch (c) {
@@ -37,44 +49,5 @@ std::string quote(std::string_view text) {
     }
     return out + "\"";
 }
-
-}  // namespace
-
-JsonObject& JsonObject::add_raw(std::string_view key, std::string_view value) {
-    members_.append(members_.empty() ? "" : ", ").append(quote(key)).append(": ").append(value);
-    return *this;
-}
-
-JsonObject& JsonObject::add(std::string_view key, std::string_view text) {
-    return add_raw(key, quote(text));
-}
-
-JsonObject& JsonObject::add(std::string_view key, const char* text) {
-    return add(key, std::string_view(text));
-}
-
-JsonObject& JsonObject::add(std::string_view key, double number) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.6g", number);
-    return add_raw(key, text);
-}
-
-JsonObject& JsonObject::add(std::string_view key, int number) {
-    return add_raw(key, std::to_string(number));
-}
-
-JsonObject& JsonObject::add(std::string_view key, std::uint64_t number) {
-    return add_raw(key, std::to_string(number));
-}
-
-JsonObject& JsonObject::add(std::string_view key, bool truth) {
-    return add_raw(key, truth ? "true" : "false");
-}
-
-JsonObject& JsonObject::add(std::string_view key, const JsonObject& object) {
-    return add_raw(key, object.str());
-}
-
-JsonObject& JsonObject::add_null(std::string_view key) { return add_raw(key, "null"); }
 
 }  // namespace specllama::cli

@@ -1,10 +1,35 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace specllama::cli {
+
+// The JSON of a value.
+std::string json(std::nullptr_t);
+std::string json(bool truth);
+std::string json(int number);
+std::string json(std::uint64_t number);
+std::string json(double number);
+std::string json(std::string_view text);
+inline std::string json(const char* text) { return json(std::string_view(text)); }
+
+// An array of two.
+template <typename First, typename Second>
+std::string json(const std::pair<First, Second>& pair) {
+    return "[" + json(pair.first) + ", " + json(pair.second) + "]";
+}
+
+template <typename Item>
+std::string json(const std::vector<Item>& items) {
+    std::string array;
+    for (const Item& item : items) array.append(array.empty() ? "" : ", ").append(json(item));
+    return "[" + array + "]";
+}
 
 // Writes one JSON object on one line, member by member:
 //
@@ -13,29 +38,21 @@ namespace specllama::cli {
 //     std::cout << line.str() << '\n';
 class JsonObject {
  public:
-    JsonObject& add(std::string_view key, std::string_view text);
-    JsonObject& add(std::string_view key, const char* text);
-    JsonObject& add(std::string_view key, double number);
-    JsonObject& add(std::string_view key, int number);
-    JsonObject& add(std::string_view key, std::uint64_t number);
-    JsonObject& add(std::string_view key, bool truth);
-    JsonObject& add(std::string_view key, const JsonObject& object);
-    JsonObject& add_null(std::string_view key);
-
-    // `items`: an array of numbers or pairs of numbers.
-    template <typename Items, typename Write>
-    JsonObject& add_array(std::string_view key, const Items& items, Write write) {
-        std::string array;
-        for (const auto& item : items) array.append(array.empty() ? "" : ", ").append(write(item));
-        return add_raw(key, "[" + array + "]");
+    template <typename Value>
+    JsonObject& add(std::string_view key, const Value& value) {
+        members_.append(members_.empty() ? "" : ", ")
+            .append(json(key))
+            .append(": ")
+            .append(json(value));
+        return *this;
     }
 
     std::string str() const { return "{" + members_ + "}"; }
 
  private:
-    JsonObject& add_raw(std::string_view key, std::string_view value);
-
     std::string members_;
 };
+
+inline std::string json(const JsonObject& object) { return object.str(); }
 
 }  // namespace specllama::cli

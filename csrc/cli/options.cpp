@@ -79,11 +79,11 @@ void set_spec_length(Options& options, const std::string& value) {
 }
 
 void set_flash_attention(Options& options, const std::string& value) {
-    FlashAttention& wish = options.session.context.flash_attn;
+    Switch& wish = options.session.context.flash_attn;
     if (value == "auto")
-        wish = FlashAttention::automatic;
+        wish = Switch::automatic;
     else if (value == "on" || value == "off")
-        wish = value == "on" ? FlashAttention::on : FlashAttention::off;
+        wish = value == "on" ? Switch::on : Switch::off;
     else
         throw UsageError("must be auto, on or off, not \"" + value + "\"");
 }

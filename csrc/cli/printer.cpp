@@ -2,14 +2,15 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
 
 #include "cli/json.h"
 #include "specllama/error.h"
+#include "specllama/stats_fields.h"
 
 namespace specllama::cli {
 
@@ -32,48 +33,30 @@ const char* name(FinishReason reason, bool interrupted) {
     return reason == FinishReason::length ? "length" : "stop";
 }
 
-JsonObject to_json(const Stats& stats) {
-    JsonObject seconds;
-    seconds.add("prefill", stats.seconds.prefill)
-        .add("draft", stats.seconds.draft)
-        .add("verify", stats.seconds.verify)
-        .add("choose", stats.seconds.choose)
-        .add("text", stats.seconds.text)
-        .add("total", stats.seconds.total);
+// A figure as `json` takes it.
+template <typename Figure>
+const Figure& plain(const Figure& figure) {
+    return figure;
+}
+
+JsonObject plain(const decltype(Stats::by_source)& by_source) {
     JsonObject object;
-    object.add("seed", stats.seed)
-        .add("exact", stats.exact)
-        .add("prompt_tokens", stats.prompt_tokens)
-        .add("reused_tokens", stats.reused_tokens)
-        .add("generated_tokens", stats.generated_tokens)
-        .add("rounds", stats.rounds)
-        .add("drafted", stats.drafted)
-        .add("accepted", stats.accepted)
-        .add("draft_decoded_tokens", stats.draft_decoded_tokens)
-        .add("draft_guessed", stats.draft_guessed)
-        .add("draft_guessed_right", stats.draft_guessed_right)
-        .add("acceptance_rate", stats.acceptance_rate())
-        .add("tokens_per_round", stats.tokens_per_round())
-        .add("tokens_per_second", stats.tokens_per_second())
-        .add("prompt_tokens_per_second", stats.prompt_tokens_per_second())
-        .add("seconds", seconds);
-    const auto write = [](int count) { return std::to_string(count); };
-    object.add_array("drafted_by_position", stats.drafted_by_position, write);
-    object.add_array("accepted_by_position", stats.accepted_by_position, write);
-    object.add_array("by_round", stats.by_round, [](const Round& round) {
-        return "[" + std::to_string(round.drafted) + ", " + std::to_string(round.accepted) + "]";
+    for (std::size_t i = 0; i < by_source.size(); ++i)
+        object.add(Stats::kSources[i], as_pair(by_source[i]));
+    return object;
+}
+
+JsonObject plain(const Seconds& seconds) {
+    JsonObject object;
+    visit_seconds([&](const char* name, auto figure) { object.add(name, seconds.*figure); });
+    return object;
+}
+
+JsonObject to_json(const Stats& stats) {
+    JsonObject object;
+    visit_stats([&](const char* name, auto figure) {
+        object.add(name, plain(std::invoke(figure, stats)));
     });
-    JsonObject by_drafter;
-    for (std::size_t i = 0; i < stats.by_source.size(); ++i)
-        by_drafter.add_array(Stats::kSources[i],
-                             std::array{stats.by_source[i].drafted, stats.by_source[i].accepted},
-                             write);
-    object.add("by_drafter", by_drafter);
-    object.add_array("decode_seconds", stats.decode_seconds,
-                     [](double one) { return std::to_string(one); });
-    object.add("draft_step_seconds", stats.draft_step_seconds);
-    object.add("drafter_errors", stats.drafter_errors)
-        .add("last_drafter_error", stats.last_drafter_error);
     return object;
 }
 
@@ -135,13 +118,10 @@ void Printer::chunk(const Chunk& chunk) {
     if (json_) {
         JsonObject line;
         line.add("type", "chunk").add("text", chunk.text);
-        chunk.token == kNoToken ? line.add_null("token") : line.add("token", chunk.token);
+        chunk.token == kNoToken ? line.add("token", nullptr) : line.add("token", chunk.token);
         line.add("from_draft", chunk.from_draft);
         if (chunk.logprobs) {
-            line.add("logprob", static_cast<double>(chunk.logprobs->logprob));
-            line.add_array("top_logprobs", chunk.logprobs->top, [](const auto& one) {
-                return "[" + std::to_string(one.first) + ", " + std::to_string(one.second) + "]";
-            });
+            line.add("logprob", chunk.logprobs->logprob).add("top_logprobs", chunk.logprobs->top);
         }
         std::cout << line.str() << '\n';
         return;

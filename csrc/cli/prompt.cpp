@@ -18,26 +18,6 @@
 
 namespace specllama::cli {
 
-// The head of a module, as the bundled model knows them, with something to go on with. No newline
-// at the end: the model's tokens want to begin with it.
-const char* const kBuiltinPrompt = R"(class Version:
-    """A version number."""
-
-    def __init__(self, parts):
-        self.parts = parts
-
-    def __eq__(self, other):
-        if isinstance(other, Version):
-            return self._cmp(other) == 0
-        return NotImplemented
-
-    def __le__(self, other):
-        if isinstance(other, Version):
-            return self._cmp(other) <= 0
-        return NotImplemented
-
-    def __ge__(self, other):)";
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -6,7 +6,8 @@
 
 namespace specllama::cli {
 
-// What is continued when neither a model nor a prompt is named.
+// What is continued when neither a model nor a prompt is named: made from a text of the Python
+// package, see CMakeLists.txt.
 extern const char* const kBuiltinPrompt;
 
 // The prompt that the options name, in valid UTF-8: -p, a file or standard input when something is

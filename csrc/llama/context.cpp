@@ -25,13 +25,13 @@ void check_range(const char* name, int value, int low, int high, const char* zer
                           std::to_string(high) + zero + ", not " + std::to_string(value) + ".");
 }
 
-llama_flash_attn_type flash_attention(FlashAttention wish) {
+llama_flash_attn_type flash_attention(Switch wish) {
     switch (wish) {
-        case FlashAttention::on:
+        case Switch::on:
             return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-        case FlashAttention::off:
+        case Switch::off:
             return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        case FlashAttention::automatic:
+        case Switch::automatic:
             break;
     }
     return LLAMA_FLASH_ATTN_TYPE_AUTO;

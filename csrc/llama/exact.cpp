@@ -18,7 +18,7 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
     const std::string kv_type = options.context.kv_type.value_or("f16");
     if (kv_type != "q8_0") return "the KV memory is of type " + kv_type + ", not q8_0";
     // With a quantised KV memory, "auto" is on.
-    if (options.context.flash_attn == FlashAttention::off) return "flash attention is off";
+    if (options.context.flash_attn == Switch::off) return "flash attention is off";
     if (header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
@@ -39,7 +39,7 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
 }
 
 SessionOptions as_exactness_wants(const Header& header, SessionOptions options) {
-    if (options.exact == Exact::on && !options.model.n_gpu_layers && options.model.device.empty())
+    if (options.exact == Switch::on && !options.model.n_gpu_layers && options.model.device.empty())
         options.model.n_gpu_layers = 0;
     if (!options.context.kv_type) options.context.kv_type = "q8_0";
     options.model.repack = false;
@@ -52,15 +52,15 @@ SessionOptions as_exactness_wants(const Header& header, SessionOptions options) 
 }  // namespace
 
 bool settle_exactness(const Header& header, SessionOptions& options) {
-    if (options.exact != Exact::off) {
+    if (options.exact != Switch::off) {
         const SessionOptions exact = as_exactness_wants(header, options);
         const std::string reason = inexact_because(header, exact);
-        if (options.exact == Exact::on && !reason.empty())
+        if (options.exact == Switch::on && !reason.empty())
             throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
                                   ".");
         const bool costs_little = !header.repackable && header.inexact_alone.empty() &&
                                   !header.slides && options.context.n_seq == 1;
-        if (reason.empty() && (options.exact == Exact::on || costs_little)) {
+        if (reason.empty() && (options.exact == Switch::on || costs_little)) {
             options = exact;
             return true;
         }

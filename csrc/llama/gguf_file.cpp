@@ -3,31 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
 #include "ggml.h"
-#include "gguf.h"
 #include "llama/backend.h"
-#include "specllama/error.h"
+#include "llama/gguf_reader.h"
 
 namespace specllama {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-struct GgufDeleter {
-    void operator()(gguf_context* gguf) const { gguf_free(gguf); }
-};
 
 // Architectures that turn text into vectors, or need an encoder pass first.
 constexpr std::array kEncoders = {"bert",
@@ -49,14 +37,9 @@ constexpr std::array kEncoders = {"bert",
 constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
                                        "qwen35moe", "nemotron_h", "nemotron_h_moe"};
 
-class File {
+class File : private GgufReader {
  public:
-    explicit File(const std::string& path) : path_(path) {
-        check_path();
-        const ErrorLog errors;
-        gguf_.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
-        if (!gguf_) fail("its header is damaged or cut short (" + errors.first() + ")");
-    }
+    using GgufReader::GgufReader;
 
     void check() const {
         check_split();
@@ -67,15 +50,15 @@ class File {
 
     Header header() const {
         Header header;
-        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf_.get()); ++i) {
-            const ggml_type type = gguf_get_tensor_type(gguf_.get(), i);
-            header.weight_bytes += gguf_get_tensor_size(gguf_.get(), i);
-            if (gguf_get_tensor_ne(gguf_.get(), i)[1] == 1) continue;  // a vector
+        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
+            const ggml_type type = gguf_get_tensor_type(gguf(), i);
+            header.weight_bytes += gguf_get_tensor_size(gguf(), i);
+            if (gguf_get_tensor_ne(gguf(), i)[1] == 1) continue;  // a vector
             const bool is_float =
                 type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
             std::string& first = is_float ? header.inexact_alone : header.inexact;
             if (first.empty() && type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_0)
-                first = gguf_get_tensor_name(gguf_.get(), i);
+                first = gguf_get_tensor_name(gguf(), i);
             header.repackable |= type != GGML_TYPE_Q8_0 && !is_float;
         }
         const std::string prefix = *text("general.architecture") + ".";
@@ -100,8 +83,7 @@ class File {
             number(prefix + "attention.head_count_kv") ? value("attention.head_count_kv") : n_heads;
         // With sliding windows one layer is sure to keep every token.
         header.head_size = static_cast<int>(head);
-        if (find(prefix + "attention.head_count_kv") < 0 ||
-            number(prefix + "attention.head_count_kv"))
+        if (!has(prefix + "attention.head_count_kv") || number(prefix + "attention.head_count_kv"))
             header.kv_numbers_per_token = 2 * (header.slides ? 1 : n_layers) * n_kv * head;
         return header;
     }
@@ -114,8 +96,8 @@ class File {
             return known ? static_cast<double>(*known) : otherwise;
         };
         std::set<std::string> layers;
-        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf_.get()); ++i) {
-            const std::string name = gguf_get_tensor_name(gguf_.get(), i);
+        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
+            const std::string name = gguf_get_tensor_name(gguf(), i);
             for (const char* part : {".ssm_", ".shortconv.", ".time_mix_"})
                 if (const auto at = name.find(part); at != std::string::npos)
                     layers.insert(name.substr(0, at));
@@ -135,30 +117,6 @@ class File {
         return numbers * static_cast<double>(layers.size());
     }
 
-    [[noreturn]] void fail(const std::string& what) const {
-        throw ModelError("Cannot use " + path_ + " as a model: " + what + ".");
-    }
-
-    void check_path() {
-        if (path_.empty())
-            throw ModelError("The model path is empty; give the path of a GGUF file.");
-        std::error_code error;
-        const fs::file_status status = fs::status(path_, error);
-        if (!fs::exists(status))
-            throw ModelError("There is no file " + path_ + "; give the path of a GGUF file.");
-        if (fs::is_directory(status)) fail("it is a directory; give the path of a GGUF file");
-        if (!fs::is_regular_file(status)) fail("it is not a regular file");
-        std::ifstream stream(path_, std::ios::binary);
-        if (!stream) fail("it cannot be read; check its permissions");
-        size_ = fs::file_size(path_, error);
-        if (error) fail("its size cannot be told");
-        if (size_ == 0) fail("it is empty");
-        char magic[4] = {};
-        stream.read(magic, sizeof(magic));
-        if (std::memcmp(magic, "GGUF", sizeof(magic)) != 0)
-            fail("it is not a GGUF file (it does not begin with \"GGUF\")");
-    }
-
     // A later part of a split model has neither architecture nor tokenizer.
     void check_split() const {
         if (const auto part = number("split.no"); part && *part != 0)
@@ -167,18 +125,17 @@ class File {
     }
 
     void check_tensors() const {
-        const std::int64_t n = gguf_get_n_tensors(gguf_.get());
+        const std::int64_t n = gguf_get_n_tensors(gguf());
         if (n == 0) fail("it holds a vocabulary but no weights");
-        const std::uint64_t data = gguf_get_data_offset(gguf_.get());
+        const std::uint64_t data = gguf_get_data_offset(gguf());
         for (std::int64_t i = 0; i < n; ++i) {
-            const std::uint64_t offset = gguf_get_tensor_offset(gguf_.get(), i);
-            const std::uint64_t bytes = gguf_get_tensor_size(gguf_.get(), i);
-            if (data > size_ || offset > size_ - data || bytes > size_ - data - offset)
-                fail("it is cut short: tensor " +
-                     std::string(gguf_get_tensor_name(gguf_.get(), i)) + " would end at byte " +
-                     std::to_string(data + offset + bytes) + ", the file has " +
-                     std::to_string(size_) + "; download it again");
-            check_type(gguf_get_tensor_name(gguf_.get(), i), gguf_get_tensor_type(gguf_.get(), i));
+            const std::uint64_t offset = gguf_get_tensor_offset(gguf(), i);
+            const std::uint64_t bytes = gguf_get_tensor_size(gguf(), i);
+            if (data > size() || offset > size() - data || bytes > size() - data - offset)
+                fail("it is cut short: tensor " + std::string(gguf_get_tensor_name(gguf(), i)) +
+                     " would end at byte " + std::to_string(data + offset + bytes) +
+                     ", the file has " + std::to_string(size()) + "; download it again");
+            check_type(gguf_get_tensor_name(gguf(), i), gguf_get_tensor_type(gguf(), i));
         }
     }
 
@@ -285,11 +242,10 @@ class File {
 
     // llama.cpp asserts that no two tokens have one text.
     void check_unique_tokens(std::size_t n) const {
-        const std::int64_t id = find("tokenizer.ggml.tokens");
         std::unordered_set<std::string> seen;
         seen.reserve(n);
         for (std::size_t i = 0; i < n; ++i) {
-            std::string token = gguf_get_arr_str(gguf_.get(), id, i);
+            std::string token = text_at("tokenizer.ggml.tokens", i);
             if (token.empty()) token = "[EMPTY_" + std::to_string(i) + "]";  // as llama.cpp does
             if (!seen.insert(std::move(token)).second)
                 fail("its token " + std::to_string(i) + " has the same text as an earlier one");
@@ -303,74 +259,6 @@ class File {
             fail("it has " + std::to_string(n_tokens) + " tokens but only " + std::to_string(*n) +
                  " entries in " + key);
     }
-
-    std::int64_t find(const std::string& key) const {
-        return gguf_find_key(gguf_.get(), key.c_str());
-    }
-
-    // The value of an integer key; none when it is absent or no scalar integer.
-    std::optional<std::int64_t> number(const std::string& key) const {
-        const std::int64_t id = find(key);
-        if (id < 0) return {};
-        switch (gguf_get_kv_type(gguf_.get(), id)) {
-            case GGUF_TYPE_UINT8:
-                return gguf_get_val_u8(gguf_.get(), id);
-            case GGUF_TYPE_INT8:
-                return gguf_get_val_i8(gguf_.get(), id);
-            case GGUF_TYPE_UINT16:
-                return gguf_get_val_u16(gguf_.get(), id);
-            case GGUF_TYPE_INT16:
-                return gguf_get_val_i16(gguf_.get(), id);
-            case GGUF_TYPE_UINT32:
-                return gguf_get_val_u32(gguf_.get(), id);
-            case GGUF_TYPE_INT32:
-                return gguf_get_val_i32(gguf_.get(), id);
-            case GGUF_TYPE_UINT64:
-                return static_cast<std::int64_t>(gguf_get_val_u64(gguf_.get(), id));
-            case GGUF_TYPE_INT64:
-                return gguf_get_val_i64(gguf_.get(), id);
-            default:
-                return {};
-        }
-    }
-
-    // The value of a 32-bit float key.
-    std::optional<float> real(const std::string& key) const {
-        const std::int64_t id = find(key);
-        if (id < 0 || gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_FLOAT32) return {};
-        return gguf_get_val_f32(gguf_.get(), id);
-    }
-
-    std::optional<bool> boolean(const std::string& key) const {
-        const std::int64_t id = find(key);
-        if (id < 0 || gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_BOOL) return {};
-        return gguf_get_val_bool(gguf_.get(), id);
-    }
-
-    std::optional<std::string> text(const std::string& key) const {
-        const std::int64_t id = find(key);
-        if (id < 0) return {};
-        if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_STRING)
-            fail("its " + key + " is no text");
-        return gguf_get_val_str(gguf_.get(), id);
-    }
-
-    // The length of an array; its elements must be of one of `types`.
-    std::optional<std::size_t> array(const std::string& key,
-                                     std::initializer_list<gguf_type> types) const {
-        const std::int64_t id = find(key);
-        if (id < 0) return {};
-        if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_ARRAY)
-            fail("its " + key + " is not an array");
-        const gguf_type found = gguf_get_arr_type(gguf_.get(), id);
-        if (std::ranges::find(types, found) == types.end())
-            fail("its " + key + " is an array of " + gguf_type_name(found));
-        return gguf_get_arr_n(gguf_.get(), id);
-    }
-
-    std::string path_;
-    std::uint64_t size_ = 0;
-    std::unique_ptr<gguf_context, GgufDeleter> gguf_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from specllama import (
@@ -37,12 +38,24 @@ def main(argv: list[str] | None = None) -> int:
     trace_command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return 130
     except SpecllamaError as error:
         print(f"specllama: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
+    except OSError as error:
+        if error.filename is not None:  # not from printing
+            raise
+        # What is left in the buffer would fail again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        why = error.strerror
+        print(
+            f"specllama: The result cannot be written to standard output: {why}.", file=sys.stderr
+        )
+        return 1
 
 
 if __name__ == "__main__":

@@ -3,8 +3,43 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from specllama.hub import SCHEME
+
+
+def add_session(
+    parser: argparse.ArgumentParser,
+    *,
+    help: str,
+    required: bool = False,
+) -> None:
+    """Add what `session_options` returns; arguments as for `add_models`."""
+    others = "n-grams" if required else "n-grams, or the bundled one"
+    draft_help = f"GGUF file that drafts (default: {others})"
+    add_models(parser, help=help, draft_help=draft_help, required=required)
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
+    parser.add_argument(
+        "--spec-length", type=_length, default="auto",
+        help="most drafted tokens, or auto: as many as pay (auto)",
+    )  # fmt: skip
+    add_corpus(parser)
+
+
+def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of SpecSession for which there are options of `add_session`."""
+    return {
+        "model": arguments.model,
+        "draft": arguments.draft_model or "auto",
+        "n_ctx": arguments.ctx_size,
+        "n_threads": arguments.threads,
+        "n_gpu_layers": arguments.n_gpu_layers,
+        "spec_length": arguments.spec_length,
+        "corpus": arguments.corpus,
+        "progress": True,
+    }
 
 
 def add_models(
@@ -49,18 +84,10 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_spec_length(parser: argparse.ArgumentParser) -> None:
-    """Add the length of drafts, as SpecSession takes it."""
-
-    def length(value: str) -> int | str:
-        if value != "auto" and not value.isdecimal():
-            raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
-        return value if value == "auto" else int(value)
-
-    parser.add_argument(
-        "--spec-length", type=length, default="auto",
-        help="most drafted tokens, or auto: as many as pay (auto)",
-    )  # fmt: skip
+def _length(value: str) -> int | str:
+    if value != "auto" and not value.isdecimal():
+        raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
+    return value if value == "auto" else int(value)
 
 
 def _hub_name(name: str) -> str:

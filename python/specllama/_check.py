@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from specllama import _core
 from specllama.errors import ArgumentError
 
 _INT32 = 2**31
@@ -21,7 +22,9 @@ def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1
     except TypeError:
         raise ArgumentError(f"{name} must be a whole number, not {value!r}.") from None
     if not low <= number <= high:
-        raise ArgumentError(f"{name} must be from {low} to {high}, not {number}.")
+        is_open = high == _INT32 - 1 and low > -_INT32
+        bounds = f"from {low} on" if is_open and number < low else f"from {low} to {high}"
+        raise ArgumentError(f"{name} must be {bounds}, not {number}.")
     return number
 
 
@@ -46,6 +49,15 @@ def text(name: str, value: Any) -> str:
             f"{name} holds a lone surrogate at index {error.start}, which is no character."
         ) from None
     return value
+
+
+def switch(name: str, value: Any) -> _core.Switch:
+    """Return what True, False or "auto" stands for. Raises ArgumentError."""
+    if isinstance(value, bool):
+        return _core.Switch.on if value else _core.Switch.off
+    if not isinstance(value, str) or value != "auto":
+        raise ArgumentError(f'{name} must be True, False or "auto", not {value!r}.')
+    return _core.Switch.automatic
 
 
 def path(name: str, value: Any) -> str:

@@ -295,29 +295,73 @@ class Stream:
     @property
     def trace(self) -> list[RoundTrace]: ...
 
+class Switch(enum.Enum):
+    """What may be left to circumstances."""
+
+    automatic = 0
+    on = 1
+    off = 2
+
+class ModelOptions:
+    """Which model, and where it lies; n_gpu_layers None: all, or none where exactness is
+    demanded."""
+
+    def __init__(self, *, path: str, n_gpu_layers: int | None, device: str) -> None: ...
+
+class ContextOptions:
+    """The memory of a model and how it decodes; n_ctx, n_threads 0: by default."""
+
+    def __init__(
+        self,
+        *,
+        n_ctx: int,
+        n_seq: int,
+        n_batch: int,
+        n_threads: int,
+        flash_attn: Switch,
+        kv_type: str | None,
+    ) -> None: ...
+
 class NGramOptions:
     """Options of the n-gram predictor."""
 
     def __init__(self, *, max_order: int, window: int, max_bytes: int, draw: bool) -> None: ...
 
 class DraftModelOptions:
-    """A second GGUF that drafts."""
+    """A second GGUF that drafts. Of its context, n_ctx, n_seq and n_batch become the target's."""
 
     def __init__(
         self,
         *,
-        path: str,
-        n_gpu_layers: int | None,
-        device: str,
-        n_threads: int,
-        flash_attn: bool | None,
-        kv_type: str | None,
+        model: ModelOptions,
+        context: ContextOptions,
         p_min: float,
         temperature: float | None,
         top_k: int | None,
         top_p: float | None,
         min_p: float | None,
     ) -> None: ...
+
+class SessionOptions:
+    """Options of a session; see `specllama.SpecSession`. spec_length None: "auto"; corpus "":
+    none."""
+
+    def __init__(
+        self,
+        *,
+        model: ModelOptions,
+        context: ContextOptions,
+        spec_length: int | None,
+        draft_model: DraftModelOptions | None,
+        corpus: str,
+        exact: Switch,
+    ) -> None: ...
+
+class AcceptanceRule(enum.Enum):
+    """What becomes of a draft token."""
+
+    coupled = 0
+    rejection = 1
 
 class SamplingOptions:
     """Options of sampling; see `specllama.GenerateOptions`."""
@@ -337,12 +381,27 @@ class SamplingOptions:
         logprobs: int,
         processed_logprobs: bool,
         seed: int | None,
-        acceptance: str,
+        acceptance: AcceptanceRule,
         lenience: float,
         grammar: str,
     ) -> None: ...
     def with_seed(self, seed: int) -> SamplingOptions:
         """Return the same options with another seed."""
+
+class GenerateOptions:
+    """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,
+    whatever the model chooses; []: as it chooses."""
+
+    def __init__(
+        self,
+        *,
+        max_tokens: int | None,
+        stop: list[str],
+        sampling: SamplingOptions,
+        reference: list[int],
+        replayed: list[int],
+        trace: bool,
+    ) -> None: ...
 
 class Sampler:
     """The choice rule alone: argmax over the kept tokens of logit / T + Gumbel noise, the noise a
@@ -411,37 +470,15 @@ class Session:
 
     def __init__(
         self,
+        options: SessionOptions,
         *,
-        path: str,
         drafter: Drafter | None,
         ngram: NGramOptions | None,
-        draft_model: DraftModelOptions | None,
-        n_gpu_layers: int | None,
-        device: str,
-        n_ctx: int,
-        n_seq: int,
-        n_batch: int,
-        n_threads: int,
-        flash_attn: bool | None,
-        kv_type: str | None,
-        spec_length: int | None,
-        corpus: str,
-        exact: bool | None,
         progress: Callable[[float], object] | None,
     ) -> None: ...
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
-    def start(
-        self,
-        prompt: Iterable[int],
-        *,
-        max_tokens: int | None,
-        stop: list[str],
-        sampling: SamplingOptions,
-        reference: list[int],
-        replayed: list[int],
-        trace: bool,
-    ) -> Stream: ...
+    def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 

@@ -19,7 +19,17 @@ from typing import Any
 
 from tqdm import tqdm
 
-from specllama import _arguments, _check, _core, alpha, alpha_tables, decode_times, hub, speed
+from specllama import (
+    _arguments,
+    _check,
+    _core,
+    _files,
+    alpha,
+    alpha_tables,
+    decode_times,
+    hub,
+    speed,
+)
 from specllama.alpha import Text
 from specllama.alpha_tables import Measured
 from specllama.approximations import DraftModel, counting
@@ -43,7 +53,7 @@ _SPEED_PROMPTS = 4
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print; the exit code."""
     _check_arguments(arguments)
-    target = _local(arguments.model) if arguments.model else str(BUNDLED_MODEL)
+    target = hub.local_path("-m", arguments.model) if arguments.model else str(BUNDLED_MODEL)
     drafts = _drafts(target, arguments)
     if arguments.speed and len(drafts) != 1:
         raise ArgumentError(f"--speed is for one draft model, not {len(drafts)}.")
@@ -168,7 +178,7 @@ def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int
             for prompt in packaged_prompts(HELD_OUT)[:count]
         ]
     else:
-        tokens = model.tokenize(_read(arguments.file), add_special=False)
+        tokens = model.tokenize(_files.read_text(arguments.file), add_special=False)
         step = length - len(begin)
         n_pieces = len(tokens) // step
         if n_pieces < 2:
@@ -181,23 +191,12 @@ def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int
     return [begin + piece for piece in pieces]
 
 
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except OSError as error:
-        raise ArgumentError(f"Cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ArgumentError(f"{path} is not UTF-8.") from None
-    except ValueError:  # a NUL in the name
-        raise ArgumentError(f"Cannot read {path!r}: it is no file name.") from None
-
-
 def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
     """Names and paths of the draft models to measure; in a folder all that could draft."""
     found = Found(Path(target), _core.read_model_file(target))
     if arguments.draft_model is None:
         return {} if arguments.model else {BUNDLED_DRAFT.name: str(BUNDLED_DRAFT)}
-    path = _local(arguments.draft_model)
+    path = hub.local_path("-md", arguments.draft_model)
     if not os.path.isdir(path):
         draft = _core.read_model_file(path)
         if found.file is None or draft.vocabulary != found.file.vocabulary:
@@ -210,10 +209,6 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
             f"No model in {path} could draft for {target}: none is smaller, with its vocabulary."
         )
     return {os.path.relpath(one.path, path): str(one.path) for one in fitting}
-
-
-def _local(name: str) -> str:
-    return hub.fetch(name) if name.startswith(hub.SCHEME) else os.path.expanduser(name)
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:

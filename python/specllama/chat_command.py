@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from specllama import _arguments
 from specllama.chat import Message
@@ -17,16 +16,7 @@ _HELP = "Ctrl-C ends an answer, Ctrl-D the conversation; /reset forgets it."
 
 def run(arguments: argparse.Namespace) -> int:
     """Converse until the input ends; the exit code."""
-    options: dict[str, Any] = {"n_threads": arguments.threads, "n_ctx": arguments.ctx_size}
-    with SpecSession(
-        arguments.model,
-        arguments.draft_model or "auto",
-        n_gpu_layers=arguments.n_gpu_layers,
-        spec_length=arguments.spec_length,
-        corpus=arguments.corpus,
-        progress=True,
-        **options,
-    ) as session:
+    with SpecSession(**_arguments.session_options(arguments)) as session:
         sampling: GenerateOptions = {
             "max_tokens": None if arguments.n_predict < 0 else arguments.n_predict,
             "temperature": arguments.temp,
@@ -84,14 +74,9 @@ def _answer(stream: Stream) -> str:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `chat` to the command line."""
     parser = commands.add_parser("chat", help="converse with a model", description=__doc__)
-    _arguments.add_models(parser, help="GGUF file with a chat template", required=True)
+    _arguments.add_session(parser, help="GGUF file with a chat template", required=True)
     parser.add_argument("--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
-    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
-    _arguments.add_spec_length(parser)
-    _arguments.add_corpus(parser)
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
     parser.add_argument("--top-k", type=int, default=0, help="only the K most likely tokens (off)")
     parser.add_argument("--top-p", type=float, default=1.0, help="only the likeliest tokens (off)")

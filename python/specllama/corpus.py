@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import fnmatch
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from specllama import _check, _core, hub
-from specllama.errors import ArgumentError, SpecllamaError
+from specllama import _check, _core, _files, hub
+from specllama.errors import ArgumentError
 
 MAX_TOKENS = 10_000_000
 """Default bound on the tokens of a corpus, whose file takes 9 bytes for each."""
@@ -90,28 +88,10 @@ def build(
     builder = _core.CorpusBuilder(_check.integer("max_tokens", max_tokens))
     path = Path(_check.path("output", output))
     tokenizer = _core.Tokenizer(hub.local_path("model", model))
-    with _replacing(path) as fresh:
+    with _files.replacing(path) as fresh:
         built = _fill(builder, tokenizer, files, progress)
         builder.write(str(fresh), tokenizer.n_vocab, tokenizer.fingerprint)
     return built
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Give the path of an empty file that takes the place of `path` if all goes well, and is gone
-    if not."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        fresh.touch()  # it can be written: known before the work is done
-        yield fresh
-        fresh.replace(path)
-    except OSError as error:
-        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
 
 
 def _fill(

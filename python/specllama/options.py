@@ -134,7 +134,7 @@ def core_options(
         logprobs=-1 if logprobs is None else _check.integer("logprobs", logprobs, low=0),
         processed_logprobs=bool(processed_logprobs),
         seed=None if seed is None else _check.integer("seed", seed, low=0, high=2**64 - 1),
-        acceptance=acceptance,
+        acceptance=_core.AcceptanceRule[acceptance],
         lenience=_check.number("lenience", lenience),
         grammar=gbnf(grammar, json_schema),
     )

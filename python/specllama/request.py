@@ -74,8 +74,7 @@ class Request:
 
     def begin(self, core: _core.Session) -> Record:
         """Begin it in the core."""
-        stream = core.start(
-            self.tokens,
+        options = _core.GenerateOptions(
             max_tokens=self.options.max_tokens,
             stop=self.options.stop,
             sampling=self.options.sampling,
@@ -83,6 +82,7 @@ class Request:
             replayed=self.replayed,
             trace=self.options.trace,
         )
+        stream = core.start(self.tokens, options)
         return Record(
             stream,
             echo=self.text if self.options.echo else "",

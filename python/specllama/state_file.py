@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from specllama.errors import ArgumentError, SpecllamaError
+from specllama import _files
+from specllama.errors import ArgumentError
 
 _FORMAT = b"specllama state 1 "
 _MOST_LINE = 4096
@@ -52,7 +52,7 @@ def fingerprint(model: str) -> str:
 
 
 def write(path: Path, kind: Kind, tokens: list[int], memory: bytes) -> None:
-    """Write a state to a temporary file beside `path`, and give it that name when it is whole.
+    """Write a state; see `_files.replacing`.
 
     Raises:
         SpecllamaError: It cannot be written; what had that name before is still there.
@@ -62,17 +62,10 @@ def write(path: Path, kind: Kind, tokens: list[int], memory: bytes) -> None:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(fresh, "wb") as file:
-            file.writelines([_FORMAT, digest.hexdigest().encode(), b"\n", *parts])
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except OSError as error:
-        with suppress(OSError):
-            fresh.unlink()
-        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
+    with _files.replacing(path) as fresh, open(fresh, "wb") as file:
+        file.writelines([_FORMAT, digest.hexdigest().encode(), b"\n", *parts])
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read(path: Path, model: str) -> tuple[str, list[int], bytes]:

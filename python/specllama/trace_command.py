@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 from specllama import _arguments, _files
-from specllama.errors import ArgumentError
 from specllama.session import SpecSession
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate and write the trace; the exit code."""
-    prompt = arguments.prompt if arguments.file is None else _read(arguments.file)
-    options: dict[str, Any] = {"n_threads": arguments.threads, "n_ctx": arguments.ctx_size}
-    with SpecSession(
-        arguments.model,
-        arguments.draft_model or "auto",
-        n_gpu_layers=arguments.n_gpu_layers,
-        spec_length=arguments.spec_length,
-        corpus=arguments.corpus,
-        progress=True,
-        **options,
-    ) as session:
+    prompt = arguments.prompt if arguments.file is None else _files.read_text(arguments.file)
+    with SpecSession(**_arguments.session_options(arguments)) as session:
         stream = session.stream(
             prompt,
             max_tokens=arguments.n_predict,
@@ -49,34 +37,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 130 if interrupted else 0
 
 
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ArgumentError(f"{path} cannot be read: {why}.") from None
-
-
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `trace` to the command line."""
     parser = commands.add_parser(
         "trace", help="show who drafted what of a generation", description=__doc__
     )
-    _arguments.add_models(
-        parser,
-        help="GGUF file (default: the bundled model)",
-        draft_help="GGUF file that drafts (default: n-grams, or the bundled one)",
-    )
+    _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("-p", "--prompt", help="text to continue")
     prompt.add_argument("-f", "--file", help="file with the text to continue")
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
     parser.add_argument("-n", "--n-predict", type=int, default=128, help="most tokens (128)")
-    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
-    _arguments.add_spec_length(parser)
-    _arguments.add_corpus(parser)
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
     parser.add_argument("-s", "--seed", type=int, help="same seed, same text (a fresh one)")
     parser.set_defaults(run=run)

@@ -18,6 +18,7 @@ void bind_error(py::module_& m);
 void bind_model_file(py::module_& m);
 void bind_match(py::module_& m);
 void bind_ngram(py::module_& m);
+void bind_options(py::module_& m);
 void bind_plan(py::module_& m);
 void bind_sampling(py::module_& m);
 void bind_session(py::module_& m);

@@ -1,7 +1,4 @@
-#include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <pybind11/numpy.h>
@@ -45,42 +42,6 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
 }  // namespace
 
 void bind_sampling(py::module_& m) {
-    py::class_<SamplingOptions>(m, "SamplingOptions")
-        .def(py::init([](double temperature, int top_k, double top_p, double min_p,
-                         double repeat_penalty, double frequency_penalty, double presence_penalty,
-                         int penalty_last_n, std::vector<std::pair<Token, float>> logit_bias,
-                         int logprobs, bool processed_logprobs, std::optional<std::uint64_t> seed,
-                         const std::string& acceptance, double lenience, std::string grammar) {
-                 return SamplingOptions{temperature,
-                                        top_k,
-                                        top_p,
-                                        min_p,
-                                        repeat_penalty,
-                                        frequency_penalty,
-                                        presence_penalty,
-                                        penalty_last_n,
-                                        std::move(logit_bias),
-                                        logprobs,
-                                        processed_logprobs,
-                                        seed,
-                                        acceptance == "rejection" ? AcceptanceRule::rejection
-                                                                  : AcceptanceRule::coupled,
-                                        lenience,
-                                        std::move(grammar)};
-             }),
-             py::kw_only(), py::arg("temperature"), py::arg("top_k"), py::arg("top_p"),
-             py::arg("min_p"), py::arg("repeat_penalty"), py::arg("frequency_penalty"),
-             py::arg("presence_penalty"), py::arg("penalty_last_n"), py::arg("logit_bias"),
-             py::arg("logprobs"), py::arg("processed_logprobs"), py::arg("seed"),
-             py::arg("acceptance"), py::arg("lenience"), py::arg("grammar"))
-        .def(
-            "with_seed",
-            [](SamplingOptions options, std::uint64_t seed) {
-                options.seed = seed;
-                return options;
-            },
-            py::arg("seed"));
-
     py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
         .def(py::init<const SamplingOptions&, std::size_t>(), py::arg("options"),
              py::arg("n_vocab"))

@@ -12,7 +12,8 @@
 
 namespace specllama {
 
-enum class FlashAttention { automatic, on, off };
+// What may be left to circumstances.
+enum class Switch { automatic, on, off };
 
 struct ModelOptions {
     // Path of a GGUF file; of the first part when the model is split.
@@ -37,7 +38,8 @@ struct ContextOptions {
     int n_batch = 512;
     // 0: one per performance core.
     int n_threads = 0;
-    FlashAttention flash_attn = FlashAttention::automatic;
+    // automatic: where the device has it.
+    Switch flash_attn = Switch::automatic;
     // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: f16, or,
     // in the exact configuration, q8_0.
     std::optional<std::string> kv_type;
@@ -82,16 +84,6 @@ struct DraftModelOptions {
     std::optional<double> min_p;
 };
 
-// Whether speculative and plain decoding must give the same tokens to the last one. Elsewhere they
-// may differ where two tokens are nearly tied.
-enum class Exact {
-    // Where it costs next to nothing and no option contradicts; see llama/exact.h for the table.
-    automatic,
-    // Refuse, with the reason, where it cannot be had.
-    on,
-    off,
-};
-
 // Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
 // is passed on.
 using ProgressFunction = std::function<bool(float)>;
@@ -108,7 +100,11 @@ struct SessionOptions {
     // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
     // beside a draft model with a fixed spec_length; "": none.
     std::string corpus;
-    Exact exact = Exact::automatic;
+    // Whether speculative and plain decoding must give the same tokens to the last one; elsewhere
+    // they may differ where two tokens are nearly tied. automatic: where it costs next to nothing
+    // and no option contradicts; see llama/exact.h for the table. on: where it cannot be had, the
+    // session is refused, with the reason.
+    Switch exact = Switch::automatic;
     ProgressFunction load_progress;
 };
 

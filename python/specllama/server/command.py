@@ -8,12 +8,14 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from specllama import _arguments
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.server.settings import Settings
 from specllama.session import BUNDLED_MODEL, SpecSession
+
+_EXACT: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,22 +36,13 @@ def run(arguments: argparse.Namespace) -> int:
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
     )
-    options: dict[str, Any] = {
-        "n_ctx": arguments.ctx_size,
-        "n_seq": arguments.n_seq,
-        "n_threads": arguments.threads,
-        "exact": {"auto": "auto", "on": True, "off": False}[arguments.exact],
-        "max_queue": arguments.max_queue,
-    }
     with (
         _listen(arguments.host, arguments.port) as listening,
         SpecSession(
-            arguments.model,
-            arguments.draft_model or "auto",
-            n_gpu_layers=arguments.n_gpu_layers,
-            spec_length=arguments.spec_length,
-            progress=True,
-            **options,
+            **_arguments.session_options(arguments),
+            n_seq=arguments.n_seq,
+            exact=_EXACT[arguments.exact],
+            max_queue=arguments.max_queue,
         ) as session,
     ):
         host, port = listening.getsockname()[:2]
@@ -81,25 +74,15 @@ def _from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
     parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
-    _arguments.add_models(
-        parser,
-        help="GGUF file (default: the bundled model)",
-        draft_help="GGUF file that drafts (default: n-grams, or the bundled one)",
-    )
+    _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
     parser.add_argument("-a", "--alias", help="name of the model in answers (its file's)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=_from(0, 65535), default=8080, help="port (8080); 0: any")
-    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
         help="requests worked at together (8)",
     )  # fmt: skip
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
-    _arguments.add_spec_length(parser)
-    parser.add_argument(
-        "--exact", choices=("auto", "on", "off"), default="auto", help="as a session's (auto)"
-    )
+    parser.add_argument("--exact", choices=_EXACT, default="auto", help="as a session's (auto)")
     parser.add_argument(
         "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
     )

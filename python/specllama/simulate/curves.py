@@ -6,13 +6,12 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specllama import _check
+from specllama import _check, _files
 from specllama.errors import ArgumentError
 from specllama.simulate.drafting import MAX_DRAFT
 
@@ -43,13 +42,11 @@ def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:
     Raises:
         ArgumentError: The file cannot be read, is not such an object, or holds no curve.
     """
-    path = Path(path)
+    data = _files.read(path)
     try:
-        content: Any = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ArgumentError(f"Cannot read {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError):  # no JSON, no UTF-8, or a NUL in the name
-        raise ArgumentError(f"{str(path)!r} is not JSON.") from None
+        content: Any = json.loads(data)
+    except (ValueError, RecursionError):  # no JSON, or no UTF-8
+        raise ArgumentError(f"{path} is not JSON.") from None
     if not isinstance(content, dict):
         raise ArgumentError(f"{path} must hold an object of curves.")
     curves = {

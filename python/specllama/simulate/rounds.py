@@ -17,12 +17,15 @@ same machine: the curve is kept."""
 def fixed_time(drafts: Drafts, curve: Curve, n_draft: int) -> float:
     """Return the time of rounds that verify the first `n_draft` tokens of every draft, or as many
     as it has; 0 is plain decoding."""
+    # As Python's own numbers, which are read faster one by one.
+    length, right, cost = drafts.length.tolist(), drafts.right.tolist(), curve.tolist()
+    n = len(drafts)
     time, i = 0.0, 0
-    while i < len(drafts):
+    while i < n:
         # The last token of a round is the target's own, so a draft must leave room for it.
-        g = min(n_draft, int(drafts.length[i]), len(drafts) - 1 - i)
-        time += float(curve[g])
-        i += min(g, int(drafts.right[i])) + 1
+        g = min(n_draft, length[i], n - 1 - i)
+        time += cost[g]
+        i += min(g, right[i]) + 1
     return time
 
 

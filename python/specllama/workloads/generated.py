@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-COPY = '''\
-class Version:
-    """A version number."""
+from pathlib import Path
 
-    def __init__(self, parts):
-        self.parts = parts
-
-    def __eq__(self, other):
-        if isinstance(other, Version):
-            return self._cmp(other) == 0
-        return NotImplemented
-
-    def __le__(self, other):
-        if isinstance(other, Version):
-            return self._cmp(other) <= 0
-        return NotImplemented
-
-    def __lt__(self, other):
-        if isinstance(other, Version):
-            return self._cmp(other) < 0
-        return NotImplemented
-
-    def __ge__(self, other):'''
+COPY = (Path(__file__).parent / "copy.txt").read_text("utf-8").removesuffix("\n")
 
 FREE = '''\
 """Read settings from a file."""
@@ -36,5 +16,6 @@ import re
 def read_settings(path):'''
 
 WORKLOADS = {"copy": COPY, "free": FREE}
-"""copy: the same function again, one name changed. free: nothing that could be copied; of six
-prompts tried, the one after which the bundled model repeats itself least."""
+"""copy: the same function again, one name changed (and what spec-cli continues if it is given
+nothing). free: nothing that could be copied; of six prompts tried, the one after which the bundled
+model repeats itself least."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specllama import _check
+from specllama import _check, _files
 from specllama.errors import ArgumentError
 
 REPLAYED = {
@@ -93,20 +93,13 @@ def read_entries(
     Raises:
         ArgumentError: As `read_jsonl` does.
     """
-    path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"Cannot read {path}: {error.strerror}.") from None
-    except ValueError:  # a NUL in the name
-        raise ArgumentError(f"Cannot read {str(path)!r}: it is no file name.") from None
     entries = [
         (number, _parse(line, f"{path}, line {number}", required))
-        for number, line in enumerate(data.split(b"\n"), start=1)
+        for number, line in enumerate(_files.read(path).split(b"\n"), start=1)
         if line.strip()
     ]
     if not entries:
-        raise ArgumentError(f"{path} holds no text to replay.")
+        raise ArgumentError(f"{path} holds no text.")
     return entries
 
 

@@ -1,0 +1,112 @@
+#include "llama/gguf_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "llama/backend.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace fs = std::filesystem;
+
+GgufReader::GgufReader(const std::string& path) : path_(path) {
+    check_path();
+    const ErrorLog errors;
+    gguf_.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+    if (!gguf_) fail("its header is damaged or cut short (" + errors.first() + ")");
+}
+
+void GgufReader::fail(const std::string& what) const {
+    throw ModelError("Cannot use " + path_ + " as a model: " + what + ".");
+}
+
+void GgufReader::check_path() {
+    if (path_.empty()) throw ModelError("The model path is empty; give the path of a GGUF file.");
+    std::error_code error;
+    const fs::file_status status = fs::status(path_, error);
+    if (!fs::exists(status))
+        throw ModelError("There is no file " + path_ + "; give the path of a GGUF file.");
+    if (fs::is_directory(status)) fail("it is a directory; give the path of a GGUF file");
+    if (!fs::is_regular_file(status)) fail("it is not a regular file");
+    std::ifstream stream(path_, std::ios::binary);
+    if (!stream) fail("it cannot be read; check its permissions");
+    size_ = fs::file_size(path_, error);
+    if (error) fail("its size cannot be told");
+    if (size_ == 0) fail("it is empty");
+    char magic[4] = {};
+    stream.read(magic, sizeof(magic));
+    if (std::memcmp(magic, "GGUF", sizeof(magic)) != 0)
+        fail("it is not a GGUF file (it does not begin with \"GGUF\")");
+}
+
+std::int64_t GgufReader::find(const std::string& key) const {
+    return gguf_find_key(gguf_.get(), key.c_str());
+}
+
+bool GgufReader::has(const std::string& key) const { return find(key) >= 0; }
+
+std::optional<std::int64_t> GgufReader::number(const std::string& key) const {
+    const std::int64_t id = find(key);
+    if (id < 0) return {};
+    switch (gguf_get_kv_type(gguf_.get(), id)) {
+        case GGUF_TYPE_UINT8:
+            return gguf_get_val_u8(gguf_.get(), id);
+        case GGUF_TYPE_INT8:
+            return gguf_get_val_i8(gguf_.get(), id);
+        case GGUF_TYPE_UINT16:
+            return gguf_get_val_u16(gguf_.get(), id);
+        case GGUF_TYPE_INT16:
+            return gguf_get_val_i16(gguf_.get(), id);
+        case GGUF_TYPE_UINT32:
+            return gguf_get_val_u32(gguf_.get(), id);
+        case GGUF_TYPE_INT32:
+            return gguf_get_val_i32(gguf_.get(), id);
+        case GGUF_TYPE_UINT64:
+            return static_cast<std::int64_t>(gguf_get_val_u64(gguf_.get(), id));
+        case GGUF_TYPE_INT64:
+            return gguf_get_val_i64(gguf_.get(), id);
+        default:
+            return {};
+    }
+}
+
+std::optional<float> GgufReader::real(const std::string& key) const {
+    const std::int64_t id = find(key);
+    if (id < 0 || gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_FLOAT32) return {};
+    return gguf_get_val_f32(gguf_.get(), id);
+}
+
+std::optional<bool> GgufReader::boolean(const std::string& key) const {
+    const std::int64_t id = find(key);
+    if (id < 0 || gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_BOOL) return {};
+    return gguf_get_val_bool(gguf_.get(), id);
+}
+
+std::optional<std::string> GgufReader::text(const std::string& key) const {
+    const std::int64_t id = find(key);
+    if (id < 0) return {};
+    if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_STRING) fail("its " + key + " is no text");
+    return gguf_get_val_str(gguf_.get(), id);
+}
+
+std::optional<std::size_t> GgufReader::array(const std::string& key,
+                                             std::initializer_list<gguf_type> types) const {
+    const std::int64_t id = find(key);
+    if (id < 0) return {};
+    if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_ARRAY)
+        fail("its " + key + " is not an array");
+    const gguf_type found = gguf_get_arr_type(gguf_.get(), id);
+    if (std::ranges::find(types, found) == types.end())
+        fail("its " + key + " is an array of " + gguf_type_name(found));
+    return gguf_get_arr_n(gguf_.get(), id);
+}
+
+std::string GgufReader::text_at(const std::string& key, std::size_t index) const {
+    return gguf_get_arr_str(gguf_.get(), find(key), index);
+}
+
+}  // namespace specllama

@@ -1,0 +1,91 @@
+#include <utility>
+
+#include <pybind11/native_enum.h>
+
+#include "bind.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+namespace {
+
+// Binds a struct, made in Python by giving every field by keyword.
+template <typename Struct, typename... Fields>
+py::class_<Struct> bind_struct(py::module_& m, const char* name,
+                               std::pair<const char*, Fields Struct::*>... fields) {
+    return py::class_<Struct>(m, name).def(py::init([=](Fields... values) {
+                                               Struct made;
+                                               ((made.*fields.second = std::move(values)), ...);
+                                               return made;
+                                           }),
+                                           py::kw_only(), py::arg(fields.first)...);
+}
+
+}  // namespace
+
+void bind_options(py::module_& m) {
+    using std::pair;
+
+    py::native_enum<Switch>(m, "Switch", "enum.Enum", "What may be left to circumstances.")
+        .value("automatic", Switch::automatic)
+        .value("on", Switch::on)
+        .value("off", Switch::off)
+        .finalize();
+    bind_struct<ModelOptions>(m, "ModelOptions", pair("path", &ModelOptions::path),
+                              pair("n_gpu_layers", &ModelOptions::n_gpu_layers),
+                              pair("device", &ModelOptions::device));
+    bind_struct<ContextOptions>(
+        m, "ContextOptions", pair("n_ctx", &ContextOptions::n_ctx),
+        pair("n_seq", &ContextOptions::n_seq), pair("n_batch", &ContextOptions::n_batch),
+        pair("n_threads", &ContextOptions::n_threads),
+        pair("flash_attn", &ContextOptions::flash_attn), pair("kv_type", &ContextOptions::kv_type));
+    bind_struct<NGramOptions>(m, "NGramOptions", pair("max_order", &NGramOptions::max_order),
+                              pair("window", &NGramOptions::window),
+                              pair("max_bytes", &NGramOptions::max_bytes),
+                              pair("draw", &NGramOptions::draw));
+    bind_struct<DraftModelOptions>(
+        m, "DraftModelOptions", pair("model", &DraftModelOptions::model),
+        pair("context", &DraftModelOptions::context), pair("p_min", &DraftModelOptions::p_min),
+        pair("temperature", &DraftModelOptions::temperature),
+        pair("top_k", &DraftModelOptions::top_k), pair("top_p", &DraftModelOptions::top_p),
+        pair("min_p", &DraftModelOptions::min_p));
+    bind_struct<SessionOptions>(m, "SessionOptions", pair("model", &SessionOptions::model),
+                                pair("context", &SessionOptions::context),
+                                pair("spec_length", &SessionOptions::spec_length),
+                                pair("draft_model", &SessionOptions::draft_model),
+                                pair("corpus", &SessionOptions::corpus),
+                                pair("exact", &SessionOptions::exact));
+
+    py::native_enum<AcceptanceRule>(m, "AcceptanceRule", "enum.Enum",
+                                    "What becomes of a draft token.")
+        .value("coupled", AcceptanceRule::coupled)
+        .value("rejection", AcceptanceRule::rejection)
+        .finalize();
+    bind_struct<SamplingOptions>(
+        m, "SamplingOptions", pair("temperature", &SamplingOptions::temperature),
+        pair("top_k", &SamplingOptions::top_k), pair("top_p", &SamplingOptions::top_p),
+        pair("min_p", &SamplingOptions::min_p),
+        pair("repeat_penalty", &SamplingOptions::repeat_penalty),
+        pair("frequency_penalty", &SamplingOptions::frequency_penalty),
+        pair("presence_penalty", &SamplingOptions::presence_penalty),
+        pair("penalty_last_n", &SamplingOptions::penalty_last_n),
+        pair("logit_bias", &SamplingOptions::logit_bias),
+        pair("logprobs", &SamplingOptions::logprobs),
+        pair("processed_logprobs", &SamplingOptions::processed_logprobs),
+        pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
+        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar))
+        .def(
+            "with_seed",
+            [](SamplingOptions options, std::uint64_t seed) {
+                options.seed = seed;
+                return options;
+            },
+            py::arg("seed"));
+    bind_struct<GenerateOptions>(
+        m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
+        pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),
+        pair("reference", &GenerateOptions::reference),
+        pair("replayed", &GenerateOptions::replayed), pair("trace", &GenerateOptions::trace));
+}
+
+}  // namespace specllama
