@@ -206,11 +206,16 @@ def planned_with_model(
     seed: int = 0,
     noise: float = 0.05,
     start: int = 0,
+    catch_up: float = 0.0,
 ) -> Run:
-    """Run the planner with a draft model, whose every token costs `step` seconds."""
+    """Run the planner with a draft model, whose every token costs `step` seconds.
+
+    Args:
+        catch_up: Seconds for each token that it has to take in before its draft's first.
+    """
     rng = np.random.default_rng([seed, 1])
     phase = planner.begin(0.0, 0)
-    i, seconds, counted_from = 0, 0.0, 0
+    i, seconds, counted_from, seen = 0, 0.0, 0, 0
     run = Run(0.0, [], [])
     while i < len(text):
         if i < start:
@@ -220,8 +225,9 @@ def planned_with_model(
         n, spent = 0, 0.0
         while planner.another(Situation(n_tokens=i, spent=spent), phase, evidence[:n], plain):
             planner.observe_draft_decode(1, i + n, step * float(np.exp(noise * rng.normal())))
-            spent += step
+            spent += step + catch_up * (i + n - seen)
             n += 1
+            seen = i + n
         situation = Situation(n_tokens=i, spent=spent)
         choice = planner.choose(situation, phase, [evidence[:n]])
         g = choice.n_draft

@@ -166,6 +166,20 @@ def test_draft_model(curve: str, rate: float, c: float) -> None:
 
 
 @pytest.mark.parametrize("curve", ["linear", "bf16", "cuda_like"])
+def test_a_useless_draft_model_is_not_made_to_catch_up(curve: str) -> None:
+    """The longer it was silent, the more a look at it costs."""
+    plain = float(CURVES[curve][1])
+    text = model_text(np.zeros(8000), 1, telling=False)
+    planner = planner_for(curve)
+    for n in (1, 64):
+        planner.draft_cost.observe(n, 0, 0.1 * plain * (1 + 0.25 * (n - 1)))
+    run = planned_with_model(
+        text, CURVES[curve], planner, 0.1 * plain, start=2000, catch_up=0.025 * plain
+    )
+    assert plain / run.seconds_per_token >= 0.99
+
+
+@pytest.mark.parametrize("curve", ["linear", "bf16", "cuda_like"])
 def test_a_draft_model_that_knows_when_it_is_right(curve: str) -> None:
     """Its probabilities are worth more than any fixed length."""
     rate = np.random.default_rng(0).beta(1.5, 0.6, 8000)

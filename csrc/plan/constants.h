@@ -78,6 +78,8 @@ inline constexpr double kDebtForgiven = 0.005;
 
 // Part of the time that may go into rounds which only look whether another choice is better.
 inline constexpr double kProbeShare = 0.005;
+// The same where a draft model must first take in what came while it was silent.
+inline constexpr double kCatchUpShare = 0.01;
 // What a probe must promise, as a factor of the best known speed, at costs one standard deviation
 // below what is believed.
 inline constexpr double kProbeGain = 0.02;

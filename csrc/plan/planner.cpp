@@ -216,8 +216,8 @@ bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSp
 
 // A model that is never asked would never be known to have become better. It is asked for one token
 // a round, as long as they are right, so that a run of them shows the phase that the text is in.
-// What it has to take in for that is paid for afterwards, by a longer silence: it grows with every
-// token, so it might never be affordable beforehand.
+// What it has to take in for that may be more than is left for probes, since it grows with every
+// token of silence; then a longer silence pays for it.
 template <typename PaysIn>
 bool Planner::ask_model(double step, double catch_up, PaysIn pays_in) {
     DraftProbe& probe = draft_probe_;
@@ -225,6 +225,7 @@ bool Planner::ask_model(double step, double catch_up, PaysIn pays_in) {
     if (probe.n_right == 0 && probe.n_rounds < probe.interval) return false;
     bool may_pay = false;
     for (int s = 0; s < kPhases && !may_pay; ++s) may_pay = pays_in(s);
+    if (lost_ + catch_up > tuning::kCatchUpShare * seconds_) return false;
     const int n_more = std::max(tuning::kProbeRun - 1 - probe.n_right, 0);
     probe.under_way = may_pay && affordable(step, n_more * step);
     if (probe.under_way) lost_ += catch_up;
