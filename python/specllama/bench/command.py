@@ -39,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.concurrency is not None:
         if arguments.html is not None:
             raise ArgumentError("--html has no page for --concurrency; leave one of the two out.")
-        at_once = [_positive("--concurrency", n, low=2) for n in arguments.concurrency]
+        at_once = [
+            _check.integer("--concurrency", n, low=2, high=64) for n in arguments.concurrency
+        ]
         return _serve(arguments, workloads, at_once, n_tokens, repeat)
     chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
     if arguments.html is not None:
@@ -110,19 +112,14 @@ def _serve(
     texts = throughput.mixed(workloads, 2 * max(at_once))
     draft_model = arguments.draft_model
     model = hub.local_path("model", arguments.model or BUNDLED_MODEL)
-    with SpecSession(
-        model,
-        None,
-        n_ctx=arguments.ctx_size,
-        n_threads=arguments.threads,
-        n_gpu_layers=arguments.n_gpu_layers,
-    ) as session:
+    with SpecSession(model, None, n_ctx=64, n_threads=arguments.threads, n_gpu_layers=0) as session:
         prompts = [session.tokenize(text) for text in texts]
+        n_ctx = arguments.ctx_size or max(map(len, prompts)) + n_tokens
         setup = servers.Setup(
             model=model,
             draft_model=None if draft_model is None else hub.local_path("draft", draft_model),
             n_threads=session.n_threads,
-            n_ctx=session.n_ctx,
+            n_ctx=n_ctx,
             kv_type=arguments.kv_type,
             n_gpu_layers=arguments.n_gpu_layers,
             corpus=arguments.corpus,

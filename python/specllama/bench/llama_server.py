@@ -167,12 +167,17 @@ def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
         except (urllib.error.URLError, ConnectionError):  # not yet, or still loading
             time.sleep(0.1)
     log.seek(0)
-    raise SpecllamaError(f"{server.args!r} does not start:\n{log.read()[-2000:]}")
+    last = "".join(log.readlines()[-1:]).strip()
+    assert isinstance(server.args, list)
+    raise SpecllamaError(f"{server.args[0]} does not start; it says: {last or 'nothing'}")
 
 
 def _post(address: str, content: dict[str, Any]) -> Any:
     request = urllib.request.Request(
         address, json.dumps(content).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except (urllib.error.URLError, ConnectionError) as error:
+        raise SpecllamaError(f"llama-server gives no answer: {error}.") from error

@@ -14,6 +14,7 @@ from specllama.bench.contestants import PLAIN, Contestant
 from specllama.errors import ArgumentError
 
 _PREFIX = "server"
+_USUAL = (_PREFIX, "4", "default")
 
 
 @dataclass(frozen=True)
@@ -87,17 +88,19 @@ def choose(names: str | None, setup: Setup, at_once: Sequence[int]) -> list[Serv
     Args:
         names: As `contestants.choose` takes them, and names of settings: "server", and
             "server-TYPE-N" with a type of speculation and a draft length, or "default". None: our
-            usual ones, and those of the server's that name no length.
+            usual ones, and the server's without a length, with 4, and with its defaults.
         setup: What they serve with.
         at_once: How many requests are worked at together.
 
     Raises:
         ArgumentError: There is no such contestant, or it needs what is not there.
     """
+    if setup.program is not None and not setup.program.is_file():
+        raise ArgumentError(f"There is no file {setup.program}; give the path of llama-server.")
     settings = {} if setup.program is None else _settings(setup)
     ours, theirs = names, list(settings)
     if names is None:
-        theirs = [name for name in settings if not name[-1].isdigit()]
+        theirs = [name for name in settings if name.split("-")[-1] in _USUAL]
     elif names != "all":
         theirs = [name for name in names.split(",") if name.startswith(_PREFIX)]
         ours = ",".join(name for name in names.split(",") if name not in theirs) or PLAIN.name
