@@ -4,32 +4,23 @@ and llama.cpp's own programs. All run on the CPU with a Q8_0 KV memory and flash
 from __future__ import annotations
 
 import itertools
-import json
 import re
-import socket
 import subprocess
-import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import llama_cpp
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 from specllama import SpecSession
-
-LENGTHS = (2, 3, 4, 8, 16)
-"""Draft lengths that llama.cpp's programs are tried with."""
+from specllama.bench.llama_server import draft_lengths, model_flags, serving, spec_types
 
 PROGRAMS = ("llama-server", "llama-speculative-simple")
 """Those of llama.cpp's that take part."""
 
 _LOOKUPS = (2, 10)
-_SECONDS_TO_START = 120
 _N_ATTEMPTS = 5
 """Of llama-speculative-simple, which ends now and then without having said how long it took."""
 
@@ -113,42 +104,17 @@ def peers(job: Job) -> list[Setting]:
     if job.programs is None:
         return settings
     settings.append(Setting("llama-server plain", "", lambda: _server(job, [])))
-    for kind, variants in _spec_types(job).items():
+    for kind, variants in spec_types(job.draft_model).items():
         settings += [
-            Setting(
-                f"llama-server {kind}",
-                name,
-                lambda flags=("--spec-type", kind, *flags): _server(job, flags),
-            )
+            Setting(f"llama-server {kind}", name, lambda flags=flags: _server(job, flags))
             for name, flags in variants.items()
         ]
     if job.draft_model is not None:
         settings += [
             Setting("llama-speculative-simple", name, lambda flags=flags: _simple(job, flags))
-            for name, flags in _draft_lengths("--spec-draft-n-max").items()
+            for name, flags in draft_lengths("--spec-draft-n-max").items()
         ]
     return settings
-
-
-def _spec_types(job: Job) -> dict[str, dict[str, list[str]]]:
-    """Return flags by type of speculation and name of the setting: with each length, and as
-    llama.cpp has it by default. (That is 3 for a draft model, and always 8 for ngram-cache.)"""
-    default: dict[str, list[str]] = {"default": []}
-    types = {
-        "ngram-simple": _draft_lengths("--spec-ngram-simple-size-m") | default,
-        "ngram-map-k": _draft_lengths("--spec-ngram-map-k-size-m") | default,
-        # By default it throws drafts of less than 48 tokens away.
-        "ngram-mod": _draft_lengths("--spec-ngram-mod-n-min", "0", "--spec-ngram-mod-n-max")
-        | default,
-        "ngram-cache": default,
-    }
-    if job.draft_model is not None:
-        types["draft-simple"] = _draft_lengths("--spec-draft-n-max")
-    return types
-
-
-def _draft_lengths(*flags: str) -> dict[str, list[str]]:
-    return {str(n): [*flags, str(n)] for n in LENGTHS}
 
 
 def _timed(tokens: Iterable[int]) -> Run:
@@ -211,70 +177,21 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
 
 
 def _flags(job: Job) -> list[str]:
-    """The flags that all of llama.cpp's programs get; those of a draft model are ignored where none
-    drafts."""
-    threads, kv = str(job.n_threads), "q8_0"
-    flags = ["-m", job.model, "-c", str(job.n_ctx), "-b", str(job.n_ctx), "-fa", "on"]
-    flags += ["-t", threads, "-tb", threads, "-dev", "none", "-ctk", kv, "-ctv", kv]
-    flags += ["-td", threads, "-tbd", threads, "-devd", "none", "-ctkd", kv, "-ctvd", kv]
-    return [*flags, "--temp", "0"]
+    flags = model_flags(job.model, n_threads=job.n_threads, n_ctx=job.n_ctx, kv_type="q8_0")
+    return [*flags, "-b", str(job.n_ctx), "-fa", "on", "-dev", "none", "-devd", "none"]
 
 
 @contextmanager
 def _server(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
     """llama-server, started anew: some of its drafters remember earlier requests."""
     assert job.programs is not None
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(job.programs / "llama-server"), *_flags(job), *flags, "--port", str(port)]
-    command += ["-np", "1", "-cram", "0", "--no-ui"]
-    if "draft-simple" in command and job.draft_model is not None:
-        command += ["-md", job.draft_model]
-    address = f"http://127.0.0.1:{port}"
+    with serving(job.programs / "llama-server", [*_flags(job), *flags], n_slots=1) as server:
 
-    def run(prompt: Prompt, n_tokens: int) -> Run:
-        answer = _post(
-            f"{address}/completion",
-            {
-                "prompt": prompt.tokens,
-                "n_predict": n_tokens,
-                "cache_prompt": False,
-                "return_tokens": True,
-            },
-        )
-        timings = answer["timings"]
-        # The first token comes with the prompt; the server's own "predicted_per_second" knows.
-        return Run(answer["tokens"], timings["predicted_n"] - 1, timings["predicted_ms"] / 1e3)
+        def run(prompt: Prompt, n_tokens: int) -> Run:
+            answer = server.complete(prompt.tokens, n_tokens, cache_prompt=False)
+            return Run(answer.tokens, answer.n_timed, answer.seconds)
 
-    with tempfile.TemporaryFile("w+") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            _wait(server, address, log)
-            yield run
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
-    deadline = time.monotonic() + _SECONDS_TO_START
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/health"):
-                return
-        except (urllib.error.URLError, ConnectionError):  # not yet, or still loading
-            time.sleep(0.1)
-    log.seek(0)
-    raise SystemExit(f"{server.args!r} does not start:\n{log.read()[-2000:]}")
-
-
-def _post(address: str, content: dict[str, Any]) -> Any:
-    request = urllib.request.Request(
-        address, json.dumps(content).encode(), {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+        yield run
 
 
 @contextmanager

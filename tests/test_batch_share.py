@@ -54,13 +54,17 @@ def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
     def seconds(n: int) -> float:
         return 1.0 + 0.1 * n
 
-    def of(g: int) -> float:
-        lengths = tuple(g if len(own) > g else 0 for own in tokens)
-        n_drafting = sum(n > 0 for n in lengths)
-        widths = (n_drafting * (1 + g), len(tokens) - n_drafting)
-        return speed(tokens, lengths, sum(seconds(n) for n in widths if n))
+    places = sorted(rng.sample(range(8), len(tokens)))
 
-    found = share_batch([Share(own) for own in tokens], seconds, alike=True)
+    def of(g: int) -> float:
+        lengths = [g if len(own) > g else 0 for own in tokens]
+        at = dict(zip(places, lengths, strict=True))  # a free place has no length
+        runs = itertools.groupby(range(8), key=at.get)
+        widths = [len([*run]) * (1 + n) for n, run in runs if n is not None]
+        return speed(tokens, tuple(lengths), sum(map(seconds, widths)))
+
+    shares = [Share(own, place=place) for own, place in zip(tokens, places, strict=True)]
+    found = share_batch(shares, seconds, alike=True)
     g = max(found)
     assert found == [g if len(own) > g else 0 for own in tokens]
     assert of(g) == pytest.approx(max(map(of, range(6))))
@@ -89,5 +93,6 @@ def test_the_likelier_draft_gets_more() -> None:
 def test_a_draft_that_must_be_verified() -> None:
     poor = [1.0, 1.01, 1.01]
     assert share_batch([Share(poor, all=True), Share(poor)], CURVES["linear"]) == [2, 0]
-    alike = share_batch([Share(poor, all=True), Share(poor)], CURVES["linear"], alike=True)
+    both = [Share(poor, all=True), Share(poor, place=1)]
+    alike = share_batch(both, CURVES["linear"], alike=True)
     assert alike == [2, 0]

@@ -185,6 +185,18 @@ def test_short_prompts_are_decoded_together(open_session: Open) -> None:
     assert [len(stream.result().tokens) for stream in streams] == [1, 1, 1]
 
 
+def test_a_prompt_has_what_a_round_leaves_of_the_batch(open_session: Open) -> None:
+    session = open_session(draft=None, n_seq=2, n_batch=90)
+    first = session.stream([1, 5, 6], max_tokens=9)
+    session._core.step()
+    second = session.stream([2, *range(5, 105)], max_tokens=9)
+    for n_prefilled, n_generated in ((89, 2), (101, 3)):
+        session._core.step()
+        assert second._core.n_prefilled == n_prefilled
+        assert len(first.result().tokens) == n_generated
+    assert len(second.result().tokens) == 1
+
+
 def test_what_others_steps_brought(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
     core = session._core

@@ -49,36 +49,51 @@ void Engine::begin(Sequence& sequence, TokenSpan reference) {
 void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
-    const int share = target_.n_batch() / static_cast<int>(sequences.size());
+    share_ = target_.n_batch() / static_cast<int>(sequences.size());
     in_prompt_.clear();
     ready_.clear();
     for (Sequence* sequence : sequences)
-        (must_prefill(*sequence, share) ? in_prompt_ : ready_).push_back(sequence);
-    if (!in_prompt_.empty()) prefill();
+        (must_prefill(*sequence) ? in_prompt_ : ready_).push_back(sequence);
     if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
+    if (target_.memory().split() || ready_.empty()) prefill();
     if (!ready_.empty()) round(ready_);
 }
 
 // Where the memory cannot be cut, a prompt's end is a state that others, who begin alike, can take
 // up; but for its last token, whose logits are wanted.
-bool Engine::must_prefill(const Sequence& sequence, int share) const {
+bool Engine::must_prefill(const Sequence& sequence) const {
     const int n_pending = static_cast<int>(sequence.pending().size());
     const bool others_may_begin_alike =
         target_.n_seq() > 1 && target_.memory().n_cuttable() != Memory::kAnyNumber;
-    return n_pending > share || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
+    return n_pending > share_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
-// A batch of prompts, beginning with the one whose turn it is: the next id, or the first again.
+// Prompts alone.
 void Engine::prefill() {
+    if (in_prompt_.empty()) return;
+    double seconds = 0;
+    try {
+        const Timer timer(seconds);
+        batch_.clear();
+        add_prompts();
+        target_.decode(batch_);
+    } catch (const Error&) {
+        fail_prompts();
+    }
+    prompts_decoded(seconds);
+}
+
+// As much of prompts as the batch has room for, beginning with the one whose turn it is: the next
+// id, or the first again.
+void Engine::add_prompts() {
     const auto turn = [&](const Sequence* sequence) {
         return (sequence->id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
     };
     std::ranges::sort(in_prompt_, {}, turn);
     if (target_.memory().split()) in_prompt_.resize(1);
-    double seconds = 0;
     chunks_.clear();
-    batch_.clear();
-    for (int room = target_.n_batch(); room > 0 && chunks_.size() < in_prompt_.size();) {
+    for (int room = target_.n_batch() - batch_.size();
+         room > 0 && chunks_.size() < in_prompt_.size();) {
         const Sequence& sequence = *in_prompt_[chunks_.size()];
         // The last token is left for the round that reads its logits.
         const int n = std::min(static_cast<int>(sequence.pending().size()) - 1, room);
@@ -90,20 +105,22 @@ void Engine::prefill() {
     }
     in_prompt_.resize(chunks_.size());
     prefilled_ = in_prompt_.back()->id();
-    try {
-        const Timer timer(seconds);
-        target_.decode(batch_);
-    } catch (const Error&) {
-        for (Sequence* sequence : in_prompt_) fail(*sequence);
-        return;
-    }
-    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+}
+
+void Engine::prompts_decoded(double seconds) {
+    for (std::size_t i = 0; i < in_prompt_.size(); ++i) {
         Sequence& sequence = *in_prompt_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
         if (sequence.pending().size() == 1 && target_.n_seq() > 1)
             target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     }
+    in_prompt_.clear();
+}
+
+void Engine::fail_prompts() {
+    for (Sequence* sequence : in_prompt_) fail(*sequence);
+    in_prompt_.clear();
 }
 
 void Engine::round(std::span<Sequence* const> sequences) {
@@ -117,6 +134,7 @@ void Engine::round(std::span<Sequence* const> sequences) {
         }
     } catch (...) {
         for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
+        for (Sequence* sequence : in_prompt_) rewind(*sequence, sequence->n_cached());
         throw;
     }
 }
@@ -142,9 +160,11 @@ void Engine::decode_and_verify(std::span<Sequence* const> sequences, Group group
         seconds = decode(sequences, group);
     } catch (const Error&) {
         for (std::size_t i = group.first; i < group.last; ++i) fail(*sequences[i]);
+        fail_prompts();
         return;
     }
-    observe_decode(sequences, group, seconds);
+    if (in_prompt_.empty()) observe_decode(sequences, group, seconds);
+    prompts_decoded(seconds);
     for (std::size_t i = group.first; i < group.last; ++i) {
         try {
             verify(i, *sequences[i], seconds);
@@ -164,14 +184,13 @@ bool Engine::may_draft(const Sequence& sequence) const {
 }
 
 void Engine::draft(std::span<Sequence* const> sequences) {
-    const int share = target_.n_batch() / static_cast<int>(sequences.size());
     limits_.clear();
     for (const Sequence* sequence : sequences)
         limits_.push_back(
             may_draft(*sequence)
                 ? draft_budget({.spec_length = longest_draft(speculator_.longest(),
                                                              target_.memory().n_cuttable()),
-                                .n_batch = share,
+                                .n_batch = share_,
                                 .n_pending = static_cast<int>(sequence->pending().size()),
                                 .n_tokens_left = sequence->n_tokens_left()})
                 : 0);
@@ -196,6 +215,7 @@ double Engine::decode(std::span<Sequence* const> sequences, Group group) {
             for (const Token token : draft.tokens)
                 batch_.add(token, position++, sequence.id(), true);
         }
+        if (!in_prompt_.empty()) add_prompts();
         target_.decode(batch_);
     }
     for (std::size_t i = group.first; i < group.last; ++i) {
@@ -205,7 +225,7 @@ double Engine::decode(std::span<Sequence* const> sequences, Group group) {
     return seconds;
 }
 
-// What decoding a prompt's end takes says nothing of the rounds that follow.
+// What decoding a prompt, or its end, takes says nothing of the rounds that follow.
 void Engine::observe_decode(std::span<Sequence* const> sequences, Group group, double seconds) {
     int n = 0;
     int n_context = 0;

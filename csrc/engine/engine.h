@@ -23,9 +23,10 @@ class Engine {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances the sequences, none of them done: those with more of a prompt to decode than their
-    // share of a batch by a batch of that, in turns; all the others by a round. So nobody waits for
-    // more than a batch of others' prompts.
+    // Advances the sequences, none of them done: all by a round but those with more of a prompt to
+    // decode than their share of a batch. Of these prompts the same batch takes as much as it has
+    // room for, in turns; where memory().split(), a batch of its own. So nobody waits for more than
+    // a batch of others' prompts.
     //
     // An Error ends those sequences that it concerns; anything else that is thrown ends none. The
     // memory of each then holds what n_cached() says.
@@ -38,8 +39,11 @@ class Engine {
         std::size_t last;
     };
 
-    bool must_prefill(const Sequence& sequence, int share) const;
+    bool must_prefill(const Sequence& sequence) const;
     void prefill();
+    void add_prompts();
+    void prompts_decoded(double seconds);
+    void fail_prompts();
     void round(std::span<Sequence* const> sequences);
     void draft(std::span<Sequence* const> sequences);
     bool may_draft(const Sequence& sequence) const;
@@ -54,11 +58,12 @@ class Engine {
 
     Context& target_;
     Speculator speculator_;
+    int share_ = 0;              // tokens of a batch that each sequence of a step may have
     SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
     Batch batch_;
-    std::vector<Sequence*> in_prompt_;  // for a prefill
-    std::vector<int> chunks_;           // [i]: tokens of in_prompt_[i] in it
+    std::vector<Sequence*> in_prompt_;  // whose prompts are to be decoded
+    std::vector<int> chunks_;           // [i]: tokens of in_prompt_[i] in the batch
     std::vector<Sequence*> ready_;      // for a round
     std::vector<int> limits_;           // [i]: most tokens to draft for sequence i of the round
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token

@@ -259,6 +259,7 @@ void Speculator::offer(std::size_t i) {
     Share& share = shares_[i];
     const Phase& phase = phases_.at(proposals_[0][i].sequence);
     share.n_pending = round.situation.n_pending;
+    share.place = proposals_[0][i].sequence;
     share.all = must_verify(i);
     share.tokens.assign(1, 1);
     round.choice = {};

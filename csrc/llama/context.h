@@ -19,6 +19,7 @@ class Batch {
     explicit Batch(int capacity);
 
     void clear() { n_ = 0; }
+    int size() const { return n_; }
 
     // Returns the row, for Context::logits if `logits` is set. The batch must not be full.
     int add(Token token, Position position, SequenceId sequence, bool logits);

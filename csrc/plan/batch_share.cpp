@@ -48,17 +48,20 @@ void BatchShare::settle_alike(std::span<const Share> shares, double spent,
     double best = 0;
     int best_length = 0;
     for (int g = 0; g <= longest; ++g) {
-        widths_.clear();
         double tokens = 0;
-        for (const Share& share : shares) {
-            const int n = share.n_pending + share.length(g);
-            widths_.resize(std::max<std::size_t>(widths_.size(), n + 1));
-            widths_[n] += n;
-            tokens += share.tokens[share.length(g)];
-        }
         double total = spent;
-        for (const int n : widths_)
-            if (n > 0) total += seconds(n);
+        int n_decoded = 0;
+        for (std::size_t i = 0; i < shares.size(); ++i) {
+            const Share& share = shares[i];
+            const int n = share.width(g);
+            n_decoded += n;
+            tokens += share.tokens[share.length(g)];
+            const bool last = i + 1 == shares.size();
+            if (!last && shares[i + 1].place == share.place + 1 && shares[i + 1].width(g) == n)
+                continue;
+            total += seconds(n_decoded);
+            n_decoded = 0;
+        }
         if (tokens <= best * total) continue;
         best = tokens / total;
         best_length = g;

@@ -14,10 +14,14 @@ struct Share {
     std::vector<double> tokens = {1};
     // Whether all of its draft must be verified, whatever it is.
     bool all = false;
+    // Where it is in the memory.
+    int place = 0;
 
     int longest() const { return static_cast<int>(tokens.size()) - 1; }
     // Of its draft, where those that draft verify g tokens each.
     int length(int g) const { return all ? longest() : longest() >= g ? g : 0; }
+    // Its tokens in the decode then.
+    int width(int g) const { return n_pending + length(g); }
 };
 
 // How several sequences' drafts share a decode: so that the most tokens per second are to be
@@ -33,8 +37,9 @@ class BatchShare {
 
     // Settles lengths()[i] for each sequence. spent: seconds that went into the drafts.
     //
-    // alike: only sequences with as many tokens each are decoded at once. Then those that draft do
-    // so with the same length, the others in a decode of their own.
+    // alike: only neighbours in the memory with as many tokens each are decoded at once. Then those
+    // that draft do so with the same length, and every change of the length from one place to the
+    // next is the beginning of another decode. The sequences come in the order of their places.
     void settle(std::span<const Share> shares, double spent, bool alike,
                 const DecodeSeconds& seconds);
 
@@ -50,8 +55,7 @@ class BatchShare {
     void settle_together(std::span<const Share> shares, double spent, const DecodeSeconds& seconds);
     void settle_alike(std::span<const Share> shares, double spent, const DecodeSeconds& seconds);
 
-    std::vector<Row> rows_;    // the likeliest first
-    std::vector<int> widths_;  // [n]: tokens of all sequences that have n each
+    std::vector<Row> rows_;  // the likeliest first
     std::vector<int> lengths_;
 };
 

@@ -889,9 +889,12 @@ class Share:
         tokens: What to expect of it with 0, 1, ... tokens of its draft.
         n_pending: Tokens that are decoded in any case.
         all: Whether its whole draft must be verified.
+        place: Where it is in the memory.
     """
 
-    def __init__(self, tokens: list[float], *, n_pending: int = 1, all: bool = False) -> None: ...
+    def __init__(
+        self, tokens: list[float], *, n_pending: int = 1, all: bool = False, place: int = 0
+    ) -> None: ...
 
 def share_batch(
     shares: list[Share],
@@ -903,10 +906,10 @@ def share_batch(
     """Return how many tokens of each draft to verify, for the most tokens per second of all.
 
     Args:
-        shares: The sequences.
+        shares: The sequences, in the order of their places.
         seconds: What a decode of so many tokens takes.
         spent: Seconds that went into the drafts.
-        alike: Whether only sequences of as many tokens each are decoded at once.
+        alike: Whether only neighbours of as many tokens each are decoded at once.
     """
 
 class Planner:

@@ -52,12 +52,13 @@ void bind_cost_curve(py::module_& m) {
 
 void bind_batch_share(py::module_& m) {
     py::class_<Share>(m, "Share", "A sequence that has a part in a decode.")
-        .def(py::init([](std::vector<double> tokens, int n_pending, bool all) {
+        .def(py::init([](std::vector<double> tokens, int n_pending, bool all, int place) {
                  if (tokens.empty())
                      throw InvalidArgument("tokens must begin with those of no draft.");
-                 return Share{n_pending, std::move(tokens), all};
+                 return Share{n_pending, std::move(tokens), all, place};
              }),
-             py::arg("tokens"), py::kw_only(), py::arg("n_pending") = 1, py::arg("all") = false);
+             py::arg("tokens"), py::kw_only(), py::arg("n_pending") = 1, py::arg("all") = false,
+             py::arg("place") = 0);
     m.def(
         "share_batch",
         [](const std::vector<Share>& shares, const std::function<double(int)>& seconds,

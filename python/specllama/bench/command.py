@@ -1,20 +1,22 @@
 """`specllama bench`: what speculation is worth on this machine, as a ratio to plain decoding
-measured in one process, the contestants taking turns; or, with --simulate, on other machines, by
-arithmetic."""
+measured in one process, the contestants taking turns; with --concurrency, for many requests at
+once; or, with --simulate, on other machines, by arithmetic."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
-from specllama import _arguments, _check, _files
-from specllama.bench import contestants, page, table, workload
+from specllama import _arguments, _check, _files, hub
+from specllama.bench import contestants, page, servers, table, throughput, workload
 from specllama.bench.measuring import measure
 from specllama.bench.simulating import geometric_mean, simulate
 from specllama.errors import ArgumentError
-from specllama.session import SpecSession
+from specllama.session import BUNDLED_MODEL, SpecSession
 from specllama.simulate import read_curves
 
 
@@ -24,12 +26,23 @@ def run(arguments: argparse.Namespace) -> int:
     n_texts = _positive("--texts", arguments.texts, low=1)
     repeat = _positive("--repeat", arguments.repeat, low=1)
     workloads = workload.choose(arguments.workload, arguments.replay, n_texts)
+    if arguments.llama_server is not None and arguments.concurrency is None:
+        raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
     if arguments.simulate is not None:
         if arguments.corpus is not None:
             raise ArgumentError("--simulate drafts from no corpus; leave one of the two out.")
+        if arguments.concurrency is not None:
+            raise ArgumentError("--simulate knows of one request; leave out --concurrency.")
         if arguments.html is not None:
             raise ArgumentError("--html shows what was measured; leave it out with --simulate.")
         return _simulate(arguments, workloads, n_tokens)
+    if arguments.concurrency is not None:
+        if arguments.html is not None:
+            raise ArgumentError("--html has no page for --concurrency; leave one of the two out.")
+        at_once = [
+            _check.integer("--concurrency", n, low=2, high=64) for n in arguments.concurrency
+        ]
+        return _serve(arguments, workloads, at_once, n_tokens, repeat)
     chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
     if arguments.html is not None:
         _files.check_writable(arguments.html)
@@ -88,6 +101,42 @@ def _simulate(
     return 0
 
 
+def _serve(
+    arguments: argparse.Namespace,
+    workloads: list[workload.Workload],
+    at_once: Sequence[int],
+    n_tokens: int,
+    repeat: int,
+) -> int:
+    # Twice as many: when one has been answered, the next one comes.
+    texts = throughput.mixed(workloads, 2 * max(at_once))
+    draft_model = arguments.draft_model
+    model = hub.local_path("model", arguments.model or BUNDLED_MODEL)
+    with SpecSession(model, None, n_ctx=64, n_threads=arguments.threads, n_gpu_layers=0) as session:
+        prompts = [session.tokenize(text) for text in texts]
+        n_ctx = arguments.ctx_size or max(map(len, prompts)) + n_tokens
+        setup = servers.Setup(
+            model=model,
+            draft_model=None if draft_model is None else hub.local_path("draft", draft_model),
+            n_threads=session.n_threads,
+            n_ctx=n_ctx,
+            kv_type=arguments.kv_type,
+            n_gpu_layers=arguments.n_gpu_layers,
+            corpus=arguments.corpus,
+            program=None if arguments.llama_server is None else Path(arguments.llama_server),
+        )
+        about = (
+            f"{session.model_description}, {session.n_threads} threads, KV {arguments.kv_type}, "
+            f"up to {n_tokens} tokens an answer, medians of {repeat} alternating runs of each"
+        )
+    chosen = servers.choose(arguments.contestants, setup, at_once)
+    if not arguments.json:
+        print(about, flush=True)
+    result = throughput.measure(chosen, prompts, n_tokens, repeat)
+    print(json.dumps(asdict(result)) if arguments.json else table.served(result))
+    return 0
+
+
 def _positive(name: str, value: int, *, low: int) -> int:
     if value < low:
         raise ArgumentError(f"{name} must be at least {low}, not {value}.")
@@ -118,6 +167,15 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
     parser.add_argument("--texts", type=int, default=3, help="texts per workload (3)")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
+    parser.add_argument(
+        "--concurrency", metavar="N", type=int, nargs="+",
+        help="many requests: N at once against one after another",
+    )  # fmt: skip
+    parser.add_argument(
+        "--llama-server", metavar="PATH",
+        help="with --concurrency: llama.cpp's server takes part, with as many slots; also as "
+        "contestants server and server-TYPE-N",
+    )  # fmt: skip
     parser.add_argument(
         "--simulate", metavar="CURVES.json",
         help="no decoding: replayed texts at the costs of other machines, "

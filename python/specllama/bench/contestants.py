@@ -94,17 +94,22 @@ def sessions(
     nothing but the pages of the model's file."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(
-                SpecSession(
-                    model,
-                    _draft(one, draft_model),
-                    spec_length=one.spec_length,
-                    cascade=one.drafter == "cascade",
-                    **options,
-                )
-            )
+            stack.enter_context(open_session(one, model, draft_model, **options))
             for one in contestants
         ]
+
+
+def open_session(
+    contestant: Contestant, model: str | None, draft_model: str | None, **options: Any
+) -> SpecSession:
+    """Open the session of one of them; the options are SpecSession's."""
+    return SpecSession(
+        model,
+        _draft(contestant, draft_model),
+        spec_length=contestant.spec_length,
+        cascade=contestant.drafter == "cascade",
+        **options,
+    )
 
 
 def _draft(contestant: Contestant, draft_model: str | None) -> str | Drafter | None:

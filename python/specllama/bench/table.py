@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
 
+from specllama.bench import throughput
 from specllama.bench.measuring import Result, Score
 from specllama.bench.simulating import Simulation
+from specllama.bench.throughput import Throughput
 
 COLUMNS = {
     "contestant": 10,
@@ -18,6 +22,17 @@ COLUMNS = {
     "of the promise": 18,
 }
 """What `cells` returns, and how wide each is as text."""
+
+_SERVED = {
+    "contestant": 26,
+    "tokens/s": 10,
+    "ratio": 9,
+    "(95 %)": 14,
+    "accepted": 10,
+    "tokens/round": 14,
+    "as plain": 12,
+}
+"""What `served` shows, and how wide."""
 
 SIMULATED_HEAD = (
     "curve        workload       ngram   best fixed          best lookup           of the bound"
@@ -69,21 +84,54 @@ def best(result: Result) -> str:
 
 def head() -> str:
     """Return the line over `measured`."""
-    return _line(list(COLUMNS))
+    return _line(list(COLUMNS), COLUMNS)
 
 
 def measured(result: Result) -> str:
     """Return a workload's lines under `head`."""
     lines = [about(result)]
     for score in result.scores:
-        lines.append(f"{_line(cells(score))}   {tokens_note(score, result.kind)}".rstrip())
+        lines.append(f"{_line(cells(score), COLUMNS)}   {tokens_note(score, result.kind)}".rstrip())
     if text := best(result):
         lines.append(f"  {text}")
     return "\n".join(lines)
 
 
-def _line(texts: list[str]) -> str:
-    first, *others = zip(texts, COLUMNS.values(), strict=True)
+def served(result: Throughput) -> str:
+    """Return what became of many requests."""
+    lines = [
+        f"{result.n_requests} requests, {result.n_prompt_tokens} tokens of prompts, "
+        f"{result.n_tokens} generated, {100 * result.repeated:.1f} % repeated 4-grams; "
+        "ratios to plain with one after another",
+        "",
+        _line(list(_SERVED), _SERVED),
+    ]
+    for n, scores in itertools.groupby(result.scores, key=lambda one: one.n_at_once):
+        lines.append(f"{n} at once")
+        lines += [_line(_served_cells(one, result.n_requests), _SERVED) for one in scores]
+        lines += [
+            f"  {one.contestant} is {one.ratio:.2f} x ({one.low:.2f}..{one.high:.2f}) as fast as "
+            f"the best of llama-server, {one.best}"
+            for one in result.comparisons
+            if one.n_at_once == n
+        ]
+    return "\n".join(lines)
+
+
+def _served_cells(score: throughput.Score, n_requests: int) -> list[str]:
+    return [
+        score.contestant,
+        f"{statistics.median(score.speeds):.1f}",
+        f"{score.ratio:.2f}x",
+        f"{score.low:.2f}..{score.high:.2f}",
+        f"{100 * score.acceptance_rate:.1f} %",
+        f"{score.tokens_per_round:.2f}",
+        f"{score.n_equal} of {n_requests}",
+    ]
+
+
+def _line(texts: Sequence[str], columns: Mapping[str, int]) -> str:
+    first, *others = zip(texts, columns.values(), strict=True)
     return f"  {first[0]:<{first[1]}}" + "".join(f"{text:>{width}}" for text, width in others)
 
 

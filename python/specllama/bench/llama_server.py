@@ -1,0 +1,183 @@
+"""llama.cpp's own server, to be measured beside."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from specllama.errors import ArgumentError, SpecllamaError
+
+LENGTHS = (2, 3, 4, 8, 16)
+"""Draft lengths that llama.cpp's programs are tried with."""
+
+_SECONDS_TO_START = 120
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A continuation by llama-server.
+
+    Attributes:
+        tokens: Its token ids.
+        n_timed: Tokens that took `seconds`: those after the prefill.
+        seconds: Their time, as the server has it.
+        drafted, accepted: Draft tokens.
+    """
+
+    tokens: list[int]
+    n_timed: int
+    seconds: float
+    drafted: int
+    accepted: int
+
+
+@dataclass(frozen=True)
+class LlamaServer:
+    """A server that is up. From any thread.
+
+    Attributes:
+        address: Where.
+    """
+
+    address: str
+
+    def complete(
+        self, prompt: Sequence[int], n_tokens: int, *, cache_prompt: bool = True
+    ) -> Completion:
+        """Continue a prompt greedily, by so many tokens or to the end of the text.
+
+        Args:
+            prompt: Token ids.
+            n_tokens: Most tokens.
+            cache_prompt: What begins like an earlier prompt may be taken from there.
+        """
+        answer = _post(
+            f"{self.address}/completion",
+            {
+                "prompt": list(prompt),
+                "n_predict": n_tokens,
+                "cache_prompt": cache_prompt,
+                "return_tokens": True,
+            },
+        )
+        timings = answer["timings"]
+        return Completion(
+            tokens=answer["tokens"],
+            # The first token comes with the prompt; the server's own "predicted_per_second" knows.
+            n_timed=timings["predicted_n"] - 1,
+            seconds=timings["predicted_ms"] / 1e3,
+            drafted=timings.get("draft_n", 0),
+            accepted=timings.get("draft_n_accepted", 0),
+        )
+
+
+def model_flags(model: str, *, n_threads: int, n_ctx: int, kv_type: str) -> list[str]:
+    """Return the flags that all of llama.cpp's programs get; those of a draft model are ignored
+    where none drafts.
+
+    Args:
+        model: GGUF file.
+        n_threads: Threads, of both models.
+        n_ctx: Tokens of context, of all requests together.
+        kv_type: Type of the KV memory, of both models.
+    """
+    threads = str(n_threads)
+    flags = ["-m", model, "-c", str(n_ctx), "-t", threads, "-tb", threads]
+    flags += ["-td", threads, "-tbd", threads]
+    flags += ["-ctk", kv_type, "-ctv", kv_type, "-ctkd", kv_type, "-ctvd", kv_type]
+    return [*flags, "--temp", "0"]
+
+
+def spec_types(draft_model: str | None) -> dict[str, dict[str, list[str]]]:
+    """Return flags by type of speculation and name of the setting: with each of `LENGTHS`, and as
+    llama.cpp has it by default. (That is 3 for a draft model, and always 8 for ngram-cache.)"""
+    default: dict[str, list[str]] = {"default": []}
+    types = {
+        "ngram-simple": draft_lengths("--spec-ngram-simple-size-m") | default,
+        "ngram-map-k": draft_lengths("--spec-ngram-map-k-size-m") | default,
+        # By default it throws drafts of less than 48 tokens away.
+        "ngram-mod": draft_lengths("--spec-ngram-mod-n-min", "0", "--spec-ngram-mod-n-max")
+        | default,
+        "ngram-cache": default,
+    }
+    if draft_model is not None:
+        types["draft-simple"] = {
+            name: [*flags, "-md", draft_model]
+            for name, flags in draft_lengths("--spec-draft-n-max").items()
+        }
+    return {
+        kind: {name: ["--spec-type", kind, *flags] for name, flags in settings.items()}
+        for kind, settings in types.items()
+    }
+
+
+def draft_lengths(*flags: str) -> dict[str, list[str]]:
+    """Return flags that end with each of `LENGTHS`, by its name."""
+    return {str(n): [*flags, str(n)] for n in LENGTHS}
+
+
+@contextmanager
+def serving(program: Path, flags: Sequence[str], *, n_slots: int) -> Iterator[LlamaServer]:
+    """Start a server, and end it afterwards.
+
+    Args:
+        program: llama-server.
+        flags: Model and settings.
+        n_slots: Requests that it works at together.
+
+    Raises:
+        ArgumentError: There is no such program.
+        SpecllamaError: It does not start.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(program), *flags, "--port", str(port), "-np", str(n_slots)]
+    command += ["-cram", "0", "--no-ui"]
+    address = f"http://127.0.0.1:{port}"
+    with tempfile.TemporaryFile("w+") as log:
+        try:
+            server = subprocess.Popen(command, stdout=log, stderr=log)
+        except OSError as error:
+            raise ArgumentError(f"Cannot run {program}: {error.strerror}.") from None
+        try:
+            _wait(server, address, log)
+            yield LlamaServer(address)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
+    deadline = time.monotonic() + _SECONDS_TO_START
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/health"):
+                return
+        except (urllib.error.URLError, ConnectionError):  # not yet, or still loading
+            time.sleep(0.1)
+    log.seek(0)
+    last = "".join(log.readlines()[-1:]).strip()
+    assert isinstance(server.args, list)
+    raise SpecllamaError(f"{server.args[0]} does not start; it says: {last or 'nothing'}")
+
+
+def _post(address: str, content: dict[str, Any]) -> Any:
+    request = urllib.request.Request(
+        address, json.dumps(content).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except (urllib.error.URLError, ConnectionError) as error:
+        raise SpecllamaError(f"llama-server gives no answer: {error}.") from error
