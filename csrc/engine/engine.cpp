@@ -50,13 +50,46 @@ void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
     const int share = target_.n_batch() / static_cast<int>(sequences.size());
+    stepping_ = sequences;
     in_prompt_.clear();
     ready_.clear();
     for (Sequence* sequence : sequences)
         (must_prefill(*sequence, share) ? in_prompt_ : ready_).push_back(sequence);
-    if (!in_prompt_.empty()) prefill();
     if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
-    if (!ready_.empty()) round(ready_);
+    try {
+        if (!in_prompt_.empty()) prefill();
+        std::erase_if(ready_, [](const Sequence* sequence) { return sequence->done(); });
+        if (!ready_.empty()) round();
+    } catch (...) {
+        for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
+        throw;
+    }
+}
+
+// Has a group decoded; if that fails, one sequence after another.
+template <typename Decode>
+void Engine::attempt(std::span<Sequence* const> sequences, Group group, Decode decode) {
+    const bool alone = group.last - group.first == 1;
+    try {
+        decode(group);
+        return;
+    } catch (const Error&) {
+        recover(alone ? sequences[group.first] : nullptr);
+    }
+    if (alone) return;
+    for (std::size_t i = group.first; i < group.last; ++i)
+        if (!sequences[i]->done()) attempt(sequences, {i, i + 1}, decode);
+}
+
+// After a decode that failed, by the error at hand. That of a sequence alone ends it; and where the
+// memory cannot be cut, all end that have lost their state: they would begin again in every round.
+void Engine::recover(const Sequence* alone) {
+    for (Sequence* sequence : stepping_) {
+        const int n_before = sequence->n_cached();
+        rewind(*sequence, n_before);
+        if (sequence->done() || (sequence != alone && sequence->n_cached() == n_before)) continue;
+        sequence->fail(std::current_exception());
+    }
 }
 
 // Where the memory cannot be cut, a prompt's end is a state that others, who begin alike, can take
@@ -75,29 +108,32 @@ void Engine::prefill() {
     };
     std::ranges::sort(in_prompt_, {}, turn);
     if (target_.memory().split()) in_prompt_.resize(1);
-    double seconds = 0;
     chunks_.clear();
-    batch_.clear();
     for (int room = target_.n_batch(); room > 0 && chunks_.size() < in_prompt_.size();) {
-        const Sequence& sequence = *in_prompt_[chunks_.size()];
         // The last token is left for the round that reads its logits.
-        const int n = std::min(static_cast<int>(sequence.pending().size()) - 1, room);
-        Position position = sequence.n_cached();
-        for (const Token token : sequence.pending().first(n))
-            batch_.add(token, position++, sequence.id(), false);
-        chunks_.push_back(n);
-        room -= n;
+        const auto n_pending = in_prompt_[chunks_.size()]->pending().size();
+        chunks_.push_back(std::min(static_cast<int>(n_pending) - 1, room));
+        room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());
     prefilled_ = in_prompt_.back()->id();
-    try {
+    attempt(in_prompt_, {0, chunks_.size()}, [&](Group group) { prefill(group); });
+}
+
+void Engine::prefill(Group group) {
+    double seconds = 0;
+    {
         const Timer timer(seconds);
+        batch_.clear();
+        for (std::size_t i = group.first; i < group.last; ++i) {
+            const Sequence& sequence = *in_prompt_[i];
+            Position position = sequence.n_cached();
+            for (const Token token : sequence.pending().first(chunks_[i]))
+                batch_.add(token, position++, sequence.id(), false);
+        }
         target_.decode(batch_);
-    } catch (const Error&) {
-        for (Sequence* sequence : in_prompt_) fail(*sequence);
-        return;
     }
-    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
@@ -106,50 +142,43 @@ void Engine::prefill() {
     }
 }
 
-void Engine::round(std::span<Sequence* const> sequences) {
-    rows_.resize(sequences.size());
-    try {
-        draft(sequences);
-        for (std::size_t first = 0; first < sequences.size();) {
-            const Group group{first, end_of_group(sequences, first)};
-            decode_and_verify(sequences, group);
-            first = group.last;
-        }
-    } catch (...) {
-        for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
-        throw;
+void Engine::round() {
+    rows_.resize(ready_.size());
+    draft();
+    for (std::size_t first = 0; first < ready_.size();) {
+        const Group group{first, end_of_group(first)};
+        // What is done has lost its state to another's failed decode.
+        if (!ready_[first]->done())
+            attempt(ready_, group, [&](Group part) { decode_and_verify(part); });
+        first = group.last;
     }
 }
 
-int Engine::n_rows(std::size_t i, const Sequence& sequence) const {
-    return static_cast<int>(sequence.pending().size()) + speculator_.draft(i).size();
+int Engine::n_rows(std::size_t i) const {
+    return static_cast<int>(ready_[i]->pending().size()) + speculator_.draft(i).size();
 }
 
 // Of a split memory, only neighbours with as many rows each can be decoded at once.
-std::size_t Engine::end_of_group(std::span<Sequence* const> sequences, std::size_t first) const {
-    if (!target_.memory().split()) return sequences.size();
-    const int n = n_rows(first, *sequences[first]);
+std::size_t Engine::end_of_group(std::size_t first) const {
+    if (!target_.memory().split()) return ready_.size();
+    const int n = n_rows(first);
     std::size_t last = first + 1;
-    while (last < sequences.size() && sequences[last]->id() == sequences[last - 1]->id() + 1 &&
-           n_rows(last, *sequences[last]) == n)
+    while (last < ready_.size() && ready_[last]->id() == ready_[last - 1]->id() + 1 &&
+           n_rows(last) == n && !ready_[last]->done())
         ++last;
     return last;
 }
 
-void Engine::decode_and_verify(std::span<Sequence* const> sequences, Group group) {
-    double seconds = 0;
-    try {
-        seconds = decode(sequences, group);
-    } catch (const Error&) {
-        for (std::size_t i = group.first; i < group.last; ++i) fail(*sequences[i]);
-        return;
-    }
-    observe_decode(sequences, group, seconds);
+void Engine::decode_and_verify(Group group) {
+    const double seconds = decode(group);
+    observe_decode(group, seconds);
     for (std::size_t i = group.first; i < group.last; ++i) {
+        Sequence& sequence = *ready_[i];
         try {
-            verify(i, *sequences[i], seconds);
+            verify(i, sequence, seconds);
         } catch (const Error&) {
-            fail(*sequences[i]);
+            sequence.fail(std::current_exception());
+            rewind(sequence, sequence.n_cached());
         }
     }
 }
@@ -163,10 +192,10 @@ bool Engine::may_draft(const Sequence& sequence) const {
                                             std::min(speculator_.longest(), kMostPending) + 1);
 }
 
-void Engine::draft(std::span<Sequence* const> sequences) {
-    const int share = target_.n_batch() / static_cast<int>(sequences.size());
+void Engine::draft() {
+    const int share = target_.n_batch() / static_cast<int>(ready_.size());
     limits_.clear();
-    for (const Sequence* sequence : sequences)
+    for (const Sequence* sequence : ready_)
         limits_.push_back(
             may_draft(*sequence)
                 ? draft_budget({.spec_length = longest_draft(speculator_.longest(),
@@ -175,16 +204,16 @@ void Engine::draft(std::span<Sequence* const> sequences) {
                                 .n_pending = static_cast<int>(sequence->pending().size()),
                                 .n_tokens_left = sequence->n_tokens_left()})
                 : 0);
-    speculator_.propose(sequences, limits_);
+    speculator_.propose(ready_, limits_);
 }
 
-double Engine::decode(std::span<Sequence* const> sequences, Group group) {
+double Engine::decode(Group group) {
     double seconds = 0;
     {
         const Timer timer(seconds);
         batch_.clear();
         for (std::size_t i = group.first; i < group.last; ++i) {
-            const Sequence& sequence = *sequences[i];
+            const Sequence& sequence = *ready_[i];
             const Draft& draft = speculator_.draft(i);
             if (!draft.empty() && target_.memory().n_cuttable() == 0)
                 target_.memory().checkpoint(sequence.id(), Memory::Mark::round);
@@ -199,21 +228,21 @@ double Engine::decode(std::span<Sequence* const> sequences, Group group) {
         target_.decode(batch_);
     }
     for (std::size_t i = group.first; i < group.last; ++i) {
-        Seconds& spent = sequences[i]->stats.seconds;
-        (sequences[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
+        Seconds& spent = ready_[i]->stats.seconds;
+        (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
     return seconds;
 }
 
 // What decoding a prompt's end takes says nothing of the rounds that follow.
-void Engine::observe_decode(std::span<Sequence* const> sequences, Group group, double seconds) {
+void Engine::observe_decode(Group group, double seconds) {
     int n = 0;
     int n_context = 0;
     const int n_sequences = static_cast<int>(group.last - group.first);
     for (std::size_t i = group.first; i < group.last; ++i) {
-        if (sequences[i]->in_prompt()) return;
-        n += n_rows(i, *sequences[i]);
-        n_context += sequences[i]->n_tokens() / n_sequences;
+        if (ready_[i]->in_prompt()) return;
+        n += n_rows(i);
+        n_context += ready_[i]->n_tokens() / n_sequences;
     }
     speculator_.observe_decode(n, n_context, seconds);
 }
@@ -266,12 +295,6 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
 
 void Engine::rewind(Sequence& sequence, int keep) {
     sequence.set_cached(target_.memory().rewind(sequence.id(), keep));
-}
-
-// By the error at hand.
-void Engine::fail(Sequence& sequence) {
-    sequence.fail(std::current_exception());
-    rewind(sequence, sequence.n_cached());
 }
 
 }  // namespace specllama

@@ -27,34 +27,39 @@ class Engine {
     // share of a batch by a batch of that, in turns; all the others by a round. So nobody waits for
     // more than a batch of others' prompts.
     //
-    // An Error ends those sequences that it concerns; anything else that is thrown ends none. The
-    // memory of each then holds what n_cached() says.
+    // An Error ends those sequences that it concerns: where a decode for several fails, those whose
+    // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
+    // else that is thrown ends none. The memory of each then holds what n_cached() says.
     void step(std::span<Sequence* const> sequences);
 
  private:
-    // Sequences [first, last) of a round, which are decoded at once.
+    // Sequences [first, last) of a prefill or a round, which are decoded at once.
     struct Group {
         std::size_t first;
         std::size_t last;
     };
 
     bool must_prefill(const Sequence& sequence, int share) const;
+    template <typename Decode>
+    void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
+    void recover(const Sequence* alone);
     void prefill();
-    void round(std::span<Sequence* const> sequences);
-    void draft(std::span<Sequence* const> sequences);
+    void prefill(Group group);
+    void round();
+    void draft();
     bool may_draft(const Sequence& sequence) const;
-    int n_rows(std::size_t i, const Sequence& sequence) const;
-    std::size_t end_of_group(std::span<Sequence* const> sequences, std::size_t first) const;
-    void decode_and_verify(std::span<Sequence* const> sequences, Group group);
-    double decode(std::span<Sequence* const> sequences, Group group);
-    void observe_decode(std::span<Sequence* const> sequences, Group group, double seconds);
+    int n_rows(std::size_t i) const;
+    std::size_t end_of_group(std::size_t first) const;
+    void decode_and_verify(Group group);
+    double decode(Group group);
+    void observe_decode(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
     void rewind(Sequence& sequence, int keep);
-    void fail(Sequence& sequence);
 
     Context& target_;
     Speculator speculator_;
     SequenceId prefilled_ = -1;  // last
+    std::span<Sequence* const> stepping_;
     // Kept between rounds so that none allocates.
     Batch batch_;
     std::vector<Sequence*> in_prompt_;  // for a prefill
