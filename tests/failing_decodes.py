@@ -2,8 +2,8 @@
 
     python failing_decodes.py LIBRARY MODEL OPTIONS N_SEQUENCES WHEN
 
-Decodes for at least N_SEQUENCES fail from the start, or once all requests have begun (WHEN is
-"start" or "begun")."""
+Decodes for at least N_SEQUENCES fail from the start, or once as many requests as there are places
+have begun (WHEN is "start" or "begun")."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ import sys
 from typing import Any
 
 
-def main(library: str, model: str, options: str, n_sequences: str, when: str) -> None:
+def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> None:
+    options = json.loads(chosen)
     failing = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     from specllama import DecodeError, SpecSession
 
     threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
     prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
     length: dict[str, Any] = {"max_tokens": 300, "logit_bias": {2: -100.0}}
-    with SpecSession(model, "ngram", n_threads=1, n_gpu_layers=0, **json.loads(options)) as session:
+    with SpecSession(model, "ngram", n_threads=1, n_gpu_layers=0, **options) as session:
         expected = [session.generate(prompt, **length).tokens for prompt in prompts]
         session.generate([7], max_tokens=1)
         if when == "start":
             threshold.value = int(n_sequences)
         handles = [session.submit(prompt, **length) for prompt in prompts]
-        for handle in handles if when == "begun" else []:
+        for handle in handles[: options["n_seq"]] if when == "begun" else []:
             next(iter(handle))
         threshold.value = int(n_sequences)
         errors: list[str | None] = []

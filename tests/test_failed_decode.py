@@ -78,12 +78,12 @@ def test_a_failed_decode_is_the_error_of_its_requests(
     library: Path, model: Path, n_seq: int
 ) -> None:
     """Each keeps what it had, and the memory is in order afterwards."""
-    outcome = run(library, model, 1, "begun" if n_seq > 1 else "start", n_seq=n_seq, exact="auto")
+    outcome = run(library, model, 1, "begun", n_seq=n_seq, exact="auto")
     for i, expected in enumerate(outcome.expected):
         assert "aborted the decode" in (outcome.errors[i] or "")
         assert outcome.found[i] == expected[: len(outcome.found[i])]
         assert outcome.found[i] + outcome.rest[i] == expected
-    assert sum(map(len, outcome.found)) >= (0 if n_seq == 1 else 3)
+    assert sum(len(tokens) > 0 for tokens in outcome.found) >= n_seq
 
 
 def test_what_fails_together_is_tried_alone(library: Path, model: Path, kind: str) -> None:
