@@ -42,7 +42,9 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         found = [generation.tokens if generation else [] for generation in generations]
         # What is left in the memory is what it is said to be.
         rest = [
-            session.generate([*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)})).tokens
+            session.generate(
+                [*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)})
+            ).tokens
             for prompt, tokens in zip(prompts, found, strict=True)
         ]
     n_failed = ctypes.c_int.in_dll(failing, "n_failed").value

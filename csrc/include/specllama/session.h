@@ -63,7 +63,7 @@ class Session {
     // What the generation that ended last, or the state loaded last, has left in the KV memory;
     // and the same put there again, for prompts that begin with its tokens. Saving throws
     // InvalidArgument when nothing has been left; loading, when it is the state of another
-    // kind of session or damaged, and then changes no output. Both throw Busy as `start` does.
+    // kind of session or damaged, and then changes nothing. Both throw Busy as `start` does.
     SavedState save();
     void load(const SavedState& state);
 
