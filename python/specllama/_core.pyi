@@ -431,6 +431,16 @@ class Session:
     ) -> None: ...
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
+    def check(
+        self,
+        prompt: Iterable[int],
+        *,
+        max_tokens: int | None,
+        stop: list[str],
+        reference: list[int],
+    ) -> None:
+        """Raise ArgumentError for what `start` would refuse, but for a grammar."""
+
     def start(
         self,
         prompt: Iterable[int],

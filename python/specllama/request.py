@@ -72,6 +72,15 @@ class Request:
         sampling = self.options.sampling.with_seed(seed)
         return replace(self, options=self.options._replace(sampling=sampling))
 
+    def check(self, core: _core.Session) -> None:
+        """Raise ArgumentError if it can never begin, but for its grammar."""
+        core.check(
+            self.tokens,
+            max_tokens=self.options.max_tokens,
+            stop=self.options.stop,
+            reference=self.reference,
+        )
+
     def begin(self, core: _core.Session) -> Record:
         """Begin it in the core."""
         stream = core.start(

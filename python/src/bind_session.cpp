@@ -110,6 +110,19 @@ void bind_session(py::module_& m) {
             },
             py::arg("tokens"), py::kw_only(), py::arg("special"))
         .def(
+            "check",
+            [](const Session& session, const std::vector<Token>& prompt,
+               std::optional<int> max_tokens, std::vector<std::string> stop,
+               std::vector<Token> reference) {
+                GenerateOptions options;
+                options.max_tokens = max_tokens;
+                options.stop = std::move(stop);
+                options.reference = std::move(reference);
+                session.check(prompt, options);
+            },
+            py::arg("prompt"), py::kw_only(), py::arg("max_tokens"), py::arg("stop"),
+            py::arg("reference"))
+        .def(
             "start",
             [](Session& session, const std::vector<Token>& prompt, std::optional<int> max_tokens,
                std::vector<std::string> stop, const SamplingOptions& sampling,
