@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python models -
 # pins it. Without isolation llama.cpp is compiled once, not once more to be built against.
 BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(llama-cpp-python==[^"]*\)".*/\1/p' pyproject.toml | head -1)
 
-.PHONY: demo test test-all test-asan lint bench clean
+.PHONY: demo test test-all test-asan test-tsan lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/spec-cli --stats -n 128 < /dev/null
@@ -43,18 +43,39 @@ $(VENV)/installed: $(VENV)/required $(SOURCES)
 	    -Ccmake.define.SPECLLAMA_WERROR=ON '.[test,lint]'
 	touch $@
 
-# The core and the extension under AddressSanitizer and UndefinedBehaviorSanitizer, in a virtual
-# environment of their own. Leaks are not looked for: Python itself leaves memory behind.
-ASAN := .venv-asan
-ASAN_ENV := ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-ASAN_LIBS := $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
+# The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
+define install-sanitized
+	$(PYTHON) -m venv $(SANITIZED)
+	$(SANITIZED)/bin/python -m pip install --quiet $(BUILD_REQUIRES)
+	$(SANITIZED)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ \
+	    -Ccmake.define.SPECLLAMA_SANITIZE=$(SANITIZERS) '.[test]'
+endef
+library = $(shell $(CXX) -print-file-name=$(1))
 
+# Leaks are not looked for: Python itself leaves memory behind.
+ASAN := .venv-asan
+ASAN_ENV := ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+            LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so)"
+
+test-asan: SANITIZED := $(ASAN)
+test-asan: SANITIZERS := address,undefined
 test-asan:
-	$(PYTHON) -m venv $(ASAN)
-	$(ASAN)/bin/python -m pip install --quiet $(BUILD_REQUIRES)
-	$(ASAN)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/asan \
-	    -Ccmake.define.SPECLLAMA_SANITIZE=address,undefined '.[test]'
-	$(ASAN_ENV) LD_PRELOAD="$(ASAN_LIBS)" $(ASAN)/bin/python -m pytest -m "not slow"
+	$(install-sanitized)
+	$(ASAN_ENV) $(ASAN)/bin/python -m pytest -m "not slow"
+
+# Data races, in the tests of what several threads share. (With GCC before 14 the kernel may
+# randomise addresses by 28 bits at most: sysctl vm.mmap_rnd_bits.)
+TSAN := .venv-tsan
+TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp \
+            LD_PRELOAD="$(call library,libtsan.so)"
+TSAN_TESTS := $(foreach noun,batching worker prefix_reuse state failed_decode session stream \
+                drafter draft_model server server_chat server_limits,tests/test_$(noun).py)
+
+test-tsan: SANITIZED := $(TSAN)
+test-tsan: SANITIZERS := thread
+test-tsan:
+	$(install-sanitized)
+	$(TSAN_ENV) $(TSAN)/bin/python -m pytest -m "not slow" $(TSAN_TESTS)
 
 clean:
-	rm -rf $(VENV) $(ASAN) build dist
+	rm -rf $(VENV) $(ASAN) $(TSAN) build dist

@@ -31,6 +31,10 @@ std::string Session::detokenize(TokenSpan tokens, bool special) const {
     return text;
 }
 
+void Session::check(TokenSpan prompt, const GenerateOptions& options) const {
+    state_->check(prompt, options);
+}
+
 Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
     return Stream(state_, state_->start(prompt, options));
 }

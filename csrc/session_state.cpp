@@ -112,7 +112,7 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     if (spec_length < 1 || spec_length > kMaxSpecLength)
         throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
                               ", not " + std::to_string(spec_length) + ".");
-    check(options.context);
+    specllama::check(options.context);
     const Header header = check_gguf(options.model.path);
     std::optional<Header> draft_header;
     if (options.draft_model) draft_header = check_gguf(options.draft_model->model.path);
@@ -225,12 +225,17 @@ void SessionState::retire() {
     }
 }
 
-std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
+void SessionState::check(TokenSpan prompt, const GenerateOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();
     check_prompt(prompt, model->vocab(), n_ctx());
     check_tokens(options.reference, model->vocab(), "reference");
     check_tokens(options.replayed, model->vocab(), "replayed text");
     check_options(options, n_ctx() - static_cast<int>(prompt.size()));
+}
+
+std::shared_ptr<Sequence> SessionState::start(TokenSpan prompt, const GenerateOptions& options) {
+    check(prompt, options);
+    const std::shared_ptr<const Model> model = this->model();
     auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, n_ctx());
     sequence->stats.exact = exact_;
     const Gate::Work work(gate_, [&] {

@@ -42,6 +42,7 @@ class SessionState {
 
     void close();
 
+    void check(TokenSpan prompt, const GenerateOptions& options) const;
     std::shared_ptr<Sequence> start(TokenSpan prompt, const GenerateOptions& options);
     // One step for all that are active; false if none is.
     bool step();

@@ -24,6 +24,16 @@ STATE_SPACE = {
 }
 """Sizes of a Mamba layer."""
 
+DELTA_HEADS, DELTA_GROUPS, DELTA_STATE = 4, 2, 32
+DELTA_NET = {
+    "ssm.conv_kernel": KERNEL,
+    "ssm.inner_size": DELTA_HEADS * DELTA_STATE,
+    "ssm.state_size": DELTA_STATE,
+    "ssm.time_step_rank": DELTA_HEADS,
+    "ssm.group_count": DELTA_GROUPS,
+}
+"""Sizes of a gated delta net: heads of values, those of keys, and the length of both."""
+
 FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_a")
 """Matrices that stay float32, as in real files; the others are Q8_0."""
 
@@ -63,9 +73,24 @@ class RandomModel:
         self.tensors[n + "ssm_d"] = self.matrix(INNER)
         self.tensors[n + "ssm_out.weight"] = self.matrix(WIDTH, INNER)
 
-    def feed_forward(self, layer: int) -> None:
+    def delta_net(self, layer: int) -> None:
         n = f"blk.{layer}."
-        self.tensors[n + "ffn_norm.weight"] = np.ones(WIDTH)
+        inner = DELTA_HEADS * DELTA_STATE
+        channels = inner + 2 * DELTA_GROUPS * DELTA_STATE
+        self.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
+        self.tensors[n + "attn_qkv.weight"] = self.matrix(channels, WIDTH)
+        self.tensors[n + "attn_gate.weight"] = self.matrix(inner, WIDTH)
+        self.tensors[n + "ssm_conv1d.weight"] = self.matrix(channels, KERNEL)
+        self.tensors[n + "ssm_dt.bias"] = self.matrix(DELTA_HEADS)
+        self.tensors[n + "ssm_a"] = -np.abs(self.matrix(DELTA_HEADS))
+        self.tensors[n + "ssm_beta.weight"] = self.matrix(DELTA_HEADS, WIDTH)
+        self.tensors[n + "ssm_alpha.weight"] = self.matrix(DELTA_HEADS, WIDTH)
+        self.tensors[n + "ssm_norm.weight"] = np.ones(DELTA_STATE)
+        self.tensors[n + "ssm_out.weight"] = self.matrix(WIDTH, inner)
+
+    def feed_forward(self, layer: int, norm: str = "ffn_norm") -> None:
+        n = f"blk.{layer}."
+        self.tensors[f"{n}{norm}.weight"] = np.ones(WIDTH)
         self.tensors[n + "ffn_gate.weight"] = self.matrix(FFN, WIDTH)
         self.tensors[n + "ffn_up.weight"] = self.matrix(FFN, WIDTH)
         self.tensors[n + "ffn_down.weight"] = self.matrix(WIDTH, FFN)
@@ -188,6 +213,20 @@ def write_hybrid_with_snapshots(path: Path) -> Path:
     return model.write(path, "lfm2", 2, fields)
 
 
+def write_delta_net(path: Path) -> Path:
+    """A Qwen 3.5: a gated delta net, then attention with a gate."""
+    model = RandomModel(7)
+    model.delta_net(0)
+    model.attention(1)
+    model.tensors["blk.1.attn_q.weight"] = model.matrix(2 * WIDTH, WIDTH)
+    for name in ("attn_q_norm", "attn_k_norm"):
+        model.tensors[f"blk.1.{name}.weight"] = np.ones(HEAD)
+    for layer in range(2):
+        model.feed_forward(layer, norm="post_attention_norm")
+    rope = {"rope.dimension_count": HEAD, "rope.dimension_sections": [11, 11, 10, 0]}
+    return model.write(path, "qwen35", 2, {"full_attention_interval": 2} | DELTA_NET | rope)
+
+
 WRITERS = {
     "dense": write_dense,
     "experts": write_experts,
@@ -195,4 +234,5 @@ WRITERS = {
     "recurrent": write_recurrent,
     "hybrid": write_hybrid,
     "hybrid with snapshots": write_hybrid_with_snapshots,
+    "delta net": write_delta_net,
 }

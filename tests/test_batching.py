@@ -246,6 +246,32 @@ def test_an_error_ends_its_own_request_only(open_session: Open, tmp_path: Path) 
     assert bad.result().finish_reason is None
 
 
+class FailsForSome(Drafter):
+    """Raises for texts of one beginning; says the last word again of all others."""
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        if tokens[0] == 9:
+            raise RuntimeError("boom")
+        return [int(tokens[-1])] * max_tokens
+
+
+def test_an_error_of_a_drafter_concerns_its_own_request_only(open_session: Open) -> None:
+    session = open_session(draft=FailsForSome(), n_seq=3, n_batch=64)
+    options: dict[str, Any] = {"max_tokens": 20, "logit_bias": {0: -math.inf}}
+    streams = [session.stream([first, 5, 6], **options) for first in (9, 7, 8)]
+    while session._core.step():
+        pass
+    failed, *others = (stream.result() for stream in streams)
+    assert failed.stats.drafter_errors > 0
+    assert "RuntimeError: boom" in failed.stats.last_drafter_error
+    assert failed.stats.drafted == 0
+    for one in (failed, *others):
+        assert len(one.tokens) == 20
+    for one in others:
+        assert one.stats.drafter_errors == 0
+        assert one.stats.drafted > 0
+
+
 def test_any_thread_may_generate(open_session: Open) -> None:
     options: dict[str, Any] = {"exact": platform.machine() == "x86_64"}
     solo = open_session(draft=None, **options)

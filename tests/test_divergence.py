@@ -39,6 +39,18 @@ def test_outside_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 in the exact configuration" in capsys.readouterr().out
 
 
+def test_several_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of an exact session none differs; of a shared memory, whatever it finds."""
+    assert main([*SMALL, "--n-seq", "2", "--exact", "on"]) == 0
+    out = capsys.readouterr().out
+    assert "temperature 0, 2 requests at once" in out
+    assert "0 of 3 generations differ from plain decoding (48 tokens; 3 in the exact" in out
+    assert main([*SMALL, "--n-seq", "3", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["n_seq"], result["count"], result["exact"]) == (3, 3, 0)
+    assert result["n_tokens"] == 48
+
+
 def test_prompts_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "def f(x):"}\n\n{"prompt": "import os\\n", "more": 1}\n', "utf-8")
@@ -111,6 +123,8 @@ def test_report() -> None:
     [
         (["-n", "0"], "-n must be from 1"),
         (["--count", "0"], "--count must be from 1"),
+        (["--n-seq", "0"], "--n-seq must be from 1"),
+        (["--n-seq", "65"], "n_seq must be from 1 to 64"),
         (["-n", "4000"], "leaves no room in a context of"),
         (["--temp", "-1"], "temperature"),
         (["-f", "none.jsonl"], "none.jsonl cannot be read"),

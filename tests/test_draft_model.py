@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 from beliefs import believe_wide_decodes_are_free
@@ -204,3 +206,26 @@ def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) 
 def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
     with pytest.raises((ArgumentError, ModelError), match=message):
         open_session(**({"draft": BUNDLED_DRAFT} | options))
+
+
+def test_logits_that_are_no_numbers_concern_one_request_only(
+    open_session: Open, tmp_path: Path
+) -> None:
+    """A token whose embedding is damaged, in one of three texts."""
+    damaged = 40
+    target, draft = (write_dense(tmp_path / f"{seed}.gguf", seed) for seed in (1, 11))
+    reader = gguf.GGUFReader(draft, "r+")
+    (embedding,) = (one for one in reader.tensors if one.name == "token_embd.weight")
+    embedding.data[damaged, :2] = (0x00, 0x7E)  # the scale of the first numbers: NaN
+    embedding.data.flush()
+    session = open_session(target, draft, n_seq=3)
+    options: dict[str, Any] = {"max_tokens": 20, "logit_bias": {2: -math.inf, damaged: -math.inf}}
+    streams = [session.stream([1, token, 6], **options) for token in (damaged, 7, 8)]
+    while session._core.step():
+        pass
+    failed, *others = (stream.result() for stream in streams)
+    assert failed.stats.drafter_errors > 0
+    assert "no numbers" in failed.stats.last_drafter_error
+    for one in others:
+        assert one.stats.drafter_errors == 0
+        assert one.stats.drafted > 0

@@ -58,6 +58,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("prompt", [1.5]),
         ("prompt", ["a", 5]),
         ("prompt", {"a": 1}),
+        ("prompt", "\ud800"),
         ("model", 5),
         ("max_tokens", "many"),
         ("max_tokens", -1),
@@ -90,7 +91,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
 )
 def test_the_field_is_named(server: Server, field: str, value: object) -> None:
     body = {"prompt": "x", "max_tokens": 1} | {field: value}
-    error = refused(server.post("/v1/completions", body), 400)
+    error = refused(server.post("/v1/completions", json.dumps(body).encode()), 400)
     assert error["type"] == "invalid_request_error"
     assert error["param"] == field
 
@@ -155,6 +156,7 @@ def test_too_large(server: Server) -> None:
     refused(httpx.post(f"{server.url}/v1/completions", content=parts()), 413)
     error = refused(server.post("/v1/completions", {"prompt": PROMPT * 20}), 400)
     assert error["code"] == "context_length_exceeded"
+    assert error["param"] == "prompt"
     assert "at most 2047" in error["message"]
 
 
@@ -337,6 +339,7 @@ def test_the_command_with_bad_input() -> None:
     assert serve_with("-m", "missing.gguf", "--port", "0")[0] == 2
     assert serve_with("--port", "70000")[0] == 2
     assert serve_with("--max-queue", "-1")[0] == 2
+    assert serve_with("--api-key", "")[0] == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, message = serve_with("--port", str(taken.getsockname()[1]))
     assert code == 1

@@ -90,6 +90,13 @@ def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> N
         saved.write_bytes(b"specllama state 1 " + digest + b"\n" + head)
         refused("head cannot be read")
     saved.write_bytes(content)
+    # What the checksum vouches for, but the memory does not take.
+    _, rest = content.split(b"\n", 1)
+    for damaged in (rest[: len(rest) // 2], rest + b"\0" * 40):
+        digest = hashlib.sha256(damaged).hexdigest().encode()
+        saved.write_bytes(b"specllama state 1 " + digest + b"\n" + damaged)
+        refused("does not fit the memory")
+    saved.write_bytes(content)
     refused("another model", open_session(BUNDLED_DRAFT))
     for options in (
         {"kv_type": "f16"},

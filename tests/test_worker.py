@@ -144,16 +144,22 @@ def test_cancellation_keeps_what_there_was(open_session: Open) -> None:
 def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) -> None:
     session = open_session()
     good = session.submit(PROMPTS["module"], max_tokens=20)
-    bad = session.submit([5, 10**9])
+    bad = session.submit("x", grammar="root ::= (")
     also_good = session.submit(PROMPTS["module"], max_tokens=20)
-    with pytest.raises(ArgumentError, match="out of range"):
+    with pytest.raises(ArgumentError, match="grammar cannot be read"):
         bad.result()
-    with pytest.raises(ArgumentError, match="out of range"):
+    with pytest.raises(ArgumentError, match="grammar cannot be read"):
         list(bad)
     assert good.result().tokens == also_good.result().tokens
-    # An option that is wrong by itself is refused at once.
+    # What can never be is refused at once, however many wait.
     with pytest.raises(ArgumentError, match="top_k must be"):
         session.submit("x", top_k="many")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="out of range"):
+        session.submit([5, 10**9])
+    with pytest.raises(ArgumentError, match=f"no room in a context of {session.n_ctx}"):
+        session.submit([5] * session.n_ctx)
+    with pytest.raises(ArgumentError, match=f"has room for {session.n_ctx - 1}"):
+        session.submit([5], max_tokens=session.n_ctx)
     model = scripted(["a"], output_scale=float("nan"))
     broken = open_session(model, kv_type="f16", exact=False)
     for _ in range(2):  # the worker survives

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 
 #include "draft/draft.h"
 #include "specllama/types.h"
@@ -34,14 +35,18 @@ struct Proposal {
     Draft draft;
     // Tokens that a draft model decoded for it, for the statistics.
     int n_decoded = 0;
+    // What went wrong with it, in a sentence; then the draft is void.
+    std::string error;
 };
 
 // The seam every drafter sits behind. A drafter serves several sequences, each between its begin
 // and its end; it need not be asked every round, so it follows a sequence by its tokens, which only
 // grow within a request.
 //
-// What a drafter throws as a specllama::Error is recorded in the statistics and the round goes
-// plain; anything else ends the generation. Calls come from one thread at a time.
+// What goes wrong with one proposal is said there and concerns no other. What a drafter throws as a
+// specllama::Error concerns all sequences of the call: it is recorded in their statistics, as the
+// former is, and the round goes plain for them. Anything else ends the generation. Calls come from
+// one thread at a time.
 class Drafter {
  public:
     Drafter() = default;

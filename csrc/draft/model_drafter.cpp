@@ -94,7 +94,16 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
         drafting_.push_back({&proposal, &follower, 0, {}});
     }
-    catch_up();
+    try {
+        catch_up();
+        draft();
+    } catch (const Error& error) {
+        for (const Drafting& one : drafting_) one.proposal->error = error.what();
+    }
+}
+
+// Drafts token by token, all that want one at once.
+void ModelDrafter::draft() {
     while (!drafting_.empty()) {
         for (Drafting& one : drafting_) {
             one.n_now = one.follower->n_pending();
@@ -188,7 +197,10 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<floa
     Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
     const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
     if (token == kNothingLeft) return false;
-    if (token == kNoToken) throw DrafterError("The draft model gave logits that are no numbers.");
+    if (token == kNoToken) {
+        proposal.error = "The draft model gave logits that are no numbers.";
+        return false;
+    }
     // Drawn drafts end by what they are drawn from, not by what was drawn.
     const bool draws = follower.sampler->rejects();
     const auto confidence =

@@ -21,9 +21,10 @@ namespace specllama {
 // and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
-// Several sequences draft a token each in one decode. Where much must be filled first, that takes a
-// batch each time, and who waits for it does not draft. Where a Guesser speculates for it, one
-// decode may give several tokens; they are those that it would have drafted one by one.
+// Several sequences draft a token each in one decode; one that fails is an error of them all. Where
+// much must be filled first, that takes a batch each time, and who waits for it does not draft.
+// Where a Guesser speculates for it, one decode may give several tokens; they are those that it
+// would have drafted one by one.
 class ModelDrafter final : public Drafter {
  public:
     // longest: most tokens of a draft.
@@ -60,6 +61,7 @@ class ModelDrafter final : public Drafter {
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
     void catch_up();
+    void draft();
     TokenSpan guess_behind(const Drafting& drafting) const;
     void decode();
     bool extend(const Drafting& drafting);

@@ -50,13 +50,48 @@ void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
     share_ = target_.n_batch() / static_cast<int>(sequences.size());
+    stepping_ = sequences;
     in_prompt_.clear();
     ready_.clear();
     for (Sequence* sequence : sequences)
         (must_prefill(*sequence) ? in_prompt_ : ready_).push_back(sequence);
-    if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
-    if (target_.memory().split() || ready_.empty()) prefill();
-    if (!ready_.empty()) round(ready_);
+    const bool split = target_.memory().split();
+    if (split) std::ranges::sort(ready_, {}, &Sequence::id);
+    try {
+        const bool together = !split && !ready_.empty() && !in_prompt_.empty();
+        if (!together) prefill();
+        std::erase_if(ready_, [](const Sequence* sequence) { return sequence->done(); });
+        if (!ready_.empty()) round(together);
+    } catch (...) {
+        for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
+        throw;
+    }
+}
+
+// Has a group decoded; if that fails, one sequence after another.
+template <typename Decode>
+void Engine::attempt(std::span<Sequence* const> sequences, Group group, Decode decode) {
+    const bool alone = group.last - group.first == 1;
+    try {
+        decode(group);
+        return;
+    } catch (const Error&) {
+        recover(alone ? sequences[group.first] : nullptr);
+    }
+    if (alone) return;
+    for (std::size_t i = group.first; i < group.last; ++i)
+        if (!sequences[i]->done()) attempt(sequences, {i, i + 1}, decode);
+}
+
+// After a decode that failed, by the error at hand. That of a sequence alone ends it; and where the
+// memory cannot be cut, all end that have lost their state: they would begin again in every round.
+void Engine::recover(const Sequence* alone) {
+    for (Sequence* sequence : stepping_) {
+        const int n_before = sequence->n_cached();
+        rewind(*sequence, n_before);
+        if (sequence->done() || (sequence != alone && sequence->n_cached() == n_before)) continue;
+        sequence->fail(std::current_exception());
+    }
 }
 
 // Where the memory cannot be cut, a prompt's end is a state that others, who begin alike, can take
@@ -68,108 +103,115 @@ bool Engine::must_prefill(const Sequence& sequence) const {
     return n_pending > share_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
-// Prompts alone.
+// A batch of prompts alone.
 void Engine::prefill() {
     if (in_prompt_.empty()) return;
-    double seconds = 0;
-    try {
-        const Timer timer(seconds);
-        batch_.clear();
-        add_prompts();
-        target_.decode(batch_);
-    } catch (const Error&) {
-        fail_prompts();
-    }
-    prompts_decoded(seconds);
+    take_chunks(target_.n_batch());
+    attempt(in_prompt_, {0, chunks_.size()}, [&](Group group) {
+        double seconds = 0;
+        {
+            const Timer timer(seconds);
+            batch_.clear();
+            add_chunks(group);
+            target_.decode(batch_);
+        }
+        chunks_decoded(group, seconds);
+    });
 }
 
-// As much of prompts as the batch has room for, beginning with the one whose turn it is: the next
+// As much of the prompts as there is room for, beginning with the one whose turn it is: the next
 // id, or the first again.
-void Engine::add_prompts() {
+void Engine::take_chunks(int room) {
     const auto turn = [&](const Sequence* sequence) {
         return (sequence->id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
     };
     std::ranges::sort(in_prompt_, {}, turn);
     if (target_.memory().split()) in_prompt_.resize(1);
     chunks_.clear();
-    for (int room = target_.n_batch() - batch_.size();
-         room > 0 && chunks_.size() < in_prompt_.size();) {
-        const Sequence& sequence = *in_prompt_[chunks_.size()];
+    while (room > 0 && chunks_.size() < in_prompt_.size()) {
         // The last token is left for the round that reads its logits.
-        const int n = std::min(static_cast<int>(sequence.pending().size()) - 1, room);
-        Position position = sequence.n_cached();
-        for (const Token token : sequence.pending().first(n))
-            batch_.add(token, position++, sequence.id(), false);
-        chunks_.push_back(n);
-        room -= n;
+        const auto n_pending = in_prompt_[chunks_.size()]->pending().size();
+        chunks_.push_back(std::min(static_cast<int>(n_pending) - 1, room));
+        room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());
     prefilled_ = in_prompt_.back()->id();
 }
 
-void Engine::prompts_decoded(double seconds) {
-    for (std::size_t i = 0; i < in_prompt_.size(); ++i) {
+void Engine::add_chunks(Group group) {
+    for (std::size_t i = group.first; i < group.last; ++i) {
+        const Sequence& sequence = *in_prompt_[i];
+        Position position = sequence.n_cached();
+        for (const Token token : sequence.pending().first(chunks_[i]))
+            batch_.add(token, position++, sequence.id(), false);
+    }
+}
+
+void Engine::chunks_decoded(Group group, double seconds) {
+    for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
         if (sequence.pending().size() == 1 && target_.n_seq() > 1)
             target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     }
-    in_prompt_.clear();
 }
 
-void Engine::fail_prompts() {
-    for (Sequence* sequence : in_prompt_) fail(*sequence);
-    in_prompt_.clear();
+void Engine::round(bool with_prompts) {
+    rows_.resize(ready_.size());
+    draft();
+    if (with_prompts && decode_with_prompts()) return;
+    for (std::size_t first = 0; first < ready_.size();) {
+        const Group group{first, end_of_group(first)};
+        // What is done has lost its state to another's failed decode.
+        if (!ready_[first]->done())
+            attempt(ready_, group, [&](Group part) {
+                const double seconds = decode(part);
+                observe_decode(part, seconds);
+                verify(part, seconds);
+            });
+        first = group.last;
+    }
+    if (with_prompts) prefill();
 }
 
-void Engine::round(std::span<Sequence* const> sequences) {
-    rows_.resize(sequences.size());
+// All at once, and what else the batch has room for; whether that went well.
+bool Engine::decode_with_prompts() {
+    const Group everyone{0, ready_.size()};
     try {
-        draft(sequences);
-        for (std::size_t first = 0; first < sequences.size();) {
-            const Group group{first, end_of_group(sequences, first)};
-            decode_and_verify(sequences, group);
-            first = group.last;
-        }
-    } catch (...) {
-        for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
-        for (Sequence* sequence : in_prompt_) rewind(*sequence, sequence->n_cached());
-        throw;
+        const double seconds = decode(everyone, true);
+        chunks_decoded({0, chunks_.size()}, seconds);
+        verify(everyone, seconds);
+        return true;
+    } catch (const Error&) {
+        recover(nullptr);
+        return false;
     }
 }
 
-int Engine::n_rows(std::size_t i, const Sequence& sequence) const {
-    return static_cast<int>(sequence.pending().size()) + speculator_.draft(i).size();
+int Engine::n_rows(std::size_t i) const {
+    return static_cast<int>(ready_[i]->pending().size()) + speculator_.draft(i).size();
 }
 
 // Of a split memory, only neighbours with as many rows each can be decoded at once.
-std::size_t Engine::end_of_group(std::span<Sequence* const> sequences, std::size_t first) const {
-    if (!target_.memory().split()) return sequences.size();
-    const int n = n_rows(first, *sequences[first]);
+std::size_t Engine::end_of_group(std::size_t first) const {
+    if (!target_.memory().split()) return ready_.size();
+    const int n = n_rows(first);
     std::size_t last = first + 1;
-    while (last < sequences.size() && sequences[last]->id() == sequences[last - 1]->id() + 1 &&
-           n_rows(last, *sequences[last]) == n)
+    while (last < ready_.size() && ready_[last]->id() == ready_[last - 1]->id() + 1 &&
+           n_rows(last) == n && !ready_[last]->done())
         ++last;
     return last;
 }
 
-void Engine::decode_and_verify(std::span<Sequence* const> sequences, Group group) {
-    double seconds = 0;
-    try {
-        seconds = decode(sequences, group);
-    } catch (const Error&) {
-        for (std::size_t i = group.first; i < group.last; ++i) fail(*sequences[i]);
-        fail_prompts();
-        return;
-    }
-    if (in_prompt_.empty()) observe_decode(sequences, group, seconds);
-    prompts_decoded(seconds);
+void Engine::verify(Group group, double seconds) {
     for (std::size_t i = group.first; i < group.last; ++i) {
+        Sequence& sequence = *ready_[i];
         try {
-            verify(i, *sequences[i], seconds);
+            verify(i, sequence, seconds);
         } catch (const Error&) {
-            fail(*sequences[i]);
+            sequence.fail(std::current_exception());
+            rewind(sequence, sequence.n_cached());
         }
     }
 }
@@ -183,9 +225,9 @@ bool Engine::may_draft(const Sequence& sequence) const {
                                             std::min(speculator_.longest(), kMostPending) + 1);
 }
 
-void Engine::draft(std::span<Sequence* const> sequences) {
+void Engine::draft() {
     limits_.clear();
-    for (const Sequence* sequence : sequences)
+    for (const Sequence* sequence : ready_)
         limits_.push_back(
             may_draft(*sequence)
                 ? draft_budget({.spec_length = longest_draft(speculator_.longest(),
@@ -194,16 +236,16 @@ void Engine::draft(std::span<Sequence* const> sequences) {
                                 .n_pending = static_cast<int>(sequence->pending().size()),
                                 .n_tokens_left = sequence->n_tokens_left()})
                 : 0);
-    speculator_.propose(sequences, limits_);
+    speculator_.propose(ready_, limits_);
 }
 
-double Engine::decode(std::span<Sequence* const> sequences, Group group) {
+double Engine::decode(Group group, bool with_prompts) {
     double seconds = 0;
     {
         const Timer timer(seconds);
         batch_.clear();
         for (std::size_t i = group.first; i < group.last; ++i) {
-            const Sequence& sequence = *sequences[i];
+            const Sequence& sequence = *ready_[i];
             const Draft& draft = speculator_.draft(i);
             if (!draft.empty() && target_.memory().n_cuttable() == 0)
                 target_.memory().checkpoint(sequence.id(), Memory::Mark::round);
@@ -215,25 +257,28 @@ double Engine::decode(std::span<Sequence* const> sequences, Group group) {
             for (const Token token : draft.tokens)
                 batch_.add(token, position++, sequence.id(), true);
         }
-        if (!in_prompt_.empty()) add_prompts();
+        if (with_prompts) {
+            take_chunks(target_.n_batch() - batch_.size());
+            add_chunks({0, chunks_.size()});
+        }
         target_.decode(batch_);
     }
     for (std::size_t i = group.first; i < group.last; ++i) {
-        Seconds& spent = sequences[i]->stats.seconds;
-        (sequences[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
+        Seconds& spent = ready_[i]->stats.seconds;
+        (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
     return seconds;
 }
 
-// What decoding a prompt, or its end, takes says nothing of the rounds that follow.
-void Engine::observe_decode(std::span<Sequence* const> sequences, Group group, double seconds) {
+// What decoding a prompt's end takes says nothing of the rounds that follow.
+void Engine::observe_decode(Group group, double seconds) {
     int n = 0;
     int n_context = 0;
     const int n_sequences = static_cast<int>(group.last - group.first);
     for (std::size_t i = group.first; i < group.last; ++i) {
-        if (sequences[i]->in_prompt()) return;
-        n += n_rows(i, *sequences[i]);
-        n_context += sequences[i]->n_tokens() / n_sequences;
+        if (ready_[i]->in_prompt()) return;
+        n += n_rows(i);
+        n_context += ready_[i]->n_tokens() / n_sequences;
     }
     speculator_.observe_decode(n, n_context, seconds);
 }
@@ -286,12 +331,6 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
 
 void Engine::rewind(Sequence& sequence, int keep) {
     sequence.set_cached(target_.memory().rewind(sequence.id(), keep));
-}
-
-// By the error at hand.
-void Engine::fail(Sequence& sequence) {
-    sequence.fail(std::current_exception());
-    rewind(sequence, sequence.n_cached());
 }
 
 }  // namespace specllama

@@ -28,37 +28,42 @@ class Engine {
     // room for, in turns; where memory().split(), a batch of its own. So nobody waits for more than
     // a batch of others' prompts.
     //
-    // An Error ends those sequences that it concerns; anything else that is thrown ends none. The
-    // memory of each then holds what n_cached() says.
+    // An Error ends those sequences that it concerns: where a decode for several fails, those whose
+    // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
+    // else that is thrown ends none. The memory of each then holds what n_cached() says.
     void step(std::span<Sequence* const> sequences);
 
  private:
-    // Sequences [first, last) of a round, which are decoded at once.
+    // Sequences [first, last) of a prefill or a round, which are decoded at once.
     struct Group {
         std::size_t first;
         std::size_t last;
     };
 
     bool must_prefill(const Sequence& sequence) const;
+    template <typename Decode>
+    void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
+    void recover(const Sequence* alone);
     void prefill();
-    void add_prompts();
-    void prompts_decoded(double seconds);
-    void fail_prompts();
-    void round(std::span<Sequence* const> sequences);
-    void draft(std::span<Sequence* const> sequences);
+    void take_chunks(int room);
+    void add_chunks(Group group);
+    void chunks_decoded(Group group, double seconds);
+    void round(bool with_prompts);
+    bool decode_with_prompts();
+    void draft();
     bool may_draft(const Sequence& sequence) const;
-    int n_rows(std::size_t i, const Sequence& sequence) const;
-    std::size_t end_of_group(std::span<Sequence* const> sequences, std::size_t first) const;
-    void decode_and_verify(std::span<Sequence* const> sequences, Group group);
-    double decode(std::span<Sequence* const> sequences, Group group);
-    void observe_decode(std::span<Sequence* const> sequences, Group group, double seconds);
+    int n_rows(std::size_t i) const;
+    std::size_t end_of_group(std::size_t first) const;
+    double decode(Group group, bool with_prompts = false);
+    void observe_decode(Group group, double seconds);
+    void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
     void rewind(Sequence& sequence, int keep);
-    void fail(Sequence& sequence);
 
     Context& target_;
     Speculator speculator_;
-    int share_ = 0;              // tokens of a batch that each sequence of a step may have
+    std::span<Sequence* const> stepping_;
+    int share_ = 0;              // tokens of a batch that each of them may have
     SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
     Batch batch_;

@@ -84,8 +84,11 @@ SlotPool::Left SlotPool::left() const {
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const int id = longest_free();
     Slot& slot = slots_[id];
-    slot.left.clear();
-    if (!memory_.load(id, state, static_cast<int>(tokens.size()))) return false;
+    const std::vector<std::uint8_t> before = memory_.state(id);
+    if (!memory_.load(id, state, static_cast<int>(tokens.size()))) {
+        if (!memory_.load(id, before, static_cast<int>(slot.left.size()))) slot.left.clear();
+        return false;
+    }
     slot.left.assign(tokens.begin(), tokens.end());
     slot.freed = ++n_freed_;
     return true;

@@ -35,7 +35,7 @@ class SlotPool {
     };
     Left left() const;
     // Puts such a thing into the slot that has been free the longest; false if the memory does not
-    // take it, in which case that slot is empty. There must be a free one.
+    // take it, in which case that slot holds what it held before. There must be a free one.
     bool load(TokenSpan tokens, std::span<const std::uint8_t> state);
 
  private:

@@ -31,8 +31,9 @@ void contained(Sequence& sequence, Call call) {
     }
 }
 
-// What is wrong with a draft, or "".
+// What is wrong with a proposal, or "".
 std::string fault(const Proposal& proposal, const Vocab& vocab) {
+    if (!proposal.error.empty()) return proposal.error;
     if (proposal.draft.size() > proposal.max_tokens)
         return "The drafter proposed " + std::to_string(proposal.draft.size()) +
                " tokens; at most " + std::to_string(proposal.max_tokens) + " were asked for.";
@@ -102,6 +103,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
             proposal.tokens = sequence.tokens();
             proposal.draft.clear();
             proposal.n_decoded = 0;
+            proposal.error.clear();
             proposal.max_tokens = rounds_[i].situation.max_draft;
             proposal.max_drawn =
                 plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;

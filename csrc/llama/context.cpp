@@ -184,6 +184,7 @@ void Context::decode_now(Batch& batch) {
         llama_synchronize(context_.get());
         return;
     }
+    memory_.distrust();
     const std::string detail = errors.first().empty() ? "" : " (" + errors.first() + ")";
     switch (code) {
         case 1:

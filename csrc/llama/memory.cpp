@@ -32,6 +32,14 @@ int Memory::size(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
 }
 
+void Memory::distrust() {
+    if (n_cuttable_ == kAnyNumber) return;
+    for (SequenceId sequence = 0; sequence < std::ssize(saved_); ++sequence) {
+        const Saved* saved = latest(sequence, kAnyNumber);
+        if (saved == nullptr || !restore(sequence, *saved)) empty(sequence);
+    }
+}
+
 void Memory::checkpoint(SequenceId sequence, Mark mark) {
     if (n_cuttable_ == kAnyNumber) return;
     const int now = size(sequence);

@@ -38,6 +38,10 @@ class Memory {
     // Must be told before each decode, for each sequence in it: its first position there.
     void expect(SequenceId sequence, Position first) { decoded_from_[sequence] = first; }
 
+    // Must be told of a decode that failed. States were being moved then, those of other sequences,
+    // too: where there are any, each sequence goes back to what was saved of it, or is emptied.
+    void distrust();
+
     // Saves the state of a sequence, for `rewind` to go back to. Does nothing where any number of
     // tokens can be cut, or when this very state is held already.
     void checkpoint(SequenceId sequence, Mark mark);

@@ -46,11 +46,12 @@ class AsyncModel(LoadedModel):
         Arguments are those of `generate`, but for one prompt.
 
         Returns:
-            A handle at once; of n choices, a list of them. What is wrong with the request beyond
-            its options is found out when it begins, and raised by the handle.
+            A handle at once; of n choices, a list of them. A grammar is read when its request
+            begins: what is wrong with it is raised by the handle.
 
         Raises:
-            ArgumentError: An option is wrong.
+            ArgumentError: The prompt is empty, has ids that are no tokens, or does not fit the
+                context with what may follow it; or an option is wrong.
             QueueFullError: More than `max_queue` requests would wait.
             ClosedError: The session is closed.
         """
@@ -118,6 +119,7 @@ class AsyncModel(LoadedModel):
         handles: list[Handle] = []
         try:
             for request in requests:
+                request.check(self._core)
                 job = self._worker.submit(request, wait=wait)
                 handles.append(Handle(self, self._worker, job))
         except BaseException:

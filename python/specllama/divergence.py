@@ -1,8 +1,8 @@
 """`specllama divergence`: where speculative decoding gives other tokens than plain decoding.
 
-In the exact configuration it does not. Elsewhere a decode of several tokens rounds its sums in
-another order than one of a single token, and where two tokens are nearly tied the other one may
-win: this counts how often, and how near the ties were."""
+In the exact configuration it does not. Elsewhere a decode of several tokens, or for several
+requests, rounds its sums in another order than one of a single token, and where two tokens are
+nearly tied the other one may win: this counts how often, and how near the ties were."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _N_LIKELIEST = 100
 
 @dataclass(frozen=True)
 class Comparison:
-    """One prompt, continued plainly and speculatively with the same seed.
+    """One prompt, continued plainly by itself and speculatively with the same seed.
 
     Attributes:
         first: Index of the first generated token in which they differ; None if they do not.
@@ -110,18 +110,22 @@ def run(arguments: argparse.Namespace) -> int:
     """Generate, compare and print; the exit code, 0 whatever is found."""
     n_tokens = _check.integer("-n", arguments.n_predict, low=1)
     count = _check.integer("--count", arguments.count, low=1)
+    n_seq = _check.integer("--n-seq", arguments.n_seq, low=1)
     prompts = read_prompts(arguments.file) if arguments.file else longer_prompts(REPLAYED)
     if count > len(prompts) and arguments.temp == 0:
         raise ArgumentError(
             f"--count is {count}, but there are {len(prompts)} prompts, and at temperature 0 each "
             "gives one text only."
         )
+    exact = {"auto": "auto", "on": True, "off": False}[arguments.exact]
+    if n_seq > 1 and exact == "auto":
+        exact = False  # as it is then for several, so that both have a KV memory of one type
     options = {
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
         "kv_type": arguments.kv_type,
-        "exact": {"auto": "auto", "on": True, "off": False}[arguments.exact],
+        "exact": exact,
         "progress": True,
     }
     drafter = arguments.draft_model or "auto"
@@ -129,33 +133,36 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         SpecSession(arguments.model, None, **options) as plain,
         SpecSession(
-            arguments.model, drafter, spec_length=arguments.spec_length, **options
+            arguments.model, drafter, spec_length=arguments.spec_length, n_seq=n_seq, **options
         ) as speculative,
     ):
         room = plain.n_ctx - n_tokens
         if room < 1:
             raise ArgumentError(f"-n {n_tokens} leaves no room in a context of {plain.n_ctx}.")
-        used = list(itertools.islice(itertools.cycle(prompts), count))
-        for seed, prompt in enumerate(tqdm(used, desc="generating", leave=False, disable=None)):
-            tokens = plain.tokenize(prompt)[:room]
-            runs = [
-                session.generate(
-                    tokens,
-                    max_tokens=n_tokens,
-                    temperature=arguments.temp,
-                    seed=seed,
-                    logprobs=logprobs,
-                )
-                for session, logprobs in ((plain, _N_LIKELIEST), (speculative, None))
+        seeds = tqdm(range(count), desc="generating", leave=False, disable=None)
+        requests = (
+            (plain.tokenize(prompt)[:room], {
+                "max_tokens": n_tokens, "temperature": arguments.temp, "seed": seed,
+            })
+            for seed, prompt in zip(seeds, itertools.cycle(prompts), strict=False)
+        )  # fmt: skip
+        while group := list(itertools.islice(requests, n_seq)):
+            alone = [
+                plain.generate(tokens, **wanted, logprobs=_N_LIKELIEST) for tokens, wanted in group
             ]
-            comparisons.append(compare(*runs))
+            together = [speculative.submit(tokens, **wanted) for tokens, wanted in group]
+            comparisons += [
+                compare(one, other.result()) for one, other in zip(alone, together, strict=True)
+            ]
         description = plain.model_description
     report = summarise(comparisons)
     if arguments.json:
         each = [asdict(one) for one in comparisons]
-        print(json.dumps({"model": description, **asdict(report), "comparisons": each}))
+        head = {"model": description, "n_seq": n_seq}
+        print(json.dumps({**head, **asdict(report), "comparisons": each}))
     else:
-        print(f"{description}, temperature {arguments.temp:g}")
+        at_once = f", {n_seq} requests at once" if n_seq > 1 else ""
+        print(f"{description}, temperature {arguments.temp:g}{at_once}")
         print(text(report))
     return 0
 
@@ -201,6 +208,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--exact", choices=("auto", "on", "off"), default="auto", help="as a session's (auto)"
     )
+    parser.add_argument(
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=int, default=1, metavar="N",
+        help="requests that speculate together, each compared with itself alone (1)",
+    )  # fmt: skip
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (all)")

@@ -72,9 +72,12 @@ class Request:
         sampling = self.options.sampling.with_seed(seed)
         return replace(self, options=self.options._replace(sampling=sampling))
 
-    def begin(self, core: _core.Session) -> Record:
-        """Begin it in the core."""
-        options = _core.GenerateOptions(
+    def check(self, core: _core.Session) -> None:
+        """Raise ArgumentError if it can never begin, but for its grammar."""
+        core.check(self.tokens, self._core_options())
+
+    def _core_options(self) -> _core.GenerateOptions:
+        return _core.GenerateOptions(
             max_tokens=self.options.max_tokens,
             stop=self.options.stop,
             sampling=self.options.sampling,
@@ -82,9 +85,11 @@ class Request:
             replayed=self.replayed,
             trace=self.options.trace,
         )
-        stream = core.start(self.tokens, options)
+
+    def begin(self, core: _core.Session) -> Record:
+        """Begin it in the core."""
         return Record(
-            stream,
+            core.start(self.tokens, self._core_options()),
             echo=self.text if self.options.echo else "",
             prompt=shortened(self.text) if self.options.trace else "",
             # Not a method of the session, which would then hold itself.

@@ -49,6 +49,11 @@ void bind_session(py::module_& m) {
             },
             py::arg("tokens"), py::kw_only(), py::arg("special"))
         .def(
+            "check",
+            [](const Session& session, const std::vector<Token>& prompt,
+               const GenerateOptions& options) { session.check(prompt, options); },
+            py::arg("prompt"), py::arg("options"))
+        .def(
             "start",
             [](Session& session, const std::vector<Token>& prompt, const GenerateOptions& options) {
                 const py::gil_scoped_release release;

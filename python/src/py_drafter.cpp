@@ -89,14 +89,19 @@ void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 }
 
 void PyDrafter::propose(std::span<Proposal> proposals) {
-    call_python([&] {
-        for (Proposal& proposal : proposals) {
-            if (proposal.max_tokens == 0) continue;
-            const py::object answer = drafter_.attr("propose")(
-                proposal.sequence, to_array(proposal.tokens), proposal.max_tokens);
-            read_draft(answer, proposal.max_tokens, proposal.draft);
+    const py::gil_scoped_acquire acquire;  // once for all
+    for (Proposal& proposal : proposals) {
+        if (proposal.max_tokens == 0) continue;
+        try {
+            call_python([&] {
+                const py::object answer = drafter_.attr("propose")(
+                    proposal.sequence, to_array(proposal.tokens), proposal.max_tokens);
+                read_draft(answer, proposal.max_tokens, proposal.draft);
+            });
+        } catch (const DrafterError& error) {
+            proposal.error = error.what();
         }
-    });
+    }
 }
 
 void PyDrafter::observe(SequenceId sequence, const Draft& draft, int n_accepted, Token next) {

@@ -50,9 +50,13 @@ class Session {
     // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
     std::string detokenize(TokenSpan tokens, bool special = false) const;
 
+    // Throws InvalidArgument when `start` would: when the prompt is empty, has ids out of range, or
+    // does not fit a context with what is to follow it. Waits for nobody.
+    void check(TokenSpan prompt, const GenerateOptions& options) const;
+
     // Begins a generation; with n_seq = 1, ends an unfinished one of this thread. Nothing is
-    // decoded yet. Throws InvalidArgument when the prompt is empty, too long or has ids out of
-    // range, and Busy when n_seq generations are unfinished (n_seq > 1).
+    // decoded yet. Throws InvalidArgument for what `check` refuses and for a grammar that cannot be
+    // read, and Busy when n_seq generations are unfinished (n_seq > 1).
     Stream start(TokenSpan prompt, const GenerateOptions& options);
 
     // Advances all unfinished generations: one of the long prompts by a chunk, the others by a
@@ -63,7 +67,7 @@ class Session {
     // What the generation that ended last, or the state loaded last, has left in the KV memory;
     // and the same put there again, for prompts that begin with its tokens. Saving throws
     // InvalidArgument when nothing has been left; loading, when it is the state of another
-    // kind of session or damaged, and then changes no output. Both throw Busy as `start` does.
+    // kind of session or damaged, and then changes nothing. Both throw Busy as `start` does.
     SavedState save();
     void load(const SavedState& state);
 

@@ -24,6 +24,7 @@ class Call(ABC):
     Attributes:
         kind, chunk_kind: What the API calls the answer, and a part of a streamed one.
         id_prefix: How its id begins.
+        prompt_field: What the field is called that has the prompt.
         n: Choices for each prompt.
         given: The fields that the client gave.
         prompts: Token ids of the prompts.
@@ -34,6 +35,7 @@ class Call(ABC):
     kind: ClassVar[str]
     chunk_kind: ClassVar[str]
     id_prefix: ClassVar[str]
+    prompt_field: ClassVar[str]
 
     def __init__(self, model: AsyncModel, fields: Fields, settings: Settings) -> None:
         fields.text("model")
@@ -53,6 +55,7 @@ class Call(ABC):
             raise ApiError(
                 400,
                 f"The prompt has {longest} tokens; at most {most} are allowed.",
+                param=self.prompt_field,
                 code="context_length_exceeded",
             )
 

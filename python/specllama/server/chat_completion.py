@@ -21,6 +21,7 @@ class ChatCompletion(Call):
     kind = "chat.completion"
     chunk_kind = "chat.completion.chunk"
     id_prefix = "chatcmpl-"
+    prompt_field = "messages"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         fields.refuse_unsupported("tools", "tool_choice", "functions", "function_call")
@@ -84,6 +85,9 @@ class ChatCompletion(Call):
 
 def _plain(message: Fields) -> Message:
     """Return a message whose content is text."""
+    message.refuse_unsupported("tool_calls", "function_call")
+    if message.text("role") in ("tool", "function"):
+        message.refuse("role", "that of one who writes texts: tools are not supported")
     return {**message.names, "content": _text(message)}
 
 

@@ -71,6 +71,12 @@ def _from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
     return integer
 
 
+def _key(value: str) -> str:
+    if not value:  # of a variable that is not set, say
+        raise argparse.ArgumentTypeError("is empty; leave it out for a server without a key")
+    return value
+
+
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
     parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
@@ -87,8 +93,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
     )
     parser.add_argument(
-        "--api-key", help="what requests must carry (the variable SPECLLAMA_API_KEY, or nothing)"
-    )
+        "--api-key", type=_key,
+        help="what requests must carry (the variable SPECLLAMA_API_KEY, or nothing)",
+    )  # fmt: skip
     parser.add_argument(
         "--cors-origin", action="append", default=[], metavar="ORIGIN",
         help="web page that may use it, e.g. http://localhost:3000; may be repeated (none)",

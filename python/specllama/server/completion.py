@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from specllama import Chunk, GenerateOptions, Generation
+from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
 from specllama.server.call import Call
 from specllama.server.fields import Fields
@@ -20,6 +20,7 @@ class Completion(Call):
 
     kind = chunk_kind = "text_completion"
     id_prefix = "cmpl-"
+    prompt_field = "prompt"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         fields.refuse_unsupported("suffix")
@@ -40,7 +41,10 @@ class Completion(Call):
         prompts = prompt if _is_list_of(prompt, (str, list)) else [prompt]
         if not all((isinstance(one, str) and one) or _is_list_of(one, int) for one in prompts):
             fields.refuse("prompt", "a string, a list of token ids, or a list of those, not empty")
-        return [self._model.tokenize(one) if isinstance(one, str) else one for one in prompts]
+        return [
+            self._model.tokenize(_check.text("prompt", one)) if isinstance(one, str) else one
+            for one in prompts
+        ]
 
     def choice(self, generation: Generation) -> dict[str, Any]:
         return {"text": generation.text, "logprobs": self._shape(generation.logprobs)}

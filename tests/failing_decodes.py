@@ -1,0 +1,56 @@
+"""A process whose decodes fail when it wants: see failing_llama.c. Prints what came of requests.
+
+    python failing_decodes.py LIBRARY MODEL OPTIONS N_SEQUENCES WHEN
+
+Decodes for at least N_SEQUENCES fail from the start, or once as many requests as there are places
+have begun (WHEN is "start" or "begun")."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from typing import Any
+
+
+def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> None:
+    options = json.loads(chosen)
+    failing = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    from specllama import DecodeError, SpecSession
+
+    threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
+    prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
+    length: dict[str, Any] = {"max_tokens": 300, "logit_bias": {2: -100.0}}
+    with SpecSession(model, "ngram", n_threads=1, n_gpu_layers=0, **options) as session:
+        expected = [session.generate(prompt, **length).tokens for prompt in prompts]
+        session.generate([7], max_tokens=1)
+        if when == "start":
+            threshold.value = int(n_sequences)
+        handles = [session.submit(prompt, **length) for prompt in prompts]
+        for handle in handles[: options["n_seq"]] if when == "begun" else []:
+            next(iter(handle))
+        threshold.value = int(n_sequences)
+        errors: list[str | None] = []
+        for handle in handles:
+            try:
+                handle.result()
+                errors.append(None)
+            except DecodeError as error:
+                errors.append(str(error))
+        threshold.value = 0
+        generations = [handle.so_far() for handle in handles]
+        found = [generation.tokens if generation else [] for generation in generations]
+        # What is left in the memory is what it is said to be.
+        rest = [
+            session.generate(
+                [*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)})
+            ).tokens
+            for prompt, tokens in zip(prompts, found, strict=True)
+        ]
+    n_failed = ctypes.c_int.in_dll(failing, "n_failed").value
+    print(json.dumps({"n_failed": n_failed, "errors": errors, "found": found, "rest": rest,
+                      "expected": expected}))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

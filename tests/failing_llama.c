@@ -1,0 +1,43 @@
+// Has llama.cpp's own abort callback end decodes half way, as many as a test wants. To be loaded
+// with global symbols, before the extension: it stands before llama_decode.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <llama.h>
+
+int n_sequences_failing = 0;  // decodes for at least so many sequences are aborted; 0: none
+int n_failed = 0;             // so many have been
+
+typedef int32_t (*decode_function)(struct llama_context*, struct llama_batch);
+typedef void (*set_abort_function)(struct llama_context*, ggml_abort_callback, void*);
+
+static int n_nodes_left;
+
+static bool has_enough(void* data) {
+    (void)data;
+    return n_nodes_left-- <= 0;
+}
+
+static int count_sequences(struct llama_batch batch) {
+    bool seen[64] = {false};
+    int n = 0;
+    for (int i = 0; i < batch.n_tokens; ++i) {
+        n += !seen[batch.seq_id[i][0]];
+        seen[batch.seq_id[i][0]] = true;
+    }
+    return n;
+}
+
+int32_t llama_decode(struct llama_context* context, struct llama_batch batch) {
+    void* const libllama = dlopen("libllama.so.0", RTLD_NOW | RTLD_NOLOAD);
+    const decode_function decode = (decode_function)dlsym(libllama, "llama_decode");
+    const set_abort_function set_abort =
+        (set_abort_function)dlsym(libllama, "llama_set_abort_callback");
+    if (n_sequences_failing == 0 || count_sequences(batch) < n_sequences_failing)
+        return decode(context, batch);
+    ++n_failed;
+    n_nodes_left = 20;
+    set_abort(context, has_enough, NULL);
+    const int32_t code = decode(context, batch);
+    set_abort(context, NULL, NULL);
+    return code;
+}

@@ -1,0 +1,107 @@
+"""Decodes that fail half way, by llama.cpp's own abort: nothing generated is lost."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import pytest
+from random_model import WRITERS
+
+HERE = Path(__file__).parent
+COMPILER = shutil.which("cc")
+EXACT = {"kv_type": "q8_0", "flash_attn": True, "spec_length": 4}
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or COMPILER is None, reason="needs a C compiler, and Linux's linker"
+)
+
+
+@dataclass
+class Outcome:
+    """What came of three requests while decodes failed.
+
+    Attributes:
+        n_failed: Decodes that failed.
+        errors: What each ended with, if not well.
+        found: Tokens generated until then.
+        rest: Tokens that followed, once decodes succeeded again.
+        expected: Tokens that each should have had.
+    """
+
+    n_failed: int
+    errors: list[str | None]
+    found: list[list[int]]
+    rest: list[list[int]]
+    expected: list[list[int]]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("library") / "failing_llama.so"
+    include = Path(llama_cpp.__file__).parents[1] / "include"
+    source = HERE / "failing_llama.c"
+    subprocess.run(
+        [str(COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
+    )
+    return path
+
+
+def run(library: Path, model: Path, n_sequences: int, when: str, **options: Any) -> Outcome:
+    script = HERE / "failing_decodes.py"
+    arguments = [library, model, json.dumps(EXACT | options), str(n_sequences), when]
+    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, check=True)
+    outcome = Outcome(**json.loads(done.stdout))
+    assert outcome.n_failed > 0
+    return outcome
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def model(kind: str, tmp_path: Path) -> Path:
+    return WRITERS[kind](tmp_path / "random.gguf")
+
+
+@pytest.mark.parametrize("n_seq", [1, 3])
+def test_a_failed_decode_is_the_error_of_its_requests(
+    library: Path, model: Path, n_seq: int
+) -> None:
+    """Each keeps what it had, and the memory is in order afterwards."""
+    outcome = run(library, model, 1, "begun", n_seq=n_seq, exact="auto")
+    for i, expected in enumerate(outcome.expected):
+        assert "aborted the decode" in (outcome.errors[i] or "")
+        assert outcome.found[i] == expected[: len(outcome.found[i])]
+        assert outcome.found[i] + outcome.rest[i] == expected
+    assert sum(len(tokens) > 0 for tokens in outcome.found) >= n_seq
+
+
+def test_what_fails_together_is_tried_alone(library: Path, model: Path, kind: str) -> None:
+    exact = platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
+    outcome = run(library, model, 2, "start", n_seq=3, exact=exact)
+    for i, expected in enumerate(outcome.expected):
+        assert outcome.found[i] == expected[: len(outcome.found[i])]
+        assert outcome.found[i] + outcome.rest[i] == expected
+        # A state that cannot be cut back is lost with the decode.
+        assert outcome.errors[i] is None or "aborted" in outcome.errors[i]
+    if kind in ("dense", "experts", "sliding window"):
+        assert outcome.errors == [None] * 3
+
+
+def test_of_a_shared_memory_too(library: Path, tmp_path: Path) -> None:
+    model = WRITERS["dense"](tmp_path / "random.gguf")
+    # Prompts are decoded together there, too.
+    options = {"n_seq": 3, "n_batch": 128, "exact": False, "kv_type": "f16"}
+    outcome = run(library, model, 2, "start", **options)
+    assert outcome.errors == [None] * 3
+    assert [len(tokens) for tokens in outcome.found] == [300] * 3
