@@ -220,6 +220,7 @@ def test_the_promise() -> None:
         (["--contestants", "best"], "There is no contestant 'best'; there are: plain, ngram, "),
         (["--contestants", "cascade"], "The contestant cascade needs a draft model (-md)."),
         (["--replay", "/no/such.jsonl"], "/no/such.jsonl cannot be read"),
+        (["--simulate", "c.json", "-md", "d.gguf"], "leave out --draft-model"),
         (["--simulate", "/no/such.json"], "/no/such.json cannot be read"),
     ],
 )

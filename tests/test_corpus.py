@@ -349,4 +349,4 @@ def test_other_commands(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", *bench, "-n", "8", "--corpus", str(said)]) == 0
     assert f"corpus: {said}" in capsys.readouterr().out
     assert main(["bench", "--simulate", "none", "--corpus", str(said)]) == 2
-    assert "--simulate drafts from no corpus" in capsys.readouterr().err
+    assert "leave out --corpus" in capsys.readouterr().err

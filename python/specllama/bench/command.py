@@ -29,8 +29,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.llama_server is not None and arguments.concurrency is None:
         raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
     if arguments.simulate is not None:
-        if arguments.corpus is not None:
-            raise ArgumentError("--simulate drafts from no corpus; leave one of the two out.")
+        for name in ("corpus", "draft_model", "contestants"):
+            if getattr(arguments, name) is not None:
+                raise ArgumentError(
+                    "--simulate knows n-grams and matches of any length and no others; leave out "
+                    f"--{name.replace('_', '-')}."
+                )
         if arguments.concurrency is not None:
             raise ArgumentError("--simulate knows of one request; leave out --concurrency.")
         if arguments.html is not None:
