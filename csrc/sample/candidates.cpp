@@ -34,16 +34,15 @@ Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
 std::span<const Candidate> Candidates::cut(std::span<const float> logits) {
     kept_.clear();
     const float highest = logits[argmax(logits)];
+    const double least = highest + std::log(min_p_);  // minus infinity where nothing is cut by it
     if (top_k_ > 0 && top_k_ < logits.size()) {
         take_top_k(logits);
         if (top_p_ < 1) keep_top_p(kept_weight(highest), highest);
     } else if (top_p_ < 1) {
         take_top_p(logits, highest);
     } else {
-        take_from(logits, highest + std::log(min_p_));
+        take_from(logits, least);
     }
-    // The best one stays, whatever rounding does.
-    const double least = std::min<double>(highest + std::log(min_p_), highest);
     if (min_p_ > 0) std::erase_if(kept_, [&](const Candidate& c) { return c.logit < least; });
     return kept_;
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 from specllama.hub import SCHEME
+
+EXACT: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
+"""What SpecSession calls each value of --exact."""
 
 
 def add_session(
@@ -82,6 +85,11 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--corpus", metavar="FILE", help="file by `specllama corpus build`, to copy from (none)"
     )
+
+
+def add_exact(parser: argparse.ArgumentParser) -> None:
+    """Add --exact, a key of `EXACT`."""
+    parser.add_argument("--exact", choices=EXACT, default="auto", help="as a session's (auto)")
 
 
 def _length(value: str) -> int | str:

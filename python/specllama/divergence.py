@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"--count is {count}, but there are {len(prompts)} prompts, and at temperature 0 each "
             "gives one text only."
         )
-    exact = {"auto": "auto", "on": True, "off": False}[arguments.exact]
+    exact = _arguments.EXACT[arguments.exact]
     if n_seq > 1 and exact == "auto":
         exact = False  # as it is then for several, so that both have a KV memory of one type
     options = {
@@ -205,9 +205,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")
     parser.add_argument("--spec-length", type=int, default=4, help="most drafted tokens (4)")
     parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
-    parser.add_argument(
-        "--exact", choices=("auto", "on", "off"), default="auto", help="as a session's (auto)"
-    )
+    _arguments.add_exact(parser)
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=int, default=1, metavar="N",
         help="requests that speculate together, each compared with itself alone (1)",

@@ -62,10 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         chosen, arguments.model, arguments.draft_model, **options
     ) as sessions:
         plain = sessions[0]
-        about = [
-            f"{plain.model_description}, {plain.n_threads} threads, KV {arguments.kv_type}, "
-            f"up to {n_tokens} tokens a text, medians of {repeat} alternating runs of each"
-        ]
+        about = [_about(plain, arguments.kv_type, f"{n_tokens} tokens a text", repeat)]
         if arguments.draft_model is not None:
             about.append(f"draft model: {arguments.draft_model}")
         if arguments.corpus is not None:
@@ -129,16 +126,20 @@ def _serve(
             corpus=arguments.corpus,
             program=None if arguments.llama_server is None else Path(arguments.llama_server),
         )
-        about = (
-            f"{session.model_description}, {session.n_threads} threads, KV {arguments.kv_type}, "
-            f"up to {n_tokens} tokens an answer, medians of {repeat} alternating runs of each"
-        )
+        about = _about(session, arguments.kv_type, f"{n_tokens} tokens an answer", repeat)
     chosen = servers.choose(arguments.contestants, setup, at_once)
     if not arguments.json:
         print(about, flush=True)
     result = throughput.measure(chosen, prompts, n_tokens, repeat)
     print(json.dumps(asdict(result)) if arguments.json else table.served(result))
     return 0
+
+
+def _about(session: SpecSession, kv_type: str, length: str, repeat: int) -> str:
+    return (
+        f"{session.model_description}, {session.n_threads} threads, KV {kv_type}, up to {length}, "
+        f"medians of {repeat} alternating runs of each"
+    )
 
 
 def _positive(name: str, value: int, *, low: int) -> int:

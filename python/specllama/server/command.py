@@ -8,14 +8,11 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from specllama import _arguments
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.server.settings import Settings
 from specllama.session import BUNDLED_MODEL, SpecSession
-
-_EXACT: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         SpecSession(
             **_arguments.session_options(arguments),
             n_seq=arguments.n_seq,
-            exact=_EXACT[arguments.exact],
+            exact=_arguments.EXACT[arguments.exact],
             max_queue=arguments.max_queue,
         ) as session,
     ):
@@ -88,7 +85,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
         help="requests worked at together (8)",
     )  # fmt: skip
-    parser.add_argument("--exact", choices=_EXACT, default="auto", help="as a session's (auto)")
+    _arguments.add_exact(parser)
     parser.add_argument(
         "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
     )
