@@ -123,6 +123,12 @@ def test_edits(kind: str) -> None:
     assert lengths[-1] > 40
 
 
+def test_edits_take_turns() -> None:
+    """So that the first few are an honest sample."""
+    kinds = [replay.name.split()[0] for replay in workloads.load("edit")]
+    assert all(len(set(kinds[i : i + 4])) == 4 for i in range(0, len(kinds), 4))
+
+
 def test_rename() -> None:
     for replay in edits("rename"):
         old, new = re.findall("`([^`]+)`", replay.prompt.splitlines()[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sources import read_function
@@ -251,7 +251,7 @@ EDITS = [
 
 
 def make() -> Iterator[Replay]:
-    for edit in EDITS:
+    for edit in in_turn(EDITS):
         original = read_function(edit.module, edit.function).text
         edited = original
         for old, new in edit.changes:
@@ -267,6 +267,15 @@ def make() -> Iterator[Replay]:
             name=f"{edit.kind} {edit.module}.{edit.function}",
             workload="edit",
         )
+
+
+def in_turn(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """One of each kind, then another of each, so that the first few show what all are like."""
+    kinds: dict[str, list[Edit]] = {}
+    for edit in edits:
+        kinds.setdefault(edit.kind, []).append(edit)
+    for turn in zip(*kinds.values(), strict=True):
+        yield from turn
 
 
 def rename(source: str, old: str, new: str) -> str:

@@ -170,7 +170,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     _arguments.add_corpus(parser)
     parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
-    parser.add_argument("--texts", type=int, default=3, help="texts per workload (3)")
+    parser.add_argument("--texts", type=int, default=4, help="texts per workload (4)")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
     parser.add_argument(
         "--concurrency", metavar="N", type=int, nargs="+",
