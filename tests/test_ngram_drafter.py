@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,36 +14,102 @@ from specllama import Drafter, MatchFinder, NGramPredictor, SpecSession
 Open = Callable[..., SpecSession]
 
 
+class Match(NamedTuple):
+    """How many tokens agree, in which text, and which of its tokens comes next."""
+
+    length: int
+    text: list[int]
+    next: int
+
+
 class Twin(Drafter):
     """Frequencies until there is a match to copy on: of the sequence itself, or, where it is
-    longer, of the reference."""
+    longer, of the reference. Before those, where no other context is longer, a match at the place
+    where the last copy broke off, or up to 8 tokens on."""
 
     def __init__(self, reference: list[int]) -> None:
         self.reference = reference
+        self.n_resumed = 0
 
     def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
-        self.known: list[int] = []
+        self.known = prompt.tolist()
         self.frequencies = NGramPredictor()
-        self.frequencies.update_batch(self.reference)
+        self.frequencies.update_batch([*self.reference, *self.known])
         self.others = MatchFinder()
         self.others.append_batch(self.reference)
+        self.copied = self.best(self.known)
+        self.broken: Match | None = None
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
-        text = tokens.tolist()
-        self.frequencies.update_batch(text[len(self.known) :])
-        self.known = text
+        for token in tokens.tolist()[len(self.known) :]:
+            self.follow(token)
+        if self.copied:
+            return self.say(self.known, self.copied, max_tokens)
         predicted = [one.token for one in self.frequencies.predict(max_tokens)]
-        for n in range(len(predicted) + 1):
-            own = MatchFinder()
-            own.append_batch(text + predicted[:n])
-            copies = [
-                own.predict(max_tokens - n),
-                self.others.predict(max_tokens - n, text + predicted[:n]),
-            ]
-            best = max(copies, key=lambda copy: copy[0].length if copy else 0)
-            if best:
-                return [*predicted[:n], *(one.token for one in best)]
+        for n in range(1, len(predicted) + 1):
+            text = self.known + predicted[:n]
+            if match := self.best(text):
+                return predicted[:n] + self.say(text, match, max_tokens - n)
         return predicted
+
+    def follow(self, token: int) -> None:
+        copied = self.copied
+        if copied and copied.next < len(copied.text) and copied.text[copied.next] == token:
+            self.copied = Match(min(copied.length + 1, 64), copied.text, copied.next + 1)
+        else:
+            self.broken, self.copied = copied or self.broken, None
+        self.known.append(token)
+        self.frequencies.update(token)
+        if self.copied:
+            return
+        self.copied = self.best(self.known)
+        near = self.near()
+        order = max((one.order for one in self.frequencies.predict(1)), default=1)
+        if near and near.length >= max(self.copied.length if self.copied else 0, order - 1):
+            self.n_resumed += self.copied is None
+            self.copied = near
+
+    def best(self, sequence: list[int]) -> Match | None:
+        """The longest match that is long enough for the finders."""
+        own = MatchFinder()
+        own.append_batch(sequence)
+        mine, other = own.predict(64), self.others.predict(64, sequence)
+        is_mine = bool(mine) and (not other or mine[0].length >= other[0].length)
+        if not (mine or other):
+            return None
+        said = [one.token for one in (mine if is_mine else other)]
+        length = (mine if is_mine else other)[0].length
+        # The finder does not say where that is.
+        text = sequence if is_mine else self.reference
+        places = [
+            i
+            for i in range(length, len(text))
+            if text[i - length : i] == sequence[-length:]
+            and all(token == wanted for token, wanted in zip(text[i:], said, strict=False))
+        ]
+        return Match(length, self.known if is_mine else text, places[-1])
+
+    def near(self) -> Match | None:
+        """The longest match near the place where the last copy broke off."""
+        best = None
+        if self.broken:
+            _, text, place = self.broken
+            for i in range(place, min(place + 9, len(text))):
+                length = 0
+                while length < min(64, i, len(self.known)) and (
+                    text[i - 1 - length] == self.known[-1 - length]
+                ):
+                    length += 1
+                if length > (best.length if best else 0):
+                    best = Match(length, text, i)
+        return best
+
+    def say(self, sequence: list[int], match: Match, n: int) -> list[int]:
+        """What a copy says: to the end of the reference, or round and round."""
+        if match.text is self.reference:
+            return self.reference[match.next : match.next + n]
+        ahead = sequence[match.next :]
+        return [ahead[i % len(ahead)] for i in range(n)]
 
 
 @pytest.mark.parametrize("spec_length", [3, 16])
@@ -54,6 +121,7 @@ def test_as_its_parts(
     with_reference: bool,
 ) -> None:
     session = open_session(draft="ngram", spec_length=spec_length)
+    n_resumed = 0
     for name in list(PROMPTS)[:4]:
         # With other tokens in between, so that copies end and begin.
         said = [token if i % 23 < 18 else i for i, token in enumerate(plain_tokens[name])]
@@ -67,3 +135,5 @@ def test_as_its_parts(
         assert expected.stats.drafter_errors == 0
         assert drafted.stats.by_round == expected.stats.by_round
         assert drafted.stats.accepted > 20
+        n_resumed += twin.n_resumed
+    assert n_resumed > 0

@@ -42,6 +42,12 @@ class MatchFinder {
     // The end of the text, as far as it is held. Valid until the finder changes.
     TokenSpan tokens() const { return tokens_; }
 
+    // What is held from this token of the text on.
+    TokenSpan from(std::size_t place) const {
+        if (place < n_forgotten_ || place > size()) return {};
+        return tokens().subspan(place - n_forgotten_);
+    }
+
     // The best earlier occurrence of the text's own end. Never allocates.
     Match find() const { return find(tokens_); }
 

@@ -115,6 +115,11 @@ void NGramPredictor::Walk::go(Token token) {
     append(tail, n_tail, predictor.max_order_ - 1, token);
 }
 
+int NGramPredictor::n_known() const {
+    FrequencyTable::Best best;
+    return std::max(Walk{*this, tail_, n_tail_}.best(best) - 1, 0);
+}
+
 std::size_t NGramPredictor::predict(std::span<Prediction> out, TokenSpan behind) const {
     Walk walk{*this, tail_, n_tail_};
     for (const Token token : behind) walk.go(token);

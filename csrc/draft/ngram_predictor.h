@@ -46,6 +46,9 @@ class NGramPredictor {
     void update(Token token);
     void update_batch(TokenSpan tokens);
 
+    // Tokens of the longest known context that the sequence ends with. Never allocates.
+    int n_known() const;
+
     // Writes the most likely continuation into `out`, as far as contexts are known and room is
     // there, and returns its length. Each token is the most frequent one after the longest known
     // context, the most recent among equals, and then counts as part of the context. `behind`:

@@ -1,7 +1,7 @@
 """The C++ core. Its names are re-exported by `specllama`; use those."""
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -835,6 +835,31 @@ class Evidence:
     """
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...
+
+class NGramFollower:
+    """Drafts for one sequence as a session's n-gram drafter does ("ngram").
+
+    By the longest context that the sequence ends with and that stood before: a short one by the
+    frequencies of what followed it (NGramPredictor), unless it stands within 9 places of where a
+    copy broke off; from 4 tokens on by a copy of what followed the longest match (MatchFinder).
+
+    Args:
+        reference: Token ids of a text that may be drafted from, too.
+
+    Raises:
+        ArgumentError: A token id is negative.
+    """
+
+    def __init__(self, *, reference: Sequence[int] = ()) -> None: ...
+    def append(self, token: int) -> None:
+        """Take in the next token. Raises ArgumentError for a negative id."""
+
+    def append_batch(self, tokens: Sequence[int]) -> None:
+        """Take in tokens in order. Raises ArgumentError for a negative id."""
+
+    def draft(self, n: int = 4) -> list[tuple[int, Evidence]]:
+        """Return up to `n` tokens, 0 to 64, that may come next. Raises ArgumentError for another
+        `n`."""
 
 class Phase:
     """What is known of the phase that one request's text is in; see `Planner.begin`."""

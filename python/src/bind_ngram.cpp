@@ -3,21 +3,14 @@
 
 #include "bind.h"
 #include "draft/ngram_predictor.h"
-#include "specllama/error.h"
+#include "token_arguments.h"
 
 namespace specllama {
 
 namespace {
 
-void check(Token token) {
-    if (token < 0)
-        throw InvalidArgument("Token ids are 0 or more, not " + std::to_string(token) + ".");
-}
-
 std::vector<NGramPredictor::Prediction> predict(const NGramPredictor& predictor, int n) {
-    if (n < 0 || n > kMaxSpecLength)
-        throw InvalidArgument("n must be from 0 to " + std::to_string(kMaxSpecLength) + ", not " +
-                              std::to_string(n) + ".");
+    check_draft_length(n);
     std::array<NGramPredictor::Prediction, kMaxSpecLength> out;
     const std::size_t found = predictor.predict(std::span(out).first(n));
     return {out.begin(), out.begin() + found};
@@ -50,14 +43,14 @@ void bind_ngram(py::module_& m) {
         .def(
             "update",
             [](NGramPredictor& predictor, Token token) {
-                check(token);
+                check_token(token);
                 predictor.update(token);
             },
             py::arg("token"))
         .def(
             "update_batch",
             [](NGramPredictor& predictor, const std::vector<Token>& tokens) {
-                for (const Token token : tokens) check(token);
+                for (const Token token : tokens) check_token(token);
                 predictor.update_batch(tokens);
             },
             py::arg("tokens"))

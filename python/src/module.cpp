@@ -18,4 +18,5 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_tokenizer(m);
     specllama::bind_corpus(m);
     specllama::bind_plan(m);
+    specllama::bind_follower(m);
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specllama._core import Evidence, MatchFinder, NGramPredictor, Source
+from specllama._core import Evidence, NGramFollower
 
 MAX_DRAFT = 64
 """Most tokens of a draft, as in a session."""
@@ -36,40 +36,16 @@ class Drafts:
 
 
 def ngram_drafts(prompt: Sequence[int], text: Sequence[int]) -> Drafts:
-    """Return what the drafter of a session ("ngram") proposes, the longest drafts it would make.
-
-    By frequencies, until what they say makes a match that can be copied on.
-    """
-    predictor, finder = NGramPredictor(), MatchFinder()
-    predictor.update_batch(prompt)
-    finder.append_batch(prompt)
+    """Return what the drafter of a session ("ngram") proposes, the longest drafts it would make."""
+    follower = NGramFollower()
+    follower.append_batch(prompt)
     drafts, evidence = [], []
     for token in text:
-        proposed = _propose(predictor, finder)
+        proposed = follower.draft(MAX_DRAFT)
         drafts.append([one for one, _ in proposed])
         evidence.append([known for _, known in proposed])
-        predictor.update(token)
-        finder.append(token)
+        follower.append(token)
     return _judge(len(prompt), text, drafts, evidence)
-
-
-def _propose(predictor: NGramPredictor, finder: MatchFinder) -> list[tuple[int, Evidence]]:
-    draft: list[tuple[int, Evidence]] = []
-    n_tokens = len(finder)
-    predictions = None
-    while True:
-        if copy := finder.predict(MAX_DRAFT - len(draft)):
-            draft += [(one.token, Evidence(Source.match, one.length)) for one in copy]
-            break
-        if predictions is None:
-            predictions = predictor.predict(MAX_DRAFT)
-        if len(draft) == len(predictions):
-            break
-        one = predictions[len(draft)]
-        draft.append((one.token, Evidence(Source.ngram, one.order, one.confidence)))
-        finder.append(one.token)
-    finder.truncate(n_tokens)
-    return draft
 
 
 def lookup_drafts(
