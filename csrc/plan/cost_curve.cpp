@@ -42,10 +42,15 @@ void CostCurve::start() {
 }
 
 void CostCurve::wander(double speed_sd, double shape_sd) {
+    const double speed = square(speed_sd);
+    const double shape = square(shape_sd);
     for (int i = 0; i < kMaxTokens; ++i) {
-        for (int j = 0; j < kMaxTokens; ++j)
-            covariance_[i][j] += square(speed_sd) + square(shape_sd) * kLogs[std::min(i, j)];
-        covariance_[i][i] += square(shape_sd) * tuning::kStep;
+        Row& row = covariance_[i];
+        // The shape's part goes by the logarithm of the smaller of both. In two loops that a
+        // compiler can run over several j at once.
+        for (int j = 0; j < i; ++j) row[j] += speed + shape * kLogs[j];
+        for (int j = i; j < kMaxTokens; ++j) row[j] += speed + shape * kLogs[i];
+        row[i] += shape * tuning::kStep;
     }
 }
 

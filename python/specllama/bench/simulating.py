@@ -25,8 +25,8 @@ Tokenize = Callable[..., list[int]]
 """A session's `tokenize`."""
 
 # Tokens looked for, and tokens drafted: llama-cpp-python's defaults are 2 and 10, and it advises 2
-# for CPUs.
-_LOOKUPS = tuple((size, n) for size in (2, 3) for n in (2, 10))
+# for CPUs; those of llama.cpp's n-grams are 12 and 48.
+_LOOKUPS = tuple((size, n) for size in (2, 3, 12) for n in (2, 4, 8, 10, 16, 32, 48))
 
 
 @dataclass(frozen=True)
