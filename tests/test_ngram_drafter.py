@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from specllama import Drafter, MatchFinder, NGramPredictor, SpecSession
+from specllama._core import NGramFollower
 
 Open = Callable[..., SpecSession]
 
@@ -137,3 +138,25 @@ def test_as_its_parts(
         assert drafted.stats.accepted > 20
         n_resumed += twin.n_resumed
     assert n_resumed > 0
+
+
+def test_what_broke_off_a_copy_is_marked() -> None:
+    follower = NGramFollower()
+    for value in (101, 102):
+        follower.append_batch([1, 2, 3, 4, 5, value, 6, 7, 8, 9, 10])
+    follower.append_batch([1, 2, 3, 4, 5])
+    draft = follower.draft(10)
+    assert [token for token, _ in draft] == [102, 6, 7, 8, 9, 10, 1, 2, 3, 4]
+    # The second record says 102 where the first had said 101; all else was foreseen.
+    assert [evidence.confidence for _, evidence in draft] == [0] + 9 * [1]
+    assert [evidence.length for _, evidence in draft] == list(range(10, 20))
+
+
+def test_a_copy_goes_on_near_where_it_broke_off() -> None:
+    follower = NGramFollower(reference=[1, 2, 3, 4, 5, 6, 7, 8, 9])
+    follower.append_batch([50, 7, 51, 1, 2, 3, 4])
+    assert follower.draft(2)[0][0] == 5
+    follower.append_batch([60, 61, 7])  # in place of 5 and 6; alone, 7 would call for 51
+    assert [token for token, _ in follower.draft(4)] == [8, 9]
+    follower.append_batch([62, 50])  # nowhere near
+    assert [token for token, _ in follower.draft(1)] == [7]

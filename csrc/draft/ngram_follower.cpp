@@ -28,18 +28,16 @@ NGramFollower::NGramFollower(const NGramOptions& options, TokenSpan reference)
 }
 
 void NGramFollower::follow(TokenSpan tokens) {
-    if (own_.size() == 0) {
-        predictor_.update_batch(tokens);
-        own_.append(tokens);
-        look();
-        return;
-    }
-    for (const Token token : tokens.subspan(own_.size())) {
-        const bool copied = trail_.step(token);
-        predictor_.update(token);
-        own_.append(token);
-        if (!copied) look();
-    }
+    for (const Token token : tokens.subspan(own_.size())) step(token);
+}
+
+void NGramFollower::step(Token token) {
+    const bool copies = trail_.match().length > 0;
+    const bool copied = trail_.step(token);
+    predictor_.update(token);
+    own_.append(token);
+    broke_off_.push_back(copies && !copied);
+    if (!copied) look();
 }
 
 void NGramFollower::draft(Proposal& proposal) {
@@ -108,8 +106,13 @@ bool NGramFollower::copy(Draft& draft, int max_tokens) const {
     std::size_t n = max_tokens - draft.size();
     // The sequence goes on, and a copy of it with it; the reference ends.
     if (text == &reference_) n = std::min(n, match.continuation.size());
-    for (std::size_t i = 0; i < n; ++i)
-        draft.push(match.token(i), {Source::match, match.length + static_cast<int>(i)});
+    const std::size_t place = text->size() - match.continuation.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = place + i % match.continuation.size();
+        const bool broke_off = text == &own_ && at < broke_off_.size() && broke_off_[at];
+        draft.push(match.token(i),
+                   {Source::match, match.length + static_cast<int>(i), broke_off ? 0.0F : 1.0F});
+    }
     return true;
 }
 

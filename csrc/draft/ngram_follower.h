@@ -23,7 +23,7 @@ class NGramFollower {
     NGramFollower(const NGramFollower&) = delete;
     NGramFollower& operator=(const NGramFollower&) = delete;
 
-    // All tokens of the sequence: first those of its prompt, and then it only grows.
+    // All tokens of the sequence, which has only grown since.
     void follow(TokenSpan tokens);
 
     // Adds to the proposal's draft.
@@ -44,11 +44,13 @@ class NGramFollower {
     Found find() const;
     void look();
     bool copy(Draft& draft, int max_tokens) const;
+    void step(Token token);
 
     NGramPredictor predictor_;
     MatchFinder own_;
     MatchFinder reference_;
     Trail trail_;
+    std::vector<bool> broke_off_;           // [i]: whether token i of the sequence did so to a copy
     std::vector<Distribution> drawn_from_;  // [i]: of its draft's token i, if it draws
 };
 

@@ -22,6 +22,8 @@ constexpr std::array<Point, 8> kMatchPrior = {
 // A match in a corpus is right as often as one in the text itself that is so much shorter (seen on
 // the standard library's modules, each with the others as the corpus).
 constexpr double kCorpusDiscount = 2.5;
+// And so is one whose token had broken off a copy before (seen on JSON records and edited code).
+constexpr double kBrokenDiscount = 3;
 // Of an n-gram with frequency 1, by order from 2 on: its one sight may be the only one.
 constexpr std::array<double, 7> kOrderPrior = {0.35, 0.55, 0.65, 0.72, 0.78, 0.82, 0.85};
 
@@ -79,7 +81,9 @@ std::size_t Acceptance::bin_of(const Evidence& evidence) {
     switch (evidence.source) {
         case Source::match:
         case Source::corpus:
-            return (evidence.source == Source::match ? kMatch : kCorpus) +
+            return (evidence.source == Source::corpus ? kCorpus
+                    : evidence.confidence > 0         ? kMatch
+                                                      : kBroken) +
                    static_cast<std::size_t>(std::ranges::lower_bound(kMatchEnds, evidence.length) -
                                             kMatchEnds.begin());
         case Source::ngram:
@@ -101,7 +105,9 @@ double Acceptance::prior_of(std::size_t bin) {
     if (bin < kNGram) {
         const std::size_t at = (bin - kMatch) % kMatchBins;
         const double length = at < kMatchEnds.size() ? kMatchEnds[at] : kMatchEnds.back();
-        return match_prior(bin < kCorpus ? length : length / kCorpusDiscount);
+        return match_prior(length / (bin < kBroken   ? 1
+                                     : bin < kCorpus ? kBrokenDiscount
+                                                     : kCorpusDiscount));
     }
     if (bin < kModel) {
         const std::size_t at = bin - kNGram;

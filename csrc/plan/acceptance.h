@@ -101,7 +101,8 @@ class Acceptance {
     static constexpr std::size_t kModelBins = 10;
     static constexpr std::size_t kOtherBins = 10;
     static constexpr std::size_t kMatch = kSources;  // before it one of each source's tokens alike
-    static constexpr std::size_t kCorpus = kMatch + kMatchBins;
+    static constexpr std::size_t kBroken = kMatch + kMatchBins;  // of confidence 0
+    static constexpr std::size_t kCorpus = kBroken + kMatchBins;
     static constexpr std::size_t kNGram = kCorpus + kMatchBins;
     static constexpr std::size_t kModel = kNGram + kOrders * kFrequencyBins;
     static constexpr std::size_t kOther = kModel + kModelBins;

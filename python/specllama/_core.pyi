@@ -830,11 +830,17 @@ class Evidence:
         source: Where it comes from.
         length: match, corpus: tokens before this one that agree with the text copied from, the
             draft's own included; ngram: order of the n-gram; else 0.
-        confidence: ngram: relative frequency; model: probability; other: the drafter's own
-            estimate; in [0, 1].
+        confidence: ngram: relative frequency; model: probability; match: 0 where the token copied
+            had itself broken off a copy, else 1; other: the drafter's own estimate; in [0, 1].
     """
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def confidence(self) -> float: ...
 
 class NGramFollower:
     """Drafts for one sequence as a session's n-gram drafter does ("ngram").

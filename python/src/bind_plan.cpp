@@ -85,7 +85,10 @@ void bind_plan(py::module_& m) {
         .finalize();
     py::class_<Evidence>(m, "Evidence", "What a drafter knows about one token it proposes.")
         .def(py::init<Source, int, float>(), py::arg("source"), py::arg("length") = 0,
-             py::arg("confidence") = 1.0F);
+             py::arg("confidence") = 1.0F)
+        .def_readonly("source", &Evidence::source)
+        .def_readonly("length", &Evidence::length)
+        .def_readonly("confidence", &Evidence::confidence);
     py::class_<Phase>(m, "Phase", "What is known of the phase that one request's text is in.");
     py::class_<Situation>(m, "Situation", "What a planner needs to know of a round beforehand.")
         .def(py::init<int, int, int, double, double>(), py::kw_only(), py::arg("n_tokens"),
