@@ -1,16 +1,21 @@
 """Write a copy of a GGUF model that computes the same at the cost of a bigger one.
 
     python models/pad.py IN.gguf OUT.gguf --size 0.5G --type bf16
-    python models/pad.py IN.gguf OUT.gguf --size 0.5G --type q8_0 --layers 10
+    python models/pad.py IN.gguf OUT.gguf --size 0.5G --type q8_0 --layers 10 --embedding 1024
 
 Every feed-forward network is widened: random rows in gate and up, and in down columns of
 zeros that multiply what comes of them. With --layers N, N layers are appended that add zero:
 their attention and feed-forward output projections are zeros, what stands before is random.
-All the products are computed, and none of the new ones changes a result.
+With --embedding N, every token's vector is as long as that, with zeros at its end that all
+matrices multiply by zeros and keep zero. All the products are computed, and none of the new ones
+changes a result.
+
+A small model's rows are short, which kernels for one token at a time are bad at: a model that
+shall cost like a real one wants all three.
 
 Weights are stored as --type; where they already are, they are copied bit for bit. Metadata
-stay, but for name, file type, feed-forward width and number of layers. Only for dense models
-of the `llama` architecture. Needs gguf and numpy.
+stay, but for name, file type and sizes. Only for dense models of the `llama` architecture. Needs
+gguf and numpy.
 """
 
 from __future__ import annotations
@@ -70,6 +75,16 @@ class PadError(Exception):
     """A request that cannot be met; the message is one sentence."""
 
 
+class Padding(NamedTuple):
+    """What is added to a model."""
+
+    ffn: int
+    """To the width of feed-forward networks."""
+    layers: int
+    factor: int
+    """By which the embedding grows: a power of four, so that its root scales exactly."""
+
+
 class Output(NamedTuple):
     """A tensor to write. `data` makes its bytes when its turn comes: one is in memory at a time."""
 
@@ -84,36 +99,47 @@ class Output(NamedTuple):
         return gguf.quant_shape_to_byte_shape(self.shape, self.type)
 
 
-def pad(source: Path, target: Path, size: int, weight_type: str, layers: int = 0) -> str:
+def pad(
+    source: Path,
+    target: Path,
+    size: int,
+    weight_type: str,
+    layers: int = 0,
+    embedding: int | None = None,
+) -> str:
     """Write `target` from `source`, as near to `size` bytes as the width's granule allows.
 
-    weight_type: a key of `TYPES`. layers: how many to append (0: only widen). The same
-    arguments give the same bytes. Returns a line that says what came out.
+    weight_type: a key of `TYPES`. layers: how many to append. embedding: its length; None: as it
+    is. The same arguments give the same bytes. Returns a line that says what came out.
     """
     if target.exists() and target.samefile(source):
         raise PadError(f"{source} cannot be padded onto itself")
     tensor_type, file_type = TYPES[weight_type]
     reader = open_model(source)
     check(reader, tensor_type, layers)
+    factor = 1 if embedding is None else growth(reader, embedding)
 
-    def total(outputs: list[Output]) -> int:
+    def total(ffn: int) -> int:
+        outputs = plan(reader, tensor_type, Padding(ffn, layers, factor))
         return reader.data_offset + sum(prod(output.byte_shape) for output in outputs)
 
-    smallest = total(plan(reader, tensor_type, 0, layers))
-    step = total(plan(reader, tensor_type, GRANULE, layers)) - smallest
+    smallest = total(0)
+    step = total(GRANULE) - smallest
     if size < smallest:
         more = f" with {layers} more layers" if layers else ""
+        wider = f" and an embedding of {embedding}" if factor > 1 else ""
         raise PadError(
             f"{size / 1e6:.1f} MB is less than the model itself takes: "
-            f"{smallest / 1e6:.1f} MB as {weight_type}{more}"
+            f"{smallest / 1e6:.1f} MB as {weight_type}{more}{wider}"
         )
     extra = GRANULE * round((size - smallest) / step)
-    outputs = plan(reader, tensor_type, extra, layers)
+    outputs = plan(reader, tensor_type, Padding(extra, layers, factor))
     ffn = number(reader, "feed_forward_length") + extra
     blocks = number(reader, "block_count") + layers
 
     writer = GGUFWriter(target, "llama")
     copy_metadata(reader, writer)
+    add_embedding(reader, writer, factor)
     name = reader.fields.get("general.name")
     writer.add_name(
         f"{name.contents() if name else source.stem} padded to {size / 1e9:.3g} GB {weight_type}"
@@ -133,7 +159,8 @@ def pad(source: Path, target: Path, size: int, weight_type: str, layers: int = 0
         writer.write_tensor_data(output.data())
     writer.close()
     gigabytes = target.stat().st_size / 1e9
-    return f"{target}: {gigabytes:.3f} GB, {blocks} layers, feed-forward width {ffn}"
+    wide = number(reader, "embedding_length") * factor
+    return f"{target}: {gigabytes:.3f} GB, {blocks} layers, embedding {wide}, feed-forward {ffn}"
 
 
 def open_model(path: Path) -> GGUFReader:
@@ -187,42 +214,77 @@ def check(reader: GGUFReader, tensor_type: GGMLQuantizationType, layers: int) ->
             raise PadError(f"{tensor.name} cannot be read: {error}") from error
 
 
-def plan(
-    reader: GGUFReader, tensor_type: GGMLQuantizationType, extra: int, layers: int
-) -> list[Output]:
-    """All tensors of a model widened by `extra` and lengthened by `layers`."""
-    widened = [widen(tensor, tensor_type, extra) for tensor in reader.tensors]
+def growth(reader: GGUFReader, embedding: int) -> int:
+    """By how much the embedding grows."""
+    length = number(reader, "embedding_length")
+    factor = embedding // length
+    # A mean over four times as many numbers, the new ones zero, is a quarter; and half its root
+    # is exact in binary.
+    if factor * length != embedding or factor.bit_count() != 1 or factor.bit_length() % 2 == 0:
+        raise PadError(f"the embedding must be {length} times a power of 4, not {embedding}")
+    if factor > 1 and any(tensor.name.endswith(".bias") for tensor in reader.tensors):
+        raise PadError("the embedding of a model with biases cannot be padded")
+    return factor
+
+
+def plan(reader: GGUFReader, tensor_type: GGMLQuantizationType, padding: Padding) -> list[Output]:
+    """All tensors of a model with `padding`."""
+    widened = [widen(tensor, tensor_type, padding) for tensor in reader.tensors]
     blocks = number(reader, "block_count")
     first_block = [output for output in widened if output.name.startswith("blk.0.")]
     return widened + [
         add_nothing(output, f"blk.{blocks + layer}." + output.name.removeprefix("blk.0."))
-        for layer in range(layers)
+        for layer in range(padding.layers)
         for output in first_block
     ]
 
 
-def widen(tensor: ReaderTensor, tensor_type: GGMLQuantizationType, extra: int) -> Output:
-    """The tensor as it will be written: as it is but for a feed-forward network's three."""
+def widen(tensor: ReaderTensor, tensor_type: GGMLQuantizationType, padding: Padding) -> Output:
+    """The tensor as it will be written, with zeros behind its rows and columns; but the new rows
+    of gate and up, which are random."""
+    name, factor = tensor.name, padding.factor
     if len(tensor.shape) == 1:  # norms and rotary factors keep their type
-        data = tensor.data.view(np.uint8)
-        return Output(tensor.name, tensor.tensor_type, (tensor.n_elements,), lambda: data)
+        length = tensor.n_elements
+        if not name.endswith("norm.weight"):
+            factor = 1
+        norm = partial(scaled, tensor, factor)
+        return Output(name, tensor.tensor_type, (length * factor,), norm)
     rows, columns = int(tensor.shape[1]), int(tensor.shape[0])
-    original = partial(convert, tensor, tensor_type)
-    if re.fullmatch(r"blk\.\d+\.ffn_(gate|up)\.weight", tensor.name):
-        return Output(
-            tensor.name,
-            tensor_type,
-            (rows + extra, columns),
-            lambda: np.concatenate((original(), random((extra, columns), tensor_type))),
-        )
-    if re.fullmatch(r"blk\.\d+\.ffn_down\.weight", tensor.name):
-        return Output(
-            tensor.name,
-            tensor_type,
-            (rows, columns + extra),
-            lambda: np.concatenate((original(), zeros((rows, extra), tensor_type)), axis=1),
-        )
-    return Output(tensor.name, tensor_type, (rows, columns), original)
+    writes = re.fullmatch(r"blk\.\d+\.(attn_output|ffn_down)\.weight", name)
+    shape = (rows * factor, columns) if writes else (rows, columns * factor)
+    if re.fullmatch(r"blk\.\d+\.ffn_down\.weight", name):
+        shape = (shape[0], columns + padding.ffn)
+    original = partial(corner, partial(convert, tensor, tensor_type), shape, tensor_type)
+    if not re.fullmatch(r"blk\.\d+\.ffn_(gate|up)\.weight", name):
+        return Output(name, tensor_type, shape, original)
+    new = (padding.ffn, shape[1])
+    return Output(
+        name,
+        tensor_type,
+        (rows + padding.ffn, shape[1]),
+        lambda: np.concatenate((original(), random(new, tensor_type))),
+    )
+
+
+def corner(
+    original: Callable[[], Bytes], shape: tuple[int, int], tensor_type: GGMLQuantizationType
+) -> Bytes:
+    """A matrix in the corner of one of zeros."""
+    data = original()
+    out = zeros(shape, tensor_type)
+    if data.shape == out.shape:
+        return data
+    out[: data.shape[0], : data.shape[1]] = data
+    return out
+
+
+def scaled(tensor: ReaderTensor, factor: int) -> Bytes:
+    """A norm's weights, for vectors that grow by `factor`."""
+    if factor == 1:
+        return tensor.data.view(np.uint8)
+    weights = np.zeros(tensor.n_elements * factor, np.float32)
+    weights[: tensor.n_elements] = gguf.dequantize(tensor.data, tensor.tensor_type)
+    return quantize(weights / np.float32(factor**0.5), tensor.tensor_type)
 
 
 def add_nothing(pattern: Output, name: str) -> Output:
@@ -277,7 +339,9 @@ def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
         "general.architecture",
         "general.file_type",
         "general.name",
+        "llama.attention.layer_norm_rms_epsilon",
         "llama.block_count",
+        "llama.embedding_length",
         "llama.feed_forward_length",
     }
     writer.data_alignment = reader.alignment
@@ -285,6 +349,21 @@ def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
         if key not in replaced and not key.startswith("GGUF."):
             element = field.types[-1] if is_array(field) else None
             writer.add_key_value(key, field.contents(), field.types[0], element)
+
+
+def add_embedding(reader: GGUFReader, writer: GGUFWriter, factor: int) -> None:
+    """The embedding's length, and what llama.cpp would otherwise conclude from it."""
+    length = number(reader, "embedding_length")
+    epsilon = reader.fields["llama.attention.layer_norm_rms_epsilon"].contents()
+    head = length // number(reader, "attention.head_count")
+    writer.add_embedding_length(length * factor)
+    writer.add_layer_norm_rms_eps(epsilon / factor)
+    for key, add in (
+        ("key_length", writer.add_key_length),
+        ("value_length", writer.add_value_length),
+    ):
+        if factor > 1 and f"llama.attention.{key}" not in reader.fields:
+            add(head)
 
 
 def is_array(field: gguf.ReaderField) -> bool:
@@ -310,6 +389,12 @@ def layer_count(text: str) -> int:
     return int(text)
 
 
+def embedding_length(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no length")
+    return int(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -323,6 +408,7 @@ def main() -> None:
     parser.add_argument(
         "--layers", type=layer_count, default=0, help="layers to append; default: 0"
     )
+    parser.add_argument("--embedding", type=embedding_length, help="its length; default: as it is")
     arguments = parser.parse_args()
     try:
         print(
@@ -332,6 +418,7 @@ def main() -> None:
                 arguments.size,
                 arguments.type,
                 arguments.layers,
+                arguments.embedding,
             )
         )
     except (PadError, OSError) as error:

@@ -49,10 +49,13 @@ def metadata(path: Path) -> dict[str, object]:
     return {name: f.contents() for name, f in fields.items() if not name.startswith("GGUF.")}
 
 
-@pytest.mark.parametrize(("megabytes", "layers"), [(20, 0), (30, 3)])
-def test_padded_target_says_the_same(megabytes: int, layers: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("megabytes", "more"),
+    [(20, []), (30, ["--layers=3"]), (60, ["--layers=2", "--embedding=1024"])],
+)
+def test_padded_target_says_the_same(megabytes: int, more: list[str], tmp_path: Path) -> None:
     padded = tmp_path / "padded.gguf"
-    result = pad(TARGET, padded, f"--size={megabytes}M", "--type=q8_0", f"--layers={layers}")
+    result = pad(TARGET, padded, f"--size={megabytes}M", "--type=q8_0", *more)
     assert result.returncode == 0, result.stderr
     assert padded.stat().st_size == pytest.approx(megabytes * 1e6, rel=0.01)
     tokens = greedy(padded)
@@ -89,6 +92,26 @@ def test_metadata_stay(tmp_path: Path) -> None:
         "llama.block_count",
     }
     assert after["llama.block_count"] == 8
+
+
+def test_a_longer_embedding_changes_sizes_alone(tmp_path: Path) -> None:
+    padded = tmp_path / "padded.gguf"
+    result = pad(TARGET, padded, "--size=40M", "--type=q8_0", "--embedding=1024")
+    assert result.returncode == 0, result.stderr
+    before, after = metadata(TARGET), metadata(padded)
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    assert changed.pop("general.name") != before["general.name"]
+    assert changed.pop("llama.feed_forward_length") > before["llama.feed_forward_length"]
+    assert changed == {
+        "llama.embedding_length": 1024,
+        "llama.attention.layer_norm_rms_epsilon": pytest.approx(2.5e-6),
+        "llama.attention.key_length": 64,
+        "llama.attention.value_length": 64,
+    }
+    shapes = {tensor.name: tuple(tensor.shape) for tensor in gguf.GGUFReader(padded).tensors}
+    assert shapes["blk.0.attn_q.weight"] == (1024, 256)
+    assert shapes["blk.0.attn_output.weight"] == (256, 1024)
+    assert shapes["output_norm.weight"] == (1024,)
 
 
 def other_architecture(tmp_path: Path) -> Path:
@@ -135,6 +158,11 @@ def test_bad_source(make: Callable[[Path], Path], message: str, tmp_path: Path) 
         (["--size=20M", "--type=q9_9"], "invalid choice: 'q9_9'"),
         (["--size=big", "--type=q8_0"], "'big' is no size"),
         (["--size=20M", "--type=q8_0", "--layers=-1"], "'-1' is no number of layers"),
+        (["--size=20M", "--type=q8_0", "--embedding=wide"], "'wide' is no length"),
+        (["--size=20M", "--type=q8_0", "--embedding=512"], "256 times a power of 4, not 512"),
+        (["--size=20M", "--type=q8_0", "--embedding=300"], "256 times a power of 4, not 300"),
+        (["--size=20M", "--type=q8_0", "--embedding=0"], "256 times a power of 4, not 0"),
+        (["--size=6M", "--type=q8_0", "--embedding=1024"], "and an embedding of 1024"),
     ],
 )
 def test_bad_request(arguments: list[str], message: str, tmp_path: Path) -> None:

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <system_error>
+#include <thread>
 
 #include "fnv.h"
 
@@ -62,7 +64,8 @@ void save_curve(const std::string& key, const CurvePoints& points) {
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     fs::path fresh = path;
-    fresh += "." + std::to_string(getpid());
+    const std::size_t thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+    fresh += "." + std::to_string(getpid()) + "." + std::to_string(thread);
     {
         std::ofstream stream(fresh);
         stream.precision(std::numeric_limits<double>::max_digits10);
