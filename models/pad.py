@@ -6,16 +6,15 @@
 Every feed-forward network is widened: random rows in gate and up, and in down columns of
 zeros that multiply what comes of them. With --layers N, N layers are appended that add zero:
 their attention and feed-forward output projections are zeros, what stands before is random.
-With --embedding N, every token's vector is as long as that, with zeros at its end that all
-matrices multiply by zeros and keep zero. All the products are computed, and none of the new ones
-changes a result.
+With --embedding N, every token's vector is as long as that, with zeros at its end, which stay
+zeros. All the products are computed, and none of the new ones changes a result.
 
 A small model's rows are short, which kernels for one token at a time are bad at: a model that
 shall cost like a real one wants all three.
 
 Weights are stored as --type; where they already are, they are copied bit for bit. Metadata
-stay, but for name, file type and sizes. Only for dense models of the `llama` architecture. Needs
-gguf and numpy.
+stay, but for name, file type and sizes, and, with a longer embedding, what depends on it. Only for
+dense models of the `llama` architecture. Needs gguf and numpy.
 """
 
 from __future__ import annotations
@@ -138,8 +137,12 @@ def pad(
     blocks = number(reader, "block_count") + layers
 
     writer = GGUFWriter(target, "llama")
-    copy_metadata(reader, writer)
-    add_embedding(reader, writer, factor)
+    sizes = {"feed_forward_length", "block_count"}
+    if factor > 1:
+        sizes |= {"embedding_length", "attention.layer_norm_rms_epsilon"}
+    copy_metadata(reader, writer, sizes)
+    if factor > 1:
+        add_embedding(reader, writer, factor)
     name = reader.fields.get("general.name")
     writer.add_name(
         f"{name.contents() if name else source.stem} padded to {size / 1e9:.3g} GB {weight_type}"
@@ -159,8 +162,7 @@ def pad(
         writer.write_tensor_data(output.data())
     writer.close()
     gigabytes = target.stat().st_size / 1e9
-    wide = number(reader, "embedding_length") * factor
-    return f"{target}: {gigabytes:.3f} GB, {blocks} layers, embedding {wide}, feed-forward {ffn}"
+    return f"{target}: {gigabytes:.3f} GB, {blocks} layers, feed-forward width {ffn}"
 
 
 def open_model(path: Path) -> GGUFReader:
@@ -216,6 +218,12 @@ def check(reader: GGUFReader, tensor_type: GGMLQuantizationType, layers: int) ->
 
 def growth(reader: GGUFReader, embedding: int) -> int:
     """By how much the embedding grows."""
+    for key in ("embedding_length", "attention.head_count"):
+        field = reader.fields.get(f"llama.{key}")
+        if field is None or not isinstance(field.contents(), int):
+            raise PadError(f"llama.{key} must be one number for all layers")
+    if "llama.attention.layer_norm_rms_epsilon" not in reader.fields:
+        raise PadError("llama.attention.layer_norm_rms_epsilon is missing")
     length = number(reader, "embedding_length")
     factor = embedding // length
     # A mean over four times as many numbers, the new ones zero, is a quarter; and half its root
@@ -333,17 +341,10 @@ def random_pool(columns: int, tensor_type: GGMLQuantizationType) -> Bytes:
     return quantize(weights * np.float32(RANDOM_STD), tensor_type)
 
 
-def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
-    """Everything but what `pad` sets and what the writer itself writes."""
-    replaced = {
-        "general.architecture",
-        "general.file_type",
-        "general.name",
-        "llama.attention.layer_norm_rms_epsilon",
-        "llama.block_count",
-        "llama.embedding_length",
-        "llama.feed_forward_length",
-    }
+def copy_metadata(reader: GGUFReader, writer: GGUFWriter, sizes: set[str]) -> None:
+    """Everything but what `pad` sets, these sizes among it, and what the writer itself writes."""
+    replaced = {"general.architecture", "general.file_type", "general.name"}
+    replaced |= {f"llama.{size}" for size in sizes}
     writer.data_alignment = reader.alignment
     for key, field in reader.fields.items():
         if key not in replaced and not key.startswith("GGUF."):
@@ -362,7 +363,7 @@ def add_embedding(reader: GGUFReader, writer: GGUFWriter, factor: int) -> None:
         ("key_length", writer.add_key_length),
         ("value_length", writer.add_value_length),
     ):
-        if factor > 1 and f"llama.attention.{key}" not in reader.fields:
+        if f"llama.attention.{key}" not in reader.fields:
             add(head)
 
 

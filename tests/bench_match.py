@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from bench_ngram import real_tokens
 from specllama import MatchFinder, NGramPredictor, SpecSession
+from specllama._core import NGramFollower
 
 
 class Task(NamedTuple):
@@ -34,11 +35,12 @@ class Learned:
     """What has been learned from a text so far, kept up by `learn`."""
 
     def __init__(self) -> None:
-        self.ngrams, self.matches = NGramPredictor(), MatchFinder()
+        self.ngrams, self.matches, self.both = NGramPredictor(), MatchFinder(), NGramFollower()
 
     def learn(self, tokens: list[int]) -> None:
         self.ngrams.update_batch(tokens)
         self.matches.append_batch(tokens)
+        self.both.append_batch(tokens)
 
     def by_ngrams(self, n: int) -> list[int]:
         return [predicted.token for predicted in self.ngrams.predict(n)]
@@ -47,14 +49,8 @@ class Learned:
         return [matched.token for matched in self.matches.predict(n)]
 
     def by_both(self, n: int) -> list[int]:
-        """As a session drafts: n-grams until a match is long enough to be copied on."""
-        predicted = [] if self.matches.predict(1) else self.by_ngrams(n)
-        n_tokens, draft = len(self.matches), []
-        while not (copy := self.by_matches(n - len(draft))) and len(draft) < len(predicted):
-            draft.append(predicted[len(draft)])
-            self.matches.append(draft[-1])
-        self.matches.truncate(n_tokens)
-        return draft + copy
+        """As a session drafts."""
+        return [token for token, _ in self.both.draft(n)]
 
 
 DRAFTERS: dict[str, Callable[[Learned, int], list[int]]] = {

@@ -177,6 +177,10 @@ def test_repetition_and_difference() -> None:
 def test_a_curve_of_decodes() -> None:
     decodes = [(1, 2.0), (1, 4.0), (1, 90.0), (2, 5.0), (4, 8.0), (4, 8.0)]
     assert decode_curve(decodes) == pytest.approx([4, 5, 6.5, 8])
+    # What nobody decoded here was measured before, on a machine half as fast.
+    before = [8.0, 9.0, 9.5, 0.0, 20.0]
+    assert decode_curve([(1, 4.0), (3, 6.0)], before) == pytest.approx([4, 4.5, 6, 8, 10])
+    assert decode_curve([(1, 4.0)], [0.0, 9.0]) == [4]
     assert decode_curve([(2, 1.0)]) == []
     assert decode_curve([]) == []
 

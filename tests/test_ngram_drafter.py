@@ -33,13 +33,15 @@ class Twin(Drafter):
         self.n_resumed = 0
 
     def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
-        self.known = prompt.tolist()
+        self.known: list[int] = []
         self.frequencies = NGramPredictor()
-        self.frequencies.update_batch([*self.reference, *self.known])
+        self.frequencies.update_batch(self.reference)
         self.others = MatchFinder()
         self.others.append_batch(self.reference)
-        self.copied = self.best(self.known)
+        self.copied: Match | None = None
         self.broken: Match | None = None
+        for token in prompt.tolist():
+            self.follow(token)
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
         for token in tokens.tolist()[len(self.known) :]:

@@ -303,6 +303,20 @@ def test_longer_matches_are_worth_more() -> None:
     assert lengths[-1] > lengths[0] + 4
 
 
+def test_what_broke_off_a_copy_is_distrusted_until_it_is_known() -> None:
+    planner = planner_for("bf16")
+    copy = [Evidence(Source.match, 8 + i) for i in range(MAX_DRAFT)]
+    doubtful = [*copy[:6], Evidence(Source.match, 14, confidence=0), *copy[7:]]
+
+    def n_draft(draft: list[Evidence]) -> int:
+        return planner.choose(Situation(n_tokens=0), planner.begin(), [draft]).n_draft
+
+    assert 0 < n_draft(doubtful) <= 6 < n_draft(copy)
+    # Where those are right after all, as in a text that is copied once more.
+    learn(planner, planner.begin(), [Evidence(Source.match, 14, confidence=0)], 1.0, 400)
+    assert n_draft(doubtful) > 6
+
+
 def test_temperatures_are_learned_apart() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 4 + i) for i in range(MAX_DRAFT)]

@@ -19,7 +19,7 @@ struct Match {
 };
 
 // Shorter matches are left to the frequencies of n-grams, which predict as well and know how sure
-// they are.
+// they are; but for those near a copy's end (Trail).
 inline constexpr int kMinMatch = 4;
 // Longer matches count as this long.
 inline constexpr int kMaxMatch = 64;

@@ -37,7 +37,7 @@ void NGramFollower::step(Token token) {
     predictor_.update(token);
     own_.append(token);
     broke_off_.push_back(copies && !copied);
-    if (!copied) look();
+    if (!copied) enter_best();
 }
 
 void NGramFollower::draft(Proposal& proposal) {
@@ -88,12 +88,12 @@ NGramFollower::Found NGramFollower::find() const {
     return other.length > own.length ? Found{&reference_, other} : Found{&own_, own};
 }
 
-// Looks for a place to copy from. While a copy goes on there is no need to: no other match can
-// become longer than this one.
-void NGramFollower::look() {
+// Looks for a place to copy from. Not asked for while a copy goes on: a match that was the longest
+// grows as fast as any other.
+void NGramFollower::enter_best() {
     Found found = find();
     const Match near = trail_.near(own_.tokens());
-    // Of matches too short for the finders, n-grams know the longest.
+    // Of matches too short for the finders, n-grams know the longest, as far as they remember.
     if (near.length > 0 && near.length >= std::max(found.match.length, predictor_.n_known()))
         found = {trail_.text(), near};
     if (found.match.length > 0) trail_.enter(*found.text, found.match);

@@ -12,10 +12,12 @@
 
 namespace specllama {
 
-// Drafts what followed the same tokens before, in a sequence or in a text given with it. Where they
-// are few it goes by the frequencies of an NGramPredictor, unless they stand where a copy broke off
-// (Trail); from kMinMatch tokens on it copies from where the longest match was. A draft may begin
-// by frequencies and go on with a copy.
+// Drafts for one sequence what followed the same tokens before, in itself or in a text given with
+// it. While the last tokens were what a copy had said, it goes on with that copy. Else it looks for
+// the longest context that the sequence ends with and that stood before; among equals for one near
+// the place where the last copy broke off (Trail). From there, or from a context of kMinMatch
+// tokens and more, it copies; else it says what came most often (NGramPredictor), until that makes
+// a match. Tokens copied that had themselves broken off a copy are marked (Evidence::confidence 0).
 class NGramFollower {
  public:
     // Throws InvalidArgument when an option is out of range.
@@ -42,7 +44,7 @@ class NGramFollower {
         Match match;
     };
     Found find() const;
-    void look();
+    void enter_best();
     bool copy(Draft& draft, int max_tokens) const;
     void step(Token token);
 
@@ -50,7 +52,7 @@ class NGramFollower {
     MatchFinder own_;
     MatchFinder reference_;
     Trail trail_;
-    std::vector<bool> broke_off_;           // [i]: whether token i of the sequence did so to a copy
+    std::vector<bool> broke_off_;           // [i]: whether token i was another than a copy had said
     std::vector<Distribution> drawn_from_;  // [i]: of its draft's token i, if it draws
 };
 

@@ -14,7 +14,7 @@ class MatchFinder;
 // sequence ends with stands elsewhere just as well.
 class Trail {
  public:
-    // Places looked at after a copy broke off: that one, and the next.
+    // Places looked at after a copy broke off: that one, and those behind it.
     static constexpr std::size_t kReach = 9;
 
     // A copy begins at a match in this text, which must outlive the trail.
@@ -23,8 +23,8 @@ class Trail {
     // The sequence goes on with a token. Whether the copy does.
     bool step(Token token);
 
-    // How many tokens were copied last, and what comes next in the text; none where the copy broke
-    // off.
+    // How many tokens agree, and what the copy says next; none where it broke off, or where its
+    // text is at its end.
     Match match() const;
 
     // Where the copy that broke off may go on after the end of the sequence; of places that agree

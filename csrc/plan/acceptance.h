@@ -33,13 +33,14 @@ struct Phase {
 
 // How often the target agrees with a token, given what its drafter knows about it.
 //
-// Two things are learned. For each kind of evidence (the length of a match, the order and relative
-// frequency of an n-gram, the probability that a draft model gives), and for each class of
-// temperature, a running rate, shared by all requests. And for each request the phase its text is
-// in: a hidden state that shifts the log-odds of all rates of a view together, and now and then
-// changes (the filter of Hamilton, "A new approach to the economic analysis of nonstationary time
-// series", 1989, with Bernoulli observations). So rates are remembered over a text that changes
-// between copying and free, and a change is noticed within a few tokens.
+// Two things are learned. For each kind of evidence (the length of a match and whether the token
+// copied had broken off a copy, the order and relative frequency of an n-gram, the probability that
+// a draft model gives), and for each class of temperature, a running rate, shared by all requests.
+// And for each request the phase its text is in: a hidden state that shifts the log-odds of all
+// rates of a view together, and now and then changes (the filter of Hamilton, "A new approach to
+// the economic analysis of nonstationary time series", 1989, with Bernoulli observations). So rates
+// are remembered over a text that changes between copying and free, and a change is noticed within
+// a few tokens.
 class Acceptance {
  public:
     Acceptance();

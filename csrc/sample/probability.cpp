@@ -15,24 +15,21 @@
 
 namespace specllama {
 
-SPECLLAMA_CLONES double exp_sum(std::span<const float> logits, float highest) {
-    // So few that a float can hold their sum.
+SPECLLAMA_CLONES double exp_sum(std::span<const float> logits, float origin) {
+    // So few that a float loses nothing of their sum that matters.
     constexpr std::size_t kPart = 1024;
     double total = 0;
     for (std::size_t from = 0; from < logits.size(); from += kPart) {
         float sum = 0;
         for (const float logit : logits.subspan(from, std::min(kPart, logits.size() - from)))
-            sum += std::exp(logit - highest);
+            sum += std::exp(logit - origin);
         total += sum;
     }
     return total;
 }
 
-SPECLLAMA_CLONES float probability(std::span<const float> logits, Token token) {
-    const float logit = logits[token];
-    float sum = 0;
-    for (const float other : logits) sum += std::exp(other - logit);
-    return 1 / sum;
+float probability(std::span<const float> logits, Token token) {
+    return static_cast<float>(1 / exp_sum(logits, logits[token]));
 }
 
 }  // namespace specllama

@@ -219,7 +219,7 @@ class DraftedToken:
         length: Of a match, also one in the corpus: how many tokens before it agree with the text
             copied from. Of an n-gram: its order. Else 0.
         confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
-            Else 1.
+            Of a match: 0 where the token copied had itself broken off a copy. Else 1.
     """
 
     @property
@@ -830,8 +830,9 @@ class Evidence:
         source: Where it comes from.
         length: match, corpus: tokens before this one that agree with the text copied from, the
             draft's own included; ngram: order of the n-gram; else 0.
-        confidence: ngram: relative frequency; model: probability; match: 0 where the token copied
-            had itself broken off a copy, else 1; other: the drafter's own estimate; in [0, 1].
+        confidence: ngram: `Prediction.confidence`; model: probability; match: 0 where the token
+            copied had itself broken off a copy, else 1; other: the drafter's own estimate; in
+            [0, 1].
     """
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...
@@ -845,9 +846,11 @@ class Evidence:
 class NGramFollower:
     """Drafts for one sequence as a session's n-gram drafter does ("ngram").
 
-    By the longest context that the sequence ends with and that stood before: a short one by the
-    frequencies of what followed it (NGramPredictor), unless it stands within 9 places of where a
-    copy broke off; from 4 tokens on by a copy of what followed the longest match (MatchFinder).
+    While the last tokens were what a copy had said, it goes on with that copy. Else it looks for
+    the longest context that the sequence ends with and that stood before; among equals for one at
+    the place where the last copy broke off, or up to 8 places on. From there, or from a context of
+    4 tokens and more (MatchFinder), it copies; else it says what came most often (NGramPredictor),
+    until that makes a match. A copied token that had itself broken off a copy has confidence 0.
 
     Args:
         reference: Token ids of a text that may be drafted from, too.

@@ -102,10 +102,12 @@ def _token(token: TracedToken, start: str, figures: str) -> str:
 
 
 def _evidence(drafted: DraftedToken) -> str:
+    tokens = "1 token" if drafted.length == 1 else f"{drafted.length} tokens"
     if drafted.drafter == "match":
-        return f"drafted from a match of {drafted.length} tokens"
+        doubt = "" if drafted.confidence > 0 else ", at a token that broke off a copy itself"
+        return f"drafted from a match of {tokens}{doubt}"
     if drafted.drafter == "corpus":
-        return f"drafted from a match of {drafted.length} tokens in the corpus"
+        return f"drafted from a match of {tokens} in the corpus"
     if drafted.drafter == "ngram":
         return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
     if drafted.drafter == "model":

@@ -78,8 +78,8 @@ class SpecSession(SyncModel):
         cascade: Whether n-grams and matches share the work with a draft model, where spec_length is
             "auto".
         ngram_order: Longest n-gram, 2 to 8.
-        ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches of 4 tokens
-            and more are looked for in the whole text.)
+        ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches to copy from
+            are looked for in the whole text.)
         ngram_draw: Draw the n-gram drafts of sampled requests from relative frequencies, instead of
             taking the most frequent token: more is accepted so with acceptance="rejection".
         ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536, and again on that of

@@ -12,7 +12,8 @@ struct DraftedToken {
     // Index into Stats::kSources.
     int source = 0;
     // What its drafter knew: tokens before it that agree with the text copied from, or the order of
-    // the n-gram; and its relative frequency or probability.
+    // the n-gram; and its relative frequency or probability, or 0 where the token copied had itself
+    // broken off a copy.
     int length = 0;
     float confidence = 0;
 };

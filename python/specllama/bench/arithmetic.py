@@ -43,21 +43,31 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
-def decode_curve(decodes: Iterable[tuple[int, float]]) -> list[float]:
-    """Return the seconds v(n) from n = 1 to the widest decode there was: medians of their times, in
-    between by interpolation. Empty if there was no decode of one token.
+def decode_curve(
+    decodes: Iterable[tuple[int, float]], before: Sequence[float] = ()
+) -> list[float]:
+    """Return the seconds v(n) from n = 1 to the widest decode that is known: medians of their times,
+    in between by interpolation. Empty if there was no decode of one token.
 
     Args:
         decodes: Tokens and seconds of each.
+        before: v(n) from n = 1 on as it was measured at other times, by the speed of which it is
+            scaled; 0: it was not. It says what widths cost that nobody decoded: a planner that
+            drafts too little would otherwise hide what it missed.
     """
     by_width: dict[int, list[float]] = {}
     for n, seconds in decodes:
         by_width.setdefault(n, []).append(seconds)
     if 1 not in by_width:
         return []
-    known = sorted(by_width)
-    times = [np.median(by_width[n]) for n in known]
-    return [float(v) for v in np.interp(np.arange(1, known[-1] + 1), known, times)]
+    v = {n: float(np.median(times)) for n, times in by_width.items()}
+    one = v[1]
+    for n, seconds in enumerate(before, 1):
+        if seconds > 0 and before[0] > 0:
+            v.setdefault(n, one * seconds / before[0])
+    known = sorted(v)
+    times = np.interp(np.arange(1, known[-1] + 1), known, [v[n] for n in known])
+    return [float(seconds) for seconds in times]
 
 
 def oracle_speed(

@@ -121,12 +121,16 @@ def measure(
         (sessions[0].tokenize(task.prompt), plain[i * repeat].tokens)
         for i, task in enumerate(workload.tasks)
     ]
+    believed = [mine[-1].stats.decode_seconds for mine in runs]
     # The round that ends a prefill has no decode of its own.
     curve = decode_curve(
-        (len(one.draft) + 1, one.decode_seconds)
-        for mine in runs
-        for one in _rounds(mine)
-        if one.decode_seconds > 0
+        (
+            (len(one.draft) + 1, one.decode_seconds)
+            for mine in runs
+            for one in _rounds(mine)
+            if one.decode_seconds > 0
+        ),
+        before=next(filter(None, believed), []),
     )
     bound = oracle_speed(texts, curve)
     promises = _promises(contestants, runs, curve)

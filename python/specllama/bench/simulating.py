@@ -10,7 +10,6 @@ from specllama.bench.contestants import FIXED
 from specllama.bench.workload import Workload
 from specllama.errors import ArgumentError
 from specllama.simulate import (
-    MAX_DRAFT,
     Curve,
     Drafts,
     calibrated_planner,
@@ -26,7 +25,8 @@ Tokenize = Callable[..., list[int]]
 
 # Tokens looked for, and tokens drafted: llama-cpp-python's defaults are 2 and 10, and it advises 2
 # for CPUs; those of llama.cpp's n-grams are 12 and 48.
-_LOOKUPS = tuple((size, n) for size in (2, 3, 12) for n in (2, 4, 8, 10, 16, 32, 48))
+_LOOKUP_SIZES = (2, 3, 12)
+_LOOKUP_LENGTHS = (2, 4, 8, 10, 16, 32, 48)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class _Drafted:
 
     name: str
     ngram: list[Drafts]
-    lookup: dict[str, list[Drafts]]
+    lookup: dict[int, list[Drafts]]
+    """By the tokens looked for, the longest drafts."""
 
 
 def simulate(
@@ -118,10 +119,11 @@ def _draft(workload: Workload, tokenize: Tokenize, n_tokens: int) -> _Drafted:
         name=workload.name,
         ngram=[ngram_drafts(*text) for text in texts],
         lookup={
-            f"lookup-{size}-{n}": [
-                lookup_drafts(*text, ngram_size=size, n_draft=n) for text in texts
+            size: [
+                lookup_drafts(*text, ngram_size=size, n_draft=_LOOKUP_LENGTHS[-1])
+                for text in texts
             ]
-            for size, n in _LOOKUPS
+            for size in _LOOKUP_SIZES
         },
     )
 
@@ -142,7 +144,9 @@ def _simulate(name: str, curve: Curve, drafted: _Drafted) -> Simulation:
         ngram=speed(lambda one: planned_time(one, curve, planner), drafted.ngram),
         fixed={f"ngram-{n}": fixed_speed(drafted.ngram, n) for n in FIXED},
         lookup={
-            lookup: fixed_speed(drafts, MAX_DRAFT) for lookup, drafts in drafted.lookup.items()
+            f"lookup-{size}-{n}": fixed_speed(drafts, n)
+            for size, drafts in drafted.lookup.items()
+            for n in _LOOKUP_LENGTHS
         },
         oracle=speed(lambda one: oracle_bound(one.right, curve).time, drafted.ngram),
     )
