@@ -306,15 +306,30 @@ def test_longer_matches_are_worth_more() -> None:
 def test_what_broke_off_a_copy_is_distrusted_until_it_is_known() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 8 + i) for i in range(MAX_DRAFT)]
-    doubtful = [*copy[:6], Evidence(Source.match, 14, confidence=0), *copy[7:]]
+    doubtful = [Evidence(Source.match, 8, confidence=0), *copy[1:]]
 
     def n_draft(draft: list[Evidence]) -> int:
         return planner.choose(Situation(n_tokens=0), planner.begin(), [draft]).n_draft
 
-    assert 0 < n_draft(doubtful) <= 6 < n_draft(copy)
-    # Where those are right after all, as in a text that is copied once more.
-    learn(planner, planner.begin(), [Evidence(Source.match, 14, confidence=0)], 1.0, 400)
-    assert n_draft(doubtful) > 6
+    assert n_draft(doubtful) < n_draft(copy)
+    # Where such a token is right after all, as in a text that is copied once more; and where not.
+    learn(planner, planner.begin(), doubtful, 1.0, 400)
+    assert n_draft(doubtful) >= n_draft(copy)
+    learn(planner, planner.begin(), doubtful, 0.0, 400)
+    assert n_draft(doubtful) == 0
+
+
+def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
+    planner = planner_for("linear")
+    learn(planner, planner.begin(), PERFECT, 1.0, 400)
+    phase = planner.begin()
+    situation = Situation(n_tokens=0)
+    one = planner.cost.seconds(1, 0)
+    risked = planner.choose(situation, phase, [PERFECT]).seconds - one
+    assert 4 * one < risked <= 5 * one
+    for _ in range(10):
+        planner.settle(phase, situation, 10, 10)
+    assert planner.choose(situation, phase, [PERFECT]).seconds - one > 6 * one
 
 
 def test_temperatures_are_learned_apart() -> None:

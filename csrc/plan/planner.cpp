@@ -27,6 +27,10 @@ double Planner::caution(const Phase& phase) const {
                       tuning::kCautionMost);
 }
 
+double Planner::stake(const Phase& phase) const {
+    return tuning::kStake * cost_.seconds(1, 0) + std::max(-phase.debt, 0.0);
+}
+
 void Planner::settle(Phase& phase, const Situation& situation, int n_draft, int n_accepted) {
     // A decode's time, and that of drafting, is shared by the sequences in it.
     const int n_sequences = 1 + situation.n_beside;
@@ -122,6 +126,7 @@ double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other)
 Choice Planner::choose(const Situation& situation, const Phase& phase,
                        std::span<const EvidenceSpan> drafts) {
     Choice best{.seconds = decode_seconds(situation, 0)};
+    const double most = best.seconds + stake(phase);
     Choice hope;
     double hoped = 0;
     // Twice: what to hope for depends on what is best.
@@ -134,6 +139,7 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
             for (int g = 0; g <= lengths_.longest; ++g) {
                 const Choice choice{g > 0 ? static_cast<int>(i) : -1, g, lengths_.expected[g],
                                     lengths_.seconds[g], lengths_.saved[g]};
+                if (choice.seconds > most) continue;
                 if (!hoping) {
                     if (choice.saved > best.saved) best = choice;
                     continue;

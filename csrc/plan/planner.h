@@ -130,6 +130,8 @@ class Planner {
 
     double decode_seconds(const Situation& situation, int n_draft) const;
     double caution(const Phase& phase) const;
+    // Seconds that a draft may cost more than none.
+    double stake(const Phase& phase) const;
     // Of one token by the draft model, which drafts one for each sequence at once.
     double draft_step(const Situation& situation) const;
     // By which its first token takes longer, since it has to take in what it did not see.

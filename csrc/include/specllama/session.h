@@ -96,9 +96,9 @@ class Session {
     std::shared_ptr<SessionState> state_;
 };
 
-// The n-gram drafter: proposes what followed the same tokens earlier in the sequence, or in the text
-// given with it, by frequency or as a copy.
-// Throws InvalidArgument when an option is out of range.
+// The n-gram drafter: proposes what followed the same tokens earlier in the sequence, or in the
+// text given with it, by frequency or as a copy. Throws InvalidArgument when an option is out of
+// range.
 std::shared_ptr<Drafter> make_ngram_drafter(const NGramOptions& options = {});
 
 }  // namespace specllama

@@ -43,11 +43,9 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
-def decode_curve(
-    decodes: Iterable[tuple[int, float]], before: Sequence[float] = ()
-) -> list[float]:
-    """Return the seconds v(n) from n = 1 to the widest decode that is known: medians of their times,
-    in between by interpolation. Empty if there was no decode of one token.
+def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] = ()) -> list[float]:
+    """Return the seconds v(n) from n = 1 to the widest decode that is known: medians of times, in
+    between by interpolation. Empty if there was no decode of one token.
 
     Args:
         decodes: Tokens and seconds of each.

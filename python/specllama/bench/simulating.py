@@ -120,8 +120,7 @@ def _draft(workload: Workload, tokenize: Tokenize, n_tokens: int) -> _Drafted:
         ngram=[ngram_drafts(*text) for text in texts],
         lookup={
             size: [
-                lookup_drafts(*text, ngram_size=size, n_draft=_LOOKUP_LENGTHS[-1])
-                for text in texts
+                lookup_drafts(*text, ngram_size=size, n_draft=_LOOKUP_LENGTHS[-1]) for text in texts
             ]
             for size in _LOOKUP_SIZES
         },
