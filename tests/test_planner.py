@@ -329,7 +329,7 @@ def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
     assert 4 * one < risked <= 5 * one
     for _ in range(10):
         planner.settle(phase, situation, 10, 10)
-    assert planner.choose(situation, phase, [PERFECT]).seconds - one > 6 * one
+    assert planner.choose(situation, phase, [PERFECT]).seconds - one > 5 * one
 
 
 def test_temperatures_are_learned_apart() -> None:
