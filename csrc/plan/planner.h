@@ -53,7 +53,7 @@ struct Choice {
 //
 // The best of many guesses is too good on average, and a text may be of a kind that was never seen.
 // So what drafting has really brought is accounted: a request that it has made slower must be
-// promised more before it drafts again.
+// promised more before it drafts again, and no draft stakes much more than it has brought so far.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
 // request has its Phase. No call allocates.
