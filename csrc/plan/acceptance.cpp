@@ -222,14 +222,15 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
     const Phase::Weights& rates = table.bins[bin].in_phase;
     const int position = position_++;
     if (view == view_) {
-        Phase::Weights ends{};
-        for (const Phase::Weights& row : survival_)
-            for (int s = 0; s < kPhases; ++s) ends[s] += tuning::kPhaseEnd * row[s];
+        constexpr auto kEnd = static_cast<float>(tuning::kPhaseEnd);
+        PhaseLanes ends{};
+        for (const PhaseLanes& row : survival_)
+            for (std::size_t s = 0; s < row.size(); ++s) ends[s] += kEnd * row[s];
         for (int t = 0; t < kPhases; ++t) {
-            const double lasts = (1 - tuning::kPhaseEnd) * rates[t];
-            const double begins = phase_.share[view][t] * rates[t];
-            Phase::Weights& row = survival_[t];
-            for (int s = 0; s < kPhases; ++s) {
+            const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
+            const auto begins = static_cast<float>(phase_.share[view][t] * rates[t]);
+            PhaseLanes& row = survival_[t];
+            for (std::size_t s = 0; s < row.size(); ++s) {
                 row[s] = lasts * row[s] + begins * ends[s];
                 tokens_[s] += row[s];
             }
@@ -242,8 +243,9 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
     double rate = 0;
     for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
     for (double& weight : phase_.weights[view]) weight /= rate;
-    for (Phase::Weights& row : survival_)
-        for (int s = 0; s < kPhases; ++s) tokens_[s] += row[s] *= rate;
+    for (PhaseLanes& row : survival_)
+        for (std::size_t s = 0; s < row.size(); ++s)
+            tokens_[s] += row[s] *= static_cast<float>(rate);
 }
 
 }  // namespace specllama

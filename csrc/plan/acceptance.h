@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <tuple>
 
 #include "draft/evidence.h"
 #include "plan/constants.h"
@@ -14,6 +15,11 @@ inline constexpr int kSources = 5;
 // phase is good or bad for all sources of a view.
 inline constexpr int kViews = 4;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
+
+// A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
+// last phase nothing is asked.
+using PhaseLanes = std::array<float, 8>;
+static_assert(kPhases <= std::tuple_size_v<PhaseLanes>);
 
 // What is known of one request's text: which phase it is in, in each view.
 struct Phase {
@@ -71,7 +77,7 @@ class Acceptance {
         // Probabilities of the phases in the first token's view, and, if the text is in one, the
         // tokens to expect of a round with this draft: 1 and those that are right.
         const Phase::Weights& weights() const { return phase_.weights[view_]; }
-        const Phase::Weights& tokens() const { return tokens_; }
+        const PhaseLanes& tokens() const { return tokens_; }
 
      private:
         void add(Source source, std::size_t bin);
@@ -81,9 +87,9 @@ class Acceptance {
         std::size_t view_;  // of the first token
         int position_;
         // [t][s]: probability that all tokens so far are right and the phase is t now, if it was s.
-        // In this order all sums run over several s at once, which a compiler can make use of.
-        std::array<Phase::Weights, kPhases> survival_{};
-        Phase::Weights tokens_;
+        // In this order, and in single precision, all sums run over all s at once.
+        std::array<PhaseLanes, kPhases> survival_{};
+        PhaseLanes tokens_;
     };
 
  private:

@@ -33,8 +33,8 @@ void CostCurve::start() {
         seconds_[n - 1] =
             tuning::kPriorSeconds * (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
         log_seconds_[n - 1] = std::log(seconds_[n - 1]);
-        covariance_[n - 1].fill(0);
     }
+    covariances_.fill(0);
     wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
     observed_.fill(0);
     n_observed_ = 0;
@@ -44,14 +44,17 @@ void CostCurve::start() {
 void CostCurve::wander(double speed_sd, double shape_sd) {
     const double speed = square(speed_sd);
     const double shape = square(shape_sd);
-    for (int i = 0; i < kMaxTokens; ++i) {
-        Row& row = covariance_[i];
-        // The shape's part goes by the logarithm of the smaller of both. In two loops that a
-        // compiler can run over several j at once.
-        for (int j = 0; j < i; ++j) row[j] += speed + shape * kLogs[j];
-        for (int j = i; j < kMaxTokens; ++j) row[j] += speed + shape * kLogs[i];
+    double* row = covariances_.data();
+    for (int i = 0; i < kMaxTokens; row += ++i) {
+        // The shape's part goes by the logarithm of the smaller of both.
+        for (int j = 0; j <= i; ++j) row[j] += speed + shape * kLogs[j];
         row[i] += shape * tuning::kStep;
     }
+}
+
+double CostCurve::covariance(int n, int m) const {
+    const auto [low, high] = std::minmax(n, m);
+    return covariances_[high * (high - 1) / 2 + low - 1];
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
@@ -59,8 +62,7 @@ void CostCurve::observe(int n, int n_context, double seconds) {
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
     const double empty = std::max(seconds - of_context, kLeastWithoutContext * seconds);
-    const double most =
-        tuning::kOutlier * std::sqrt(covariance_[n - 1][n - 1] + square(tuning::kTimingSd));
+    const double most = tuning::kOutlier * std::sqrt(covariance(n, n) + square(tuning::kTimingSd));
     const double log_seconds =
         std::clamp(std::log(empty), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
     learn(n, log_seconds, tuning::kTimingSd);
@@ -70,14 +72,16 @@ void CostCurve::observe(int n, int n_context, double seconds) {
 }
 
 void CostCurve::learn(int n, double log_seconds, double sd) {
-    const Row row = covariance_[n - 1];
-    const double total = row[n - 1] + square(sd);
+    Row with_n;
+    for (int i = 0; i < kMaxTokens; ++i) with_n[i] = covariance(n, i + 1);
+    const double total = with_n[n - 1] + square(sd);
     const double off = (log_seconds - log_seconds_[n - 1]) / total;
-    for (int i = 0; i < kMaxTokens; ++i) {
-        log_seconds_[i] += row[i] * off;
+    double* row = covariances_.data();
+    for (int i = 0; i < kMaxTokens; row += ++i) {
+        log_seconds_[i] += with_n[i] * off;
         seconds_[i] = std::exp(log_seconds_[i]);
-        const double gain = row[i] / total;
-        for (int j = 0; j < kMaxTokens; ++j) covariance_[i][j] -= gain * row[j];
+        const double gain = with_n[i] / total;
+        for (int j = 0; j <= i; ++j) row[j] -= gain * with_n[j];
     }
 }
 
@@ -95,8 +99,7 @@ double CostCurve::at_least_one(int n) const {
 }
 
 double CostCurve::doubt(int n, int m) const {
-    const double variance =
-        covariance_[n - 1][n - 1] + covariance_[m - 1][m - 1] - 2 * covariance_[n - 1][m - 1];
+    const double variance = covariance(n, n) + covariance(m, m) - 2 * covariance(n, m);
     return std::sqrt(std::max(variance, 0.0));
 }
 

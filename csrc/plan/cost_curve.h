@@ -63,10 +63,12 @@ class CostCurve {
     void learn(int n, double log_seconds, double sd);
     void wander(double speed_sd, double shape_sd);
     double at_least_one(int n) const;
+    double covariance(int n, int m) const;
 
-    Row log_seconds_;                         // [n - 1], at an empty context
-    std::array<Row, kMaxTokens> covariance_;  // of the errors of log_seconds_
-    Row seconds_;                             // exp(log_seconds_)
+    Row log_seconds_;  // [n - 1], at an empty context
+    Row seconds_;      // exp(log_seconds_)
+    // Of the errors of log_seconds_: row after row, each up to its diagonal.
+    std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> covariances_;
     std::array<int, kMaxTokens> observed_;
     int n_observed_;
     ContextSlope slope_;

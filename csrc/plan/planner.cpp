@@ -63,16 +63,16 @@ bool Planner::affordable(double loss, double reserve) {
 
 void Planner::Lengths::weigh(const Phase::Weights& phases, const Situation& situation,
                              double caution) {
-    // What a token costs in each phase, at the length that is best there.
-    const double spent = situation.spent;
-    const int beside = situation.n_beside;
-    Phase::Weights worth;
-    for (int s = 0; s < kPhases; ++s) {
-        worth[s] = (spent + seconds[0]) / (beside + tokens[0][s]);
-        for (int g = 1; g <= longest; ++g)
-            worth[s] = std::min(worth[s], (spent + seconds[g]) / (beside + tokens[g][s]));
-        worth[s] *= phases[s];
+    const auto beside = static_cast<float>(situation.n_beside);
+    PhaseLanes best_speed{};
+    for (int g = 0; g <= longest; ++g) {
+        const auto rounds_per_second = static_cast<float>(1 / (situation.spent + seconds[g]));
+        for (std::size_t s = 0; s < best_speed.size(); ++s)
+            best_speed[s] = std::max(best_speed[s], (beside + tokens[g][s]) * rounds_per_second);
     }
+    // What a token costs in each phase, at the length that is best there.
+    Phase::Weights worth;
+    for (int s = 0; s < kPhases; ++s) worth[s] = phases[s] / best_speed[s];
     for (int g = 0; g <= longest; ++g) {
         saved[g] = (1 + caution) * (seconds[0] - seconds[g]);
         expected[g] = 0;
@@ -129,13 +129,15 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
     const double most = best.seconds + stake(phase);
     Choice hope;
     double hoped = 0;
+    const EvidenceSpan* weighed = nullptr;
     // Twice: what to hope for depends on what is best.
     for (const bool hoping : {false, true}) {
         if (hoping && ++cost_probe_.n_rounds < cost_probe_.interval) break;
         if (hoping) hoped = best.saved + tuning::kProbeGain * best.seconds;
         for (std::size_t i = 0; i < drafts.size(); ++i) {
             if (drafts[i].empty()) continue;
-            weigh(situation, phase, drafts[i]);
+            if (weighed != &drafts[i]) weigh(situation, phase, drafts[i]);
+            weighed = &drafts[i];
             for (int g = 0; g <= lengths_.longest; ++g) {
                 const Choice choice{g > 0 ? static_cast<int>(i) : -1, g, lengths_.expected[g],
                                     lengths_.seconds[g], lengths_.saved[g]};

@@ -105,7 +105,7 @@ class Planner {
     struct Lengths {
         int longest = 0;
         // [g]: in each phase; on average.
-        std::array<Phase::Weights, kMaxSpecLength + 1> tokens{};
+        std::array<PhaseLanes, kMaxSpecLength + 1> tokens{};
         std::array<double, kMaxSpecLength + 1> expected{};
         std::array<double, kMaxSpecLength + 1> seconds{};
         std::array<double, kMaxSpecLength + 1> saved{};
