@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import llama_cpp
@@ -57,7 +57,7 @@ class Run:
 
     Attributes:
         tokens: Its token ids; None where the program does not tell.
-        n_timed: Tokens that took `seconds`: those after the prefill.
+        n_timed: Tokens that took `seconds`: those after the prefill, and the round that ends it.
         seconds: Their time.
     """
 
@@ -141,7 +141,10 @@ def _session(job: Job, draft: str | None) -> Iterator[Continue]:
 
         def run(prompt: Prompt, n_tokens: int) -> Run:
             stream = session.stream(prompt.tokens, max_tokens=n_tokens)
-            return _timed(chunk.token for chunk in stream if chunk.token is not None)
+            run = _timed(chunk.token for chunk in stream if chunk.token is not None)
+            # What was accepted in the round that ended the prefill came with the first token.
+            _, accepted = stream.stats.by_round[0]
+            return replace(run, n_timed=run.n_timed - accepted)
 
         yield run
 
