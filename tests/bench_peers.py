@@ -17,10 +17,11 @@ of llama-cpp-python; ten minutes on two cores:
 
 All have the same files, threads, prompts, context and KV memory (Q8_0 with flash attention), decode
 greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
-llama-cpp-python is that of a clock on the wall from the first token to the last, Python included;
-llama.cpp's programs report theirs. Let nothing else run meanwhile: schedulers favour processes that
-are young. A text that is forced upon the model is nothing that a peer could do, so the model
-continues all prompts as it likes; from those of the replayed workloads it gets --texts each.
+llama-cpp-python is that of a clock on the wall from the first token to the last, Python included
+(of our tokens those that came with the first do not count), llama.cpp's programs report theirs. Let
+nothing else run meanwhile: schedulers favour processes that are young. A text that is forced upon
+the model is nothing that a peer could do, so the model continues all prompts as it likes; from
+those of the replayed workloads it gets --texts each.
 
 Every peer is set against us by its best setting for each workload, chosen afterwards. The first
 turn does not count: it warms up, and shows which settings are far from their peer's best; these
@@ -40,6 +41,7 @@ from peers import PROGRAMS, Job, Prompt, Run, Setting, ours, peers
 from specllama import SpecSession
 from specllama.bench.arithmetic import first_difference, median_interval
 from specllama.session import BUNDLED_MODEL
+from specllama.simulate import MAX_DRAFT
 from specllama.workloads import WORKLOADS, load
 from tqdm import tqdm
 
@@ -62,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
     parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
     arguments = parser.parse_args(argv)
+    if arguments.n <= MAX_DRAFT + 1:
+        parser.error(f"-n must be above {MAX_DRAFT + 1}: so many tokens may come with the first")
     if arguments.llama_cpp is not None:
         for program in PROGRAMS:
             if not (arguments.llama_cpp / program).is_file():

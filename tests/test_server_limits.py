@@ -84,6 +84,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("echo", 1),
         ("suffix", "x"),
         ("response_format", "json"),
+        ("response_format", {"type": "json_schema", "json_schema": {"schema": {"type": "x"}}}),
         ("grammar", 5),
         ("grammar", "root ::= ("),
         ("presence_penalty", "x"),

@@ -10,6 +10,9 @@ from starlette.responses import JSONResponse
 
 from specllama.errors import ClosedError, QueueFullError, SpecllamaError
 
+_OTHER_NAMES = {"json_schema": "response_format", "max_tokens": "max_completion_tokens"}
+"""Fields by which a client may have given an option of ours."""
+
 
 class ApiError(Exception):
     """A request that is not answered.
@@ -41,7 +44,8 @@ class ApiError(Exception):
             return cls(500, str(error), code=type(error).__name__)
         # A message names first what it is about.
         words = re.findall(r"\w+", str(error))
-        return cls(400, str(error), param=next((word for word in words if word in given), None))
+        names = (name for word in words for name in (word, _OTHER_NAMES.get(word)))
+        return cls(400, str(error), param=next((name for name in names if name in given), None))
 
     @property
     def body(self) -> dict[str, Any]:
