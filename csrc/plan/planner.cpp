@@ -129,7 +129,7 @@ Choice Planner::choose(const Situation& situation, const Phase& phase,
     const double most = best.seconds + stake(phase);
     Choice hope;
     double hoped = 0;
-    const EvidenceSpan* weighed = nullptr;
+    const EvidenceSpan* weighed = nullptr;  // the draft whose lengths are at hand
     // Twice: what to hope for depends on what is best.
     for (const bool hoping : {false, true}) {
         if (hoping && ++cost_probe_.n_rounds < cost_probe_.interval) break;
