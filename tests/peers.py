@@ -57,7 +57,7 @@ class Run:
 
     Attributes:
         tokens: Its token ids; None where the program does not tell.
-        n_timed: Tokens that took `seconds`: those after the prefill, and the round that ends it.
+        n_timed: Tokens that took `seconds`: those that came later than the first token.
         seconds: Their time.
     """
 
