@@ -19,6 +19,7 @@ from simulation import (
     text_of,
 )
 from specllama._core import Choice, Evidence, Phase, Planner, Situation, Source
+from specllama.simulate import calibrated_planner, curve_of
 
 CURVES = curves()
 # How often a token is right after a match of this length, on greedy text.
@@ -320,16 +321,17 @@ def test_what_broke_off_a_copy_is_distrusted_until_it_is_known() -> None:
 
 
 def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
-    planner = planner_for("linear")
-    learn(planner, planner.begin(), PERFECT, 1.0, 400)
-    phase = planner.begin()
     situation = Situation(n_tokens=0)
-    one = planner.cost.seconds(1, 0)
-    risked = planner.choose(situation, phase, [PERFECT]).seconds - one
-    assert 4 * one < risked <= 5 * one
-    for _ in range(10):
-        planner.settle(phase, situation, 10, 10)
-    assert planner.choose(situation, phase, [PERFECT]).seconds - one > 5 * one
+    for stair, dares in ((7.0, True), (11.0, False)):  # that all drafts cost, however long
+        planner = calibrated_planner(curve_of({1: 1, 2: 1 + stair, MAX_DRAFT + 1: 1 + stair}))
+        learn(planner, planner.begin(), PERFECT, 1.0, 400)
+        phase = planner.begin()
+        assert (planner.choose(situation, phase, [PERFECT]).n_draft > 60) == dares
+        extra = planner.cost.seconds(MAX_DRAFT + 1, 0) / planner.cost.seconds(1, 0) - 1
+        planner.settle(phase, situation, MAX_DRAFT, int(extra) + 1)
+        assert (planner.choose(situation, phase, [PERFECT]).n_draft > 60) == dares
+        planner.settle(phase, situation, MAX_DRAFT, int(extra) + 4)
+        assert planner.choose(situation, phase, [PERFECT]).n_draft > 60
 
 
 def test_temperatures_are_learned_apart() -> None:

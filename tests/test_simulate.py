@@ -1,4 +1,4 @@
-"""Rounds by arithmetic: against sums by hand, a session's drafts and llama-cpp-python's lookup."""
+"""Rounds by arithmetic: against sums by hand, a session's drafts and the peers' drafters."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 from prompts import PROMPTS
 from specllama import ArgumentError, SpecSession
+from specllama.bench.simulating import Simulation, geometric_mean, simulate
 from specllama.bench.workload import choose
 from specllama.simulate import (
     MAX_DRAFT,
@@ -21,6 +22,8 @@ from specllama.simulate import (
     fixed_time,
     lookup_drafts,
     ngram_drafts,
+    ngram_map_drafts,
+    ngram_simple_drafts,
     planned_time,
     read_curves,
 )
@@ -81,6 +84,24 @@ def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
         assert sum(map(len, free)) / time >= 0.98
 
 
+def test_near_the_bound_and_before_the_peers_on_every_machine(
+    open_session: Callable[..., SpecSession],
+) -> None:
+    curves = read_curves(Path(__file__).parent / "data" / "curves.json")
+    machines: dict[str, list[Simulation]] = {name: [] for name in curves}
+    for one in simulate(choose("all", None, 4), curves, open_session(None).tokenize, 192):
+        machines[one.curve].append(one)
+    for simulations in machines.values():
+        assert len(simulations) == 5
+        mean = geometric_mean(simulations)
+        assert mean.bound_share >= 0.8
+        for others in (mean.fixed, mean.peers):
+            assert mean.ngram > max(others.values())
+        for one in simulations:
+            if one.workload == "edit":
+                assert one.ngram > max(*one.fixed.values(), *one.peers.values())
+
+
 def test_drafts_are_those_of_a_session(open_session: Callable[..., SpecSession]) -> None:
     """With drafts of a fixed length every round can be foretold."""
     session = open_session(spec_length=4)
@@ -111,6 +132,60 @@ def test_lookup_is_that_of_llama_cpp_python(ngram_size: int, n_draft: int) -> No
             while expected[right : right + 1] == text[i + right : i + right + 1] != []:
                 right += 1
             assert drafts.right[i] == right
+
+
+def ngram_simple(known: list[int], last: int, size: int, n_draft: int, _: int) -> list[int]:
+    """As llama.cpp's common_ngram_simple_draft does it: it looks through all tokens every time."""
+    if len(known) <= size + n_draft + 1:
+        return []
+    pattern = [*known[len(known) - size + 1 :], last]
+    for place in range(len(known) - size - 1, 0, -1):
+        if known[place : place + size] == pattern:
+            n = min(n_draft, len(known) - (place + size))
+            return known[place + size : place + size + n] if n >= size else []
+    return []
+
+
+def ngram_map(known: list[int], last: int, size: int, n_draft: int, n_prompt: int) -> list[int]:
+    """As llama.cpp's common_ngram_map_draft does it, but for what that learns."""
+    if len(known) < 2 * size + n_draft:
+        return []
+    pattern = [*known[len(known) - size + 1 :], last]
+    border = max(n_prompt - size - n_draft - 1, 0)
+    for place in (*range(border, 0, -1), *range(border + 1, len(known) - size - n_draft)):
+        if known[place : place + size] == pattern:
+            return known[place + size : place + size + n_draft]
+    return []
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("n_draft", [2, 3, 6])
+@pytest.mark.parametrize(
+    ("make", "expect"), [(ngram_simple_drafts, ngram_simple), (ngram_map_drafts, ngram_map)]
+)
+def test_ngrams_are_those_of_llama_cpp(
+    make: Callable[..., Drafts],
+    expect: Callable[[list[int], int, int, int, int], list[int]],
+    size: int,
+    n_draft: int,
+) -> None:
+    rng = random.Random(2)
+    n_drafts = n_right = 0
+    for n_prompt in (1, 2, 7, 30, 60):
+        prompt, text = ([rng.randrange(3) for _ in range(n)] for n in (n_prompt, 80))
+        drafts = make(prompt, text, ngram_size=size, n_draft=n_draft)
+        # llama.cpp drafts from the second token on.
+        for i in range(1, len(text)):
+            expected = expect(prompt + text[: i - 1], text[i - 1], size, n_draft, n_prompt)
+            assert drafts.length[i] == len(expected)
+            right = 0
+            while expected[right : right + 1] == text[i + right : i + right + 1] != []:
+                right += 1
+            assert drafts.right[i] == right
+            n_drafts += len(expected) > 0
+            n_right += right
+    assert (n_drafts > 0) == (make is ngram_map_drafts or n_draft >= size)
+    assert n_right > 0 or n_drafts == 0
 
 
 def test_curves(tmp_path: Path) -> None:

@@ -72,9 +72,10 @@ inline constexpr double kPhaseEnd = 1.0 / 40;
 inline constexpr double kCautionPerToken = 0.02;
 inline constexpr double kCautionMost = 0.3;
 // What a single draft may cost more than a plain decode, in times of one, beside what drafting has
-// saved in this request so far: as much as is needed to cross the widest stair seen (an Apple
-// GPU's, 4.1), but nobody bets twenty decodes on a copy before the text has shown that it copies.
-inline constexpr double kStake = 5;
+// saved in this request so far: as much as is needed to cross the widest stair seen (that of 4-bit
+// weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
+// nobody bets twenty decodes on a copy before the text has shown that it copies.
+inline constexpr double kStake = 8.5;
 // Part of plain decoding's time that may be lost for good.
 inline constexpr double kDebtForgiven = 0.005;
 

@@ -1,4 +1,4 @@
-"""The planner against fixed draft lengths and prompt lookup, by arithmetic."""
+"""The planner against fixed draft lengths, ours and those of the peers' drafters, by arithmetic."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from specllama.simulate import (
     fixed_time,
     lookup_drafts,
     ngram_drafts,
+    ngram_map_drafts,
+    ngram_simple_drafts,
     planned_time,
 )
 from specllama.theory import oracle_bound
@@ -25,8 +27,11 @@ Tokenize = Callable[..., list[int]]
 
 # Tokens looked for, and tokens drafted: llama-cpp-python's defaults are 2 and 10, and it advises 2
 # for CPUs; those of llama.cpp's n-grams are 12 and 48.
-_LOOKUP_SIZES = (2, 3, 12)
-_LOOKUP_LENGTHS = (2, 4, 8, 10, 16, 32, 48)
+_PEERS = {
+    "lookup": (lookup_drafts, (2, 3, 12), (2, 4, 8, 10, 16, 32, 48)),
+    "simple": (ngram_simple_drafts, (12,), (16, 32, 48)),  # of less than 12 it would make none
+    "map": (ngram_map_drafts, (12,), (2, 4, 8, 16, 32, 48)),
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,9 @@ class Simulation:
         workload: The workload's.
         ngram: Speed with the planner over the n-gram drafter's drafts.
         fixed: Of the same drafter with drafts of so many tokens, by name.
-        lookup: Of prompt lookup, by name: "lookup-S-N" looks for S tokens and drafts N.
+        peers: Of the drafters of others, by name: "lookup-S-N" looks for S tokens and drafts N;
+            it is llama-cpp-python's prompt lookup, "simple" and "map" are llama.cpp's ngram-simple
+            and ngram-map-k.
         oracle: What a planner could reach that knows what will be accepted.
     """
 
@@ -46,7 +53,7 @@ class Simulation:
     workload: str
     ngram: float
     fixed: dict[str, float]
-    lookup: dict[str, float]
+    peers: dict[str, float]
     oracle: float
 
     @property
@@ -61,8 +68,8 @@ class _Drafted:
 
     name: str
     ngram: list[Drafts]
-    lookup: dict[int, list[Drafts]]
-    """By the tokens looked for, the longest drafts."""
+    peers: dict[str, tuple[int, list[Drafts]]]
+    """By name of the setting, the length of drafts, too."""
 
 
 def simulate(
@@ -105,7 +112,7 @@ def geometric_mean(simulations: Sequence[Simulation]) -> Simulation:
         workload="mean",
         ngram=mean([one.ngram for one in simulations]),
         fixed={name: mean([one.fixed[name] for one in simulations]) for name in first.fixed},
-        lookup={name: mean([one.lookup[name] for one in simulations]) for name in first.lookup},
+        peers={name: mean([one.peers[name] for one in simulations]) for name in first.peers},
         oracle=mean([one.oracle for one in simulations]),
     )
 
@@ -118,11 +125,11 @@ def _draft(workload: Workload, tokenize: Tokenize, n_tokens: int) -> _Drafted:
     return _Drafted(
         name=workload.name,
         ngram=[ngram_drafts(*text) for text in texts],
-        lookup={
-            size: [
-                lookup_drafts(*text, ngram_size=size, n_draft=_LOOKUP_LENGTHS[-1]) for text in texts
-            ]
-            for size in _LOOKUP_SIZES
+        peers={
+            f"{name}-{size}-{n}": (n, [draft(*text, ngram_size=size, n_draft=n) for text in texts])
+            for name, (draft, sizes, lengths) in _PEERS.items()
+            for size in sizes
+            for n in lengths
         },
     )
 
@@ -142,10 +149,6 @@ def _simulate(name: str, curve: Curve, drafted: _Drafted) -> Simulation:
         workload=drafted.name,
         ngram=speed(lambda one: planned_time(one, curve, planner), drafted.ngram),
         fixed={f"ngram-{n}": fixed_speed(drafted.ngram, n) for n in FIXED},
-        lookup={
-            f"lookup-{size}-{n}": fixed_speed(drafts, n)
-            for size, drafts in drafted.lookup.items()
-            for n in _LOOKUP_LENGTHS
-        },
+        peers={name: fixed_speed(drafts, n) for name, (n, drafts) in drafted.peers.items()},
         oracle=speed(lambda one: oracle_bound(one.right, curve).time, drafted.ngram),
     )

@@ -35,7 +35,7 @@ _SERVED = {
 """What `served` shows, and how wide."""
 
 SIMULATED_HEAD = (
-    "curve        workload       ngram   best fixed          best lookup           of the bound"
+    "curve        workload       ngram   best fixed          best of the peers'    of the bound"
 )
 
 
@@ -139,7 +139,7 @@ def simulated(simulation: Simulation) -> str:
     """Return a line under `SIMULATED_HEAD`."""
     return (
         f"{simulation.curve:<12} {simulation.workload:<12}{simulation.ngram:>7.2f}x   "
-        f"{_best(simulation.fixed):<18}  {_best(simulation.lookup):<20}"
+        f"{_best(simulation.fixed):<18}  {_best(simulation.peers):<20}"
         f"{100 * simulation.bound_share:>12.1f} %"
     )
 

@@ -10,7 +10,14 @@ tokens, relative to that of one (`curves`).
 from __future__ import annotations
 
 from specllama.simulate.curves import Curve, curve_of, read_curves
-from specllama.simulate.drafting import MAX_DRAFT, Drafts, lookup_drafts, ngram_drafts
+from specllama.simulate.drafting import (
+    MAX_DRAFT,
+    Drafts,
+    lookup_drafts,
+    ngram_drafts,
+    ngram_map_drafts,
+    ngram_simple_drafts,
+)
 from specllama.simulate.rounds import calibrated_planner, fixed_time, planned_time
 
 __all__ = [
@@ -22,6 +29,8 @@ __all__ = [
     "fixed_time",
     "lookup_drafts",
     "ngram_drafts",
+    "ngram_map_drafts",
+    "ngram_simple_drafts",
     "planned_time",
     "read_curves",
 ]

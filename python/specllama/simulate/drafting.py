@@ -83,6 +83,76 @@ def lookup_drafts(
     return _judge(len(prompt), text, drafts, [])
 
 
+def ngram_simple_drafts(
+    prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
+) -> Drafts:
+    """Return what llama.cpp's ngram-simple proposes: the tokens after the latest place where the
+    last `ngram_size` tokens stood before, if at least `ngram_size` tokens came there.
+
+    (common_ngram_simple_draft of llama.cpp's common/ngram-map.cpp.)
+
+    Args:
+        prompt: Token ids before the text.
+        text: Token ids.
+        ngram_size: Tokens to look for.
+        n_draft: Most tokens to draft.
+    """
+    tokens = [*prompt, *text]
+    places: dict[tuple[int, ...], int] = {}
+    drafts: list[list[int]] = []
+    for i in range(len(tokens)):
+        # The last token is kept apart from the others, which are searched but for the first.
+        n_known = i - 1
+        place = n_known - ngram_size - 1
+        if place > 0:
+            places[tuple(tokens[place : place + ngram_size])] = place
+        if i < len(prompt):
+            continue
+        draft: list[int] = []
+        found = places.get(tuple(tokens[max(i - ngram_size, 0) : i]))
+        if found is not None and n_known > ngram_size + n_draft + 1:
+            start = found + ngram_size
+            draft = tokens[start : min(start + n_draft, n_known)]
+        drafts.append(draft if len(draft) >= ngram_size else [])
+    return _judge(len(prompt), text, drafts, [])
+
+
+def ngram_map_drafts(
+    prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
+) -> Drafts:
+    """Return what llama.cpp's ngram-map-k proposes: the tokens after a place where the last
+    `ngram_size` tokens stood before and `n_draft` others came, the latest in the prompt, else the
+    first in the text.
+
+    (common_ngram_map_draft of llama.cpp's common/ngram-map.cpp; but that drafts no more tokens
+    after an n-gram than were accepted after it the last time, which depends on the rounds.)
+
+    Args:
+        prompt: Token ids before the text.
+        text: Token ids.
+        ngram_size: Tokens to look for.
+        n_draft: Tokens to draft.
+    """
+    tokens = [*prompt, *text]
+    places: dict[tuple[int, ...], int] = {}
+    drafts: list[list[int]] = []
+    for i in range(len(tokens)):
+        n_known = i - 1
+        place = n_known - ngram_size - n_draft - 1
+        if place > 0:
+            key = tuple(tokens[place : place + ngram_size])
+            in_prompt = n_known <= len(prompt)
+            places[key] = place if in_prompt else places.get(key, place)
+        if i < len(prompt):
+            continue
+        draft: list[int] = []
+        found = places.get(tuple(tokens[max(i - ngram_size, 0) : i]))
+        if found is not None and n_known >= 2 * ngram_size + n_draft:
+            draft = tokens[found + ngram_size : found + ngram_size + n_draft]
+        drafts.append(draft)
+    return _judge(len(prompt), text, drafts, [])
+
+
 def _judge(
     n_prompt: int,
     text: Sequence[int],
