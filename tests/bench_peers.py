@@ -23,9 +23,9 @@ nothing else run meanwhile: schedulers favour processes that are young. A text t
 the model is nothing that a peer could do, so the model continues all prompts as it likes; from
 those of the replayed workloads it gets --texts each.
 
-Every peer is set against us by its best setting for each workload, chosen afterwards. The first
-turn does not count: it warms up, and shows which settings are far from their peer's best; these
-take no part in the others.
+Every peer is set against us by its best setting for each workload, chosen afterwards, in each turn
+by the others. The first turn does not count: it warms up, and shows which settings are far from
+their peer's best; these take no part in the others.
 """
 
 from __future__ import annotations
