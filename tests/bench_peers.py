@@ -23,9 +23,9 @@ nothing else run meanwhile: schedulers favour processes that are young. A text t
 the model is nothing that a peer could do, so the model continues all prompts as it likes; from
 those of the replayed workloads it gets --texts each.
 
-Every peer is set against us by its best setting for each workload, chosen afterwards, in each turn
-by the others. The first turn does not count: it warms up, and shows which settings are far from
-their peer's best; these take no part in the others.
+Every peer is set against us by its best setting for each workload, chosen afterwards. The first
+turn does not count: it warms up, and shows which settings are far from their peer's best; these
+take no part in the others.
 """
 
 from __future__ import annotations
@@ -169,17 +169,12 @@ def summary(runs: dict[str, Runs], us: Sequence[Setting], them: Sequence[Setting
 
 
 def against_best(runs: Runs, mine: Setting, settings: Sequence[Setting]) -> float:
-    """Return the median over turns of our speed over that of the best setting that has runs.
-
-    In each turn the best is the one with the highest median of the other turns: the luck that may
-    have made it the best of many does not count for it.
-    """
-    their = [speeds(runs[one]) for one in settings if one in runs]
-    ratios = []
-    for turn, speed in enumerate(speeds(runs[mine])):
-        best = max(their, key=lambda one: statistics.median(one[:turn] + one[turn + 1 :] or one))
-        ratios.append(speed / best[turn])
-    return statistics.median(ratios)
+    """Return the median over turns of our speed over that of the best setting that has runs."""
+    running = [one for one in settings if one in runs]
+    best = max(running, key=lambda one: statistics.median(speeds(runs[one])))
+    return statistics.median(
+        a / b for a, b in zip(speeds(runs[mine]), speeds(runs[best]), strict=True)
+    )
 
 
 if __name__ == "__main__":
