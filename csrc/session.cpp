@@ -71,4 +71,6 @@ int Session::n_threads() const { return state_->n_threads(); }
 
 std::string Session::model_description() const { return state_->model()->description(); }
 
+std::string Session::cpu_kernels() const { return state_->model()->kernels(); }
+
 }  // namespace specllama

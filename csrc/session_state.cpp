@@ -80,16 +80,16 @@ class SharedTimer {
 
 // What the time of a decode depends on, on one line.
 std::string curve_key(const Header& header, const ModelOptions& model,
-                      const ContextOptions& context) {
+                      const ContextOptions& context, const std::string& kernels) {
     std::string key = "llama.cpp " + std::string(llama_cpp_version());
     for (const Device& device : list_devices()) key += ", " + device.description;
     for (const std::int64_t number :
          {static_cast<std::int64_t>(header.weight_bytes), std::int64_t{header.n_vocab},
           std::int64_t{header.head_size}, std::int64_t{model.n_gpu_layers.value_or(-1)},
-          std::int64_t{model.repack}, std::int64_t{context.n_threads},
-          std::int64_t{context.never_alone}, static_cast<std::int64_t>(context.flash_attn)})
+          std::int64_t{context.n_threads}, std::int64_t{context.never_alone},
+          static_cast<std::int64_t>(context.flash_attn)})
         key += ", " + std::to_string(number);
-    return key + ", " + model.device + ", " + context.kv_type.value_or("f16");
+    return key + ", " + model.device + ", " + context.kv_type.value_or("f16") + ", " + kernels;
 }
 
 // What the bytes of a KV memory of so many parts depend on besides the numbers in the weights, on
@@ -151,10 +151,12 @@ SessionState::SessionState(SessionOptions options, std::shared_ptr<Drafter> draf
     CostCurve& cost = speculator.planner().cost();
     CostCurve& draft_cost = speculator.draft_cost();
     if (speculator.plans())
-        curves_.emplace_back(curve_key(header, options.model, options.context), &cost);
+        curves_.emplace_back(curve_key(header, options.model, options.context, model_->kernels()),
+                             &cost);
     if (draft_model)
         curves_.emplace_back(
-            curve_key(*draft_header, options.draft_model->model, options.draft_model->context),
+            curve_key(*draft_header, options.draft_model->model, options.draft_model->context,
+                      draft_model->context().model().kernels()),
             &draft_cost);
     for (const auto& [key, curve] : curves_)
         if (const auto points = load_curve(key)) curve->restore(*points);

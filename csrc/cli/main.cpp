@@ -36,6 +36,7 @@ void print_devices() {
         std::printf("%s: %s (%zu MiB, %zu MiB free)\n", device.name.c_str(),
                     device.description.c_str(), device.memory_total >> 20,
                     device.memory_free >> 20);
+    std::printf("CPU kernels: %s\n", cpu_kernels().c_str());
 }
 
 int fail(const char* message, int code) {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "llama/backend.h"
-#include "llama/host.h"
 #include "llama/kv_type.h"
 #include "specllama/error.h"
+#include "system/host.h"
 
 namespace specllama {
 

@@ -1,13 +1,23 @@
 #include "llama/exact.h"
 
+#include <algorithm>
 #include <string>
 
+#include "ggml.h"
+#include "llama/kernels.h"
 #include "llama/offload.h"
 #include "specllama/error.h"
 
 namespace specllama {
 
 namespace {
+
+// The first matrix of which too little is known.
+const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
+    for (const Matrix& matrix : header.matrices)
+        if (same_bits(kernel_for(matrix, kernels), matrix.type).most == 1) return &matrix;
+    return nullptr;
+}
 
 // Why a session with these options would not be exact, as a part of a sentence; "" when it will.
 std::string inexact_because(const Header& header, const SessionOptions& options) {
@@ -22,28 +32,45 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
     if (header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
-    if (!header.inexact.empty())
-        return "its weight " + header.inexact +
-               " is of none of the types Q8_0, Q4_0, F32, F16 "
-               "and BF16";
+    if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
+        return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
+               ", of which too little is known";
     if (options.context.n_seq > 1 && !options.context.split)
         return "several requests share a memory (exact is not asked for)";
     if (header.slides && !options.context.whole_window)
         return "its sliding windows are kept short (exact is not asked for)";
-    if (options.model.repack && header.repackable)
-        return "weights may be repacked (exact is not asked for)";
-    if (!header.inexact_alone.empty() && !options.context.never_alone)
-        return "its weight " + header.inexact_alone +
-               " gives other bits to a token decoded alone (exact is not asked for)";
+    if (const Matrix* matrix = inexact_matrix(header, options.model.kernels))
+        return "its weight " + matrix->name +
+               " is stored for faster kernels (exact is not asked for)";
+    const Widths widths = same_bits(header, options.model.kernels);
+    if (widths.least > 1 && !options.context.never_alone)
+        return "it has float weights, which give other bits to a token decoded alone (exact is not "
+               "asked for)";
+    if (options.context.n_seq > widths.most)
+        return "its weights give other bits from " + std::to_string(widths.most + 1) +
+               " tokens at once on, so n_seq may be " + std::to_string(widths.most) +
+               " at most, not " + std::to_string(options.context.n_seq);
+    if (options.context.n_batch > widths.most)
+        return "more than " + std::to_string(widths.most) +
+               " tokens at once get other bits (exact is not asked for)";
     return "";
+}
+
+bool has_fastest_kernels(const Header& header) {
+    return std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
+        return kernel_for(matrix, Kernels::same_bits) == kernel_for(matrix, Kernels::fastest);
+    });
 }
 
 SessionOptions as_exactness_wants(const Header& header, SessionOptions options) {
     if (options.exact == Switch::on && !options.model.n_gpu_layers && options.model.device.empty())
         options.model.n_gpu_layers = 0;
     if (!options.context.kv_type) options.context.kv_type = "q8_0";
-    options.model.repack = false;
-    options.context.never_alone = !header.inexact_alone.empty();
+    options.model.kernels = Kernels::same_bits;
+    const Widths widths = same_bits(header, Kernels::same_bits);
+    options.context.never_alone = widths.least > 1;
+    options.context.n_batch =
+        std::max(std::min(options.context.n_batch, widths.most), options.context.n_seq);
     options.context.split = true;
     options.context.whole_window = header.slides;
     return options;
@@ -58,7 +85,8 @@ bool settle_exactness(const Header& header, SessionOptions& options) {
         if (options.exact == Switch::on && !reason.empty())
             throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
                                   ".");
-        const bool costs_little = !header.repackable && header.inexact_alone.empty() &&
+        const bool costs_little = has_fastest_kernels(header) && !exact.context.never_alone &&
+                                  exact.context.n_batch == options.context.n_batch &&
                                   !header.slides && options.context.n_seq == 1;
         if (reason.empty() && (options.exact == Switch::on || costs_little)) {
             options = exact;

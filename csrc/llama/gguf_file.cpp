@@ -50,16 +50,10 @@ class File : private GgufReader {
 
     Header header() const {
         Header header;
+        const std::set<std::string> recurrent = recurrent_layers();
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
-            const ggml_type type = gguf_get_tensor_type(gguf(), i);
             header.weight_bytes += gguf_get_tensor_size(gguf(), i);
-            if (gguf_get_tensor_ne(gguf(), i)[1] == 1) continue;  // a vector
-            const bool is_float =
-                type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
-            std::string& first = is_float ? header.inexact_alone : header.inexact;
-            if (first.empty() && type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_0)
-                first = gguf_get_tensor_name(gguf(), i);
-            header.repackable |= type != GGML_TYPE_Q8_0 && !is_float;
+            add_matrix(i, recurrent, header.matrices);
         }
         const std::string prefix = *text("general.architecture") + ".";
         const auto value = [&](const char* name) {
@@ -89,12 +83,8 @@ class File : private GgufReader {
     }
 
  private:
-    // As llama.cpp's recurrent memory lays it out: what the convolution still sees, and the state.
-    double state_numbers(const std::string& prefix, double width) const {
-        const auto value = [&](const char* name, double otherwise = 0) {
-            const auto known = number(prefix + name);
-            return known ? static_cast<double>(*known) : otherwise;
-        };
+    // "blk.N", of the layers with a state.
+    std::set<std::string> recurrent_layers() const {
         std::set<std::string> layers;
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
             const std::string name = gguf_get_tensor_name(gguf(), i);
@@ -102,6 +92,35 @@ class File : private GgufReader {
                 if (const auto at = name.find(part); at != std::string::npos)
                     layers.insert(name.substr(0, at));
         }
+        return layers;
+    }
+
+    // What is multiplied with: no vector, and no table that rows are taken from.
+    void add_matrix(std::int64_t i, const std::set<std::string>& recurrent,
+                    std::vector<Matrix>& matrices) const {
+        const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
+        const std::string name = gguf_get_tensor_name(gguf(), i);
+        const bool is_tied = gguf_find_tensor(gguf(), "output.weight") < 0;
+        if (n[1] == 1 || name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
+            (name == "token_embd.weight" && !is_tied))
+            return;
+        const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));
+        matrices.push_back(
+            {.name = name,
+             .type = gguf_get_tensor_type(gguf(), i),
+             .n_in = n[0],
+             .n_out = n[1],
+             .n_slices = n[2] * n[3],
+             .of_experts = name.find("_exps.") != std::string::npos,
+             .recurrent = recurrent.contains(layer) && name.find(".ffn_") == std::string::npos});
+    }
+
+    // As llama.cpp's recurrent memory lays it out: what the convolution still sees, and the state.
+    double state_numbers(const std::string& prefix, double width) const {
+        const auto value = [&](const char* name, double otherwise = 0) {
+            const auto known = number(prefix + name);
+            return known ? static_cast<double>(*known) : otherwise;
+        };
         double numbers = 0;
         if (const double head = value("wkv.head_size"); head > 0) {
             numbers = (value("token_shift_count", 2) + head) * width;
@@ -114,7 +133,7 @@ class File : private GgufReader {
                           (inner + 2 * value("ssm.group_count") * state) +
                       state * inner;
         }
-        return numbers * static_cast<double>(layers.size());
+        return numbers * static_cast<double>(recurrent_layers().size());
     }
 
     // A later part of a split model has neither architecture nor tokenizer.
@@ -262,6 +281,14 @@ class File : private GgufReader {
 };
 
 }  // namespace
+
+bool Matrix::is_float() const {
+    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+}
+
+std::uint64_t Matrix::n_bytes() const {
+    return ggml_row_size(type, n_in) * static_cast<std::uint64_t>(n_out * n_slices);
+}
 
 Header check_gguf(const std::string& path) {
     ensure_backend();

@@ -2,17 +2,29 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "ggml.h"
 
 namespace specllama {
 
+// A weight matrix, or as many in slices as there are experts or heads.
+struct Matrix {
+    std::string name;
+    ggml_type type = GGML_TYPE_F32;
+    std::int64_t n_in = 0;
+    std::int64_t n_out = 0;
+    std::int64_t n_slices = 1;
+    bool of_experts = false;  // a slice for each
+    bool recurrent = false;   // in a recurrent layer, and not of its feed-forward part
+    bool is_float() const;
+    std::uint64_t n_bytes() const;
+};
+
 // What the header of a model file says, where it is needed before the file is loaded.
 struct Header {
-    // The first matrix of a type whose products depend on how many are computed at once, and of
-    // one where they do only between one and more; "" if there is none.
-    std::string inexact;
-    std::string inexact_alone;
-    // Whether there are matrices that llama.cpp may store in another order to be faster.
-    bool repackable = false;
+    // Those that activations are multiplied with; tables that rows are taken from are none.
+    std::vector<Matrix> matrices;
     // Numbers of an attention head; 0 without attention.
     int head_size = 0;
     bool slides = false;  // whether there are sliding windows

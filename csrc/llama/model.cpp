@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "llama/backend.h"
+#include "llama/kernels.h"
 #include "llama/offload.h"
+#include "llama/placement.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -36,7 +38,7 @@ struct Progress {
 Model::Model(llama_model_ptr model, const std::string& path)
     : model_(std::move(model)), vocab_(llama_model_get_vocab(model_.get())), path_(path) {}
 
-std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& /*checked*/,
+std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& header,
                                          const ProgressFunction& progress) {
     const int n_gpu_layers = options.n_gpu_layers.value_or(-1);
     if (n_gpu_layers < -1)
@@ -47,7 +49,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     Progress carrier{progress, nullptr};
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
-    params.use_extra_bufts = options.repack;
+    const Placement placement(header, options);
+    placement.apply(params);
     params.progress_callback = Progress::call;
     params.progress_callback_user_data = &carrier;
     std::vector<ggml_backend_dev_t> devices = offload_devices(options);
@@ -60,7 +63,10 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
-    return checked(std::move(model), options.path, errors.first());
+    const std::shared_ptr<Model> loaded = checked(std::move(model), options.path, errors.first());
+    if (offload_devices(options).empty())
+        loaded->kernels_ = describe_kernels(header, options.kernels);
+    return loaded;
 }
 
 std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
@@ -77,8 +83,8 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
 }
 
 // Refuses what is no model that can be used.
-std::shared_ptr<const Model> Model::checked(llama_model_ptr model, const std::string& path,
-                                            const std::string& error) {
+std::shared_ptr<Model> Model::checked(llama_model_ptr model, const std::string& path,
+                                      const std::string& error) {
     const auto fail = [&](const std::string& what) {
         throw ModelError("Cannot use " + path + " as a model: " + what + ".");
     };
@@ -92,7 +98,7 @@ std::shared_ptr<const Model> Model::checked(llama_model_ptr model, const std::st
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
-    return std::shared_ptr<const Model>(new Model(std::move(model), path));
+    return std::shared_ptr<Model>(new Model(std::move(model), path));
 }
 
 std::string Model::description() const {

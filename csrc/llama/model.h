@@ -26,6 +26,9 @@ class Model {
     // As it was given.
     const std::string& path() const { return path_; }
     std::string description() const;
+    // Which of the CPU's kernels multiply how much of its weights, e.g. "AMX 76 %, plain 24 %"; ""
+    // where a GPU holds weights, or there are none.
+    const std::string& kernels() const { return kernels_; }
     // Its Jinja chat template, if it has one.
     std::optional<std::string> chat_template() const;
     // Whether positions are turned otherwise in long contexts than in short ones.
@@ -37,12 +40,13 @@ class Model {
  private:
     Model(llama_model_ptr model, const std::string& path);
     // error: what llama.cpp said while it loaded.
-    static std::shared_ptr<const Model> checked(llama_model_ptr model, const std::string& path,
-                                                const std::string& error);
+    static std::shared_ptr<Model> checked(llama_model_ptr model, const std::string& path,
+                                          const std::string& error);
 
     llama_model_ptr model_;
     Vocab vocab_;
     std::string path_;
+    std::string kernels_;
 };
 
 }  // namespace specllama

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "llama/backend.h"
-#include "llama/host.h"
 #include "specllama/error.h"
+#include "system/host.h"
 
 namespace specllama {
 

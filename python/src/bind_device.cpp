@@ -14,6 +14,8 @@ void bind_device(py::module_& m) {
                 .format(device.name, device.description, device.memory_free, device.memory_total);
         });
     m.def("list_devices", &list_devices, "Return the processors that llama.cpp can compute on.");
+    m.def("cpu_kernels", &cpu_kernels, py::call_guard<py::gil_scoped_release>(),
+          "Return which kernels for weights there are for this processor.");
     m.def("set_verbose", &set_verbose, py::arg("verbose"));
     m.attr("version") = version();
     m.attr("llama_cpp_version") = llama_cpp_version();

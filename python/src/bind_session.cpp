@@ -93,7 +93,8 @@ void bind_session(py::module_& m) {
         .def_property_readonly("eos", &Session::eos)
         .def_property_readonly("chat_template", &Session::chat_template)
         .def_property_readonly("n_threads", &Session::n_threads)
-        .def_property_readonly("model_description", &Session::model_description);
+        .def_property_readonly("model_description", &Session::model_description)
+        .def_property_readonly("cpu_kernels", &Session::cpu_kernels);
 }
 
 }  // namespace specllama

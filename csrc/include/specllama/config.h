@@ -15,6 +15,10 @@ namespace specllama {
 // What may be left to circumstances.
 enum class Switch { automatic, on, off };
 
+// Which of llama.cpp's kernels multiply with weights on the CPU: the fastest, or the fastest of
+// those that give a token the same bits however many are decoded at once.
+enum class Kernels { fastest, same_bits };
+
 struct ModelOptions {
     // Path of a GGUF file; of the first part when the model is split.
     std::string path;
@@ -24,8 +28,7 @@ struct ModelOptions {
     // Names of the GPUs that hold these layers, as list_devices() gives them, separated by commas;
     // "none": no device is used at all; "": all.
     std::string device;
-    // Whether llama.cpp may store weights in another order to be faster.
-    bool repack = true;
+    Kernels kernels = Kernels::fastest;
 };
 
 struct ContextOptions {

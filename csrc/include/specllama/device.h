@@ -16,6 +16,11 @@ struct Device {
 
 std::vector<Device> list_devices();
 
+// The kernels for weights that llama.cpp has for this processor, and uses, e.g. "AMX, repacked,
+// plain"; those that are left out with the reason in brackets. May try AMX in a child process; see
+// README.
+std::string cpu_kernels();
+
 // Version of this library.
 const char* version();
 

@@ -91,6 +91,9 @@ class Session {
     int n_threads() const;
     // What the model file says it is, e.g. "llama 7B Q8_0".
     std::string model_description() const;
+    // Which of the CPU's kernels multiply how much of its weights, e.g. "AMX 76 %, plain 24 %"; ""
+    // where a GPU holds weights.
+    std::string cpu_kernels() const;
 
  private:
     std::shared_ptr<SessionState> state_;

@@ -1,4 +1,4 @@
-#include "llama/host.h"
+#include "system/host.h"
 
 #include <algorithm>
 #include <cstddef>

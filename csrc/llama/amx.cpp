@@ -1,0 +1,166 @@
+#include "llama/amx.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <system_error>
+
+#include "fnv.h"
+#include "ggml-backend.h"
+#include "ggml-cpu.h"
+#include "llama/backend.h"
+#include "specllama/device.h"
+#include "specllama/error.h"
+#include "system/cache_folder.h"
+#include "system/child_process.h"
+
+namespace specllama {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kVariable = "SPECLLAMA_AMX";
+
+// What the bundled draft model makes of kPrompt: a prompt of several tokens, whose decode takes
+// tiles, and an answer that no rounding changes.
+constexpr const char* kPrompt = "import sys\nimport sys\nimport sys\nimport";
+constexpr const char* kAnswer = " sys\nimport sys\nimport";
+constexpr const char* kAnswerTokens = "6";
+
+constexpr const char* kAdvice =
+    "for full speed build llama.cpp again: CXXFLAGS=\"-fno-dse -fno-tree-dse\" pip install "
+    "--force-reinstall --no-cache-dir --no-deps llama-cpp-python";
+
+// The file that a function lies in.
+fs::path file_of(const void* function) {
+    Dl_info info{};
+    if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
+    std::error_code error;
+    const fs::path path = fs::canonical(info.dli_fname, error);
+    return error ? fs::path() : path;
+}
+
+// The path, the size and the time of llama.cpp's library.
+std::string library_key() {
+    const fs::path path = file_of(reinterpret_cast<const void*>(ggml_backend_cpu_reg));
+    std::error_code error;
+    const auto size = fs::file_size(path, error);
+    if (error) return "";
+    const auto time = fs::last_write_time(path, error).time_since_epoch().count();
+    if (error) return "";
+    return "AMX with " + path.string() + ", " + std::to_string(size) + " bytes, " +
+           std::to_string(time);
+}
+
+// spec-cli, which lies beside us: in the package's bin, or we are in it.
+AmxTrial default_trial() {
+    AmxTrial trial;
+    trial.key = library_key();
+    trial.folder = cache_folder();
+    const fs::path here = file_of(reinterpret_cast<const void*>(&amx_works));
+    const fs::path own = here.parent_path() / "spec-cli";
+    const fs::path program = fs::exists(own) ? own : here.parent_path() / "bin" / "spec-cli";
+    const fs::path model = program.parent_path().parent_path() / "models" / "draft-q8_0.gguf";
+    trial.command = {program.string(),
+                     "-m",
+                     model.string(),
+                     "-p",
+                     kPrompt,
+                     "-n",
+                     kAnswerTokens,
+                     "-t",
+                     "1",
+                     "-c",
+                     "64",
+                     "--draft",
+                     "none"};
+    trial.expected = kAnswer;
+    return trial;
+}
+
+std::string how_it_ended(const ChildResult& result) {
+    switch (result.end) {
+        case ChildResult::End::not_started:
+            return "cannot be started";
+        case ChildResult::End::timed_out:
+            return "does not end";
+        case ChildResult::End::killed:
+            return std::string("dies: ") + strsignal(result.code);
+        case ChildResult::End::exited:
+            break;
+    }
+    return result.code == 0 ? "answers wrongly" : "fails";
+}
+
+}  // namespace
+
+bool AmxTrial::settle(std::string& notice) const {
+    notice.clear();
+    fs::path file;
+    if (!key.empty() && !folder.empty()) {
+        char name[32];
+        std::snprintf(name, sizeof(name), "%016llx.amx",
+                      static_cast<unsigned long long>(fnv1a(key)));
+        file = folder / name;
+    }
+    // The key, and what came of it: "works", or how it ended.
+    std::string known_key;
+    std::string outcome;
+    std::ifstream stream(file);
+    std::getline(stream, known_key);
+    if (known_key != key || !std::getline(stream, outcome)) outcome.clear();
+    if (outcome.empty()) {
+        const auto run = [&](const char* value) {
+            return run_child(command, {std::string(kVariable) + "=" + value}, seconds);
+        };
+        const auto went_well = [&](const ChildResult& result) {
+            return result.end == ChildResult::End::exited && result.code == 0 &&
+                   result.output.starts_with(expected);
+        };
+        const ChildResult with = run("on");
+        outcome = went_well(with) ? "works" : how_it_ended(with);
+        if (with.end == ChildResult::End::killed) {
+            const ChildResult without = run("off");
+            if (without.end == ChildResult::End::killed)
+                throw ModelError("llama.cpp's library is not one for this processor (a small " +
+                                 std::string("decode ") + how_it_ended(without) +
+                                 "); build it here: pip install --force-reinstall --no-cache-dir "
+                                 "--no-deps llama-cpp-python.");
+        }
+        write_cache_file(file, key + '\n' + outcome + '\n');
+    }
+    if (outcome == "works") return true;
+    notice = "AMX is left out, since a small decode with it " + outcome + "; " + kAdvice + ".";
+    return false;
+}
+
+bool has_amx() {
+    ensure_backend();
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    const auto get =
+        reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
+            ggml_backend_dev_backend_reg(cpu), "ggml_backend_dev_get_extra_bufts"));
+    if (get == nullptr) return false;
+    for (ggml_backend_buffer_type_t* type = get(cpu); type != nullptr && *type != nullptr; ++type)
+        if (ggml_backend_buft_name(*type) == std::string("AMX")) return true;
+    return false;
+}
+
+bool amx_works() {
+    static const bool works = [] {
+        if (!has_amx()) return false;
+        const char* value = std::getenv(kVariable);
+        const std::string settled = value == nullptr ? "" : value;
+        if (settled == "on" || settled == "off") return settled == "on";
+        std::string notice;
+        const bool found = default_trial().settle(notice);
+        if (!notice.empty()) warn(notice);
+        return found;
+    }();
+    return works;
+}
+
+}  // namespace specllama

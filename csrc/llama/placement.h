@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "llama-cpp.h"
+#include "llama/gguf_file.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// Tells llama.cpp where a model's weights go, so that the kernels that kernel_for names multiply
+// with them. Where a GPU takes part it chooses itself.
+class Placement {
+ public:
+    Placement(const Header& header, const ModelOptions& options);
+    Placement(const Placement&) = delete;
+    Placement& operator=(const Placement&) = delete;
+
+    // Sets what it takes; to be used while this lives.
+    void apply(llama_model_params& params) const;
+
+ private:
+    bool extra_ = true;
+    std::vector<std::string> patterns_;
+    std::vector<llama_model_tensor_buft_override> overrides_;
+};
+
+}  // namespace specllama
