@@ -1,7 +1,8 @@
 #include "llama/placement.h"
 
-#include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "ggml-cpp.h"
 #include "llama/amx.h"
@@ -20,13 +21,39 @@ ggml_backend_buffer_type_t plain_buffer_type() {
     return ggml_backend_buffer_get_type(buffer.get());
 }
 
-std::string escaped(const std::string& name) {
+using Names = std::set<std::string>;
+
+std::string any_of(const Names& names) {
     std::string text;
-    for (const char c : name) {
-        if (c == '.') text += '\\';
-        text += c;
+    for (const std::string& name : names) {
+        text += text.empty() ? '(' : '|';
+        for (const char c : name) {
+            if (c == '.') text += '\\';
+            text += c;
+        }
     }
-    return text;
+    return text + ')';
+}
+
+// Regular expressions for names. llama.cpp compiles each of them again for each tensor, so they are
+// to be few and short: "blk.N.what" by the layers that have the same of it.
+std::vector<std::string> patterns(const Names& names) {
+    std::map<std::string, Names> layers;  // of each "what"
+    Names others;
+    for (const std::string& name : names) {
+        const auto dot = name.find('.', 4);
+        if (name.starts_with("blk.") && dot != std::string::npos)
+            layers[name.substr(dot + 1)].insert(name.substr(4, dot - 4));
+        else
+            others.insert(name);
+    }
+    std::map<Names, Names> by_layers;
+    for (const auto& [what, of_layers] : layers) by_layers[of_layers].insert(what);
+    std::vector<std::string> result;
+    for (const auto& [of_layers, whats] : by_layers)
+        result.push_back("^blk\\." + any_of(of_layers) + "\\." + any_of(whats) + "$");
+    if (!others.empty()) result.push_back("^" + any_of(others) + "$");
+    return result;
 }
 
 }  // namespace
@@ -36,8 +63,8 @@ Placement::Placement(const Header& header, const ModelOptions& options) {
         extra_ = options.kernels == Kernels::fastest && (!has_amx() || amx_works());
         return;
     }
-    // Names of the matrices that lie otherwise than llama.cpp would have them.
-    std::map<ggml_backend_buffer_type_t, std::string> names;
+    // The matrices that lie otherwise than llama.cpp would have them.
+    std::map<ggml_backend_buffer_type_t, Names> names;
     bool all_plain = true;
     for (const Matrix& matrix : header.matrices) {
         Kernel kernel = kernel_for(matrix, options.kernels);
@@ -45,15 +72,15 @@ Placement::Placement(const Header& header, const ModelOptions& options) {
         if (kernel == default_kernel(matrix)) continue;
         // Rows are taken from it, too, which only weights as they are allow.
         if (matrix.name == "token_embd.weight") kernel = Kernel::plain;
-        std::string& list =
-            names[kernel == Kernel::plain ? plain_buffer_type() : buffer_type(kernel, matrix)];
-        list += (list.empty() ? "" : "|") + escaped(matrix.name);
+        names[kernel == Kernel::plain ? plain_buffer_type() : buffer_type(kernel, matrix)].insert(
+            matrix.name);
     }
     extra_ = !all_plain;
     if (all_plain) return;
-    for (const auto& [type, list] : names) patterns_.push_back("^(" + list + ")$");
-    std::size_t i = 0;
-    for (const auto& [type, list] : names) overrides_.push_back({patterns_[i++].c_str(), type});
+    for (const auto& [type, of_type] : names)
+        for (std::string& pattern : patterns(of_type))
+            places_.emplace_back(std::move(pattern), type);
+    for (const auto& [pattern, type] : places_) overrides_.push_back({pattern.c_str(), type});
     overrides_.push_back({nullptr, nullptr});
 }
 

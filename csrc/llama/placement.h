@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "llama-cpp.h"
@@ -22,7 +23,8 @@ class Placement {
 
  private:
     bool extra_ = true;
-    std::vector<std::string> patterns_;
+    // Patterns of names, and where what matches them lies.
+    std::vector<std::pair<std::string, ggml_backend_buffer_type_t>> places_;
     std::vector<llama_model_tensor_buft_override> overrides_;
 };
 

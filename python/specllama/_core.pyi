@@ -27,6 +27,33 @@ class Device:
 def list_devices() -> list[Device]:
     """Return the processors that llama.cpp can compute on."""
 
+def cpu_kernels() -> str:
+    """Return which kernels for weights there are for this processor, e.g. "AMX, repacked, plain";
+    those that are left out with the reason in brackets."""
+
+def has_amx() -> bool:
+    """Whether llama.cpp has AMX kernels, and the processor AMX."""
+
+def settle_amx(
+    *, command: list[str], expected: str, seconds: float, key: str, folder: str
+) -> tuple[bool, str]:
+    """Settle whether AMX works, as sessions do, by a program of one's own.
+
+    Args:
+        command: The program that tries it, and its arguments; SPECLLAMA_AMX in its environment is
+            "on", or "off".
+        expected: What it prints first if all is well.
+        seconds: After which it counts as dead.
+        key: What was tried; "": nothing is remembered.
+        folder: That remembers.
+
+    Returns:
+        Whether it works, and a notice for the user, or "".
+
+    Raises:
+        ModelError: The program is killed with AMX and without it.
+    """
+
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""
 
@@ -518,6 +545,8 @@ class Session:
     def n_threads(self) -> int: ...
     @property
     def model_description(self) -> str: ...
+    @property
+    def cpu_kernels(self) -> str: ...
 
 class Prediction:
     """A token that n-grams predict.

@@ -132,6 +132,13 @@ class LoadedModel:
         """What the model file says it is: architecture, size and weight type."""
         return self._core.model_description
 
+    @property
+    def cpu_kernels(self) -> str:
+        """Which of llama.cpp's CPU kernels multiply how much of the weights, e.g. "AMX 76 %, plain
+        24 %": AMX's tiles, weights repacked for the processor, weights as they are in the file. ""
+        where a GPU holds weights."""
+        return self._core.cpu_kernels
+
 
 def piece(core: _core.Session, token: int) -> str:
     """See `LoadedModel.token_text`."""

@@ -5,6 +5,7 @@ PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of specllama. Use the package's own names instead.";
     specllama::bind_error(m);
     specllama::bind_device(m);
+    specllama::bind_amx(m);
     specllama::bind_model_file(m);
     specllama::bind_chunk(m);
     specllama::bind_stats(m);

@@ -1,0 +1,120 @@
+"""AMX is tried in a child process first; what becomes of it, by programs that end as that may."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from specllama import ModelError, SpecSession
+from specllama._core import cpu_kernels, has_amx, settle_amx
+
+ANSWER = "all is well\n"
+DIES = "import os, signal; os.kill(os.getpid(), signal.{signal})"
+
+
+def settle(program: str, *, folder: Path | str = "", seconds: float = 20) -> tuple[bool, str]:
+    """What comes of a Python program; what it is called is what it does."""
+    return settle_amx(
+        command=[sys.executable, "-I", "-c", program],
+        expected=ANSWER,
+        seconds=seconds,
+        key="" if folder == "" else "a library",
+        folder=str(folder),
+    )
+
+
+def only_with_amx(program: str) -> str:
+    return (
+        "import os\n"
+        f"if os.environ['SPECLLAMA_AMX'] == 'on': {program}\n"
+        f"else: print({ANSWER.strip()!r})"
+    )
+
+
+def test_a_child_that_answers() -> None:
+    assert settle(f"print({ANSWER.strip()!r})") == (True, "")
+
+
+def test_a_child_that_dies_by_amx() -> None:
+    for signal in ("SIGSEGV", "SIGILL", "SIGABRT"):
+        works, notice = settle(only_with_amx(DIES.format(signal=signal)))
+        assert not works
+        assert notice.startswith("AMX is left out, since a small decode with it dies: ")
+        assert "-fno-tree-dse" in notice
+        assert "\n" not in notice
+
+
+@pytest.mark.parametrize("signal", ["SIGSEGV", "SIGILL"])
+def test_a_child_that_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not one for this processor") as caught:
+        settle(DIES.format(signal=signal), folder=tmp_path)
+    assert str(caught.value).count(".\n") == 0
+    assert [*tmp_path.iterdir()] == []  # it is tried again when the library is another
+
+
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("print('rubbish')", "answers wrongly"),
+        ("print(end='')", "answers wrongly"),
+        ("raise SystemExit(3)", "fails"),
+        ("import sys; sys.stdout.close(); import time; time.sleep(60)", "does not end"),
+        ("print('x' * 10_000_000)", "answers wrongly"),
+    ],
+)
+def test_a_child_that_does_not_answer(program: str, how: str) -> None:
+    works, notice = settle(program, seconds=3)
+    assert not works
+    assert f"with it {how};" in notice
+
+
+def test_a_child_that_hangs() -> None:
+    works, notice = settle("import time; time.sleep(60)", seconds=0.5)
+    assert not works
+    assert "does not end" in notice
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    works, notice = settle_amx(
+        command=[str(tmp_path / "none")], expected="", seconds=5, key="", folder=""
+    )
+    assert not works
+    assert "cannot be started" in notice
+
+
+def test_it_is_remembered(tmp_path: Path) -> None:
+    folder = tmp_path / "made" / "when needed"
+    assert settle(f"print({ANSWER.strip()!r})", folder=folder)[0]
+    assert settle("print('rubbish')", folder=folder) == (True, "")  # nobody is asked
+    other = tmp_path / "other"
+    works, notice = settle("print('rubbish')", folder=other)
+    assert not works
+    # It is said again, but not tried again.
+    assert settle(f"print({ANSWER.strip()!r})", folder=other) == (works, notice)
+    for file in (*folder.iterdir(), *other.iterdir()):
+        file.write_text("another library\nworks\n")
+    assert not settle("print('rubbish')", folder=folder)[0]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder in (file, file / "below", Path("/proc/none")):
+        assert settle(f"print({ANSWER.strip()!r})", folder=folder)[0]
+        assert not settle("print('rubbish')", folder=folder)[0]
+    assert file.read_text() == ""
+
+
+def test_the_kernels_are_named(bundled_model: Path) -> None:
+    assert cpu_kernels().endswith("plain")
+    assert ("AMX" in cpu_kernels()) == has_amx()
+    with SpecSession(bundled_model, None, n_ctx=64, n_gpu_layers=0) as session:
+        assert session.cpu_kernels.endswith("%")
+        assert ("AMX" in session.cpu_kernels) == cpu_kernels().startswith("AMX,")
+    devices = subprocess.run(
+        [sys.executable, "-c", "from specllama._spec_cli import main; main()", "--list-devices"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert f"CPU kernels: {cpu_kernels()}" in devices
