@@ -26,6 +26,10 @@ TIE = 0.15
 four by four, gives likeliest tokens log-probabilities that differ by up to 0.1 (Gemma; Qwen 0.5B
 0.07, SmolLM2 0): activations are rounded to 8 bits, and from 4 tokens on another kernel sums up."""
 
+SAMPLED_TIE = 0.5
+"""The same at a temperature, where noise may make a tie of unlikely tokens: there llama.cpp alone
+differs by up to 1.1 within the 20 likeliest (Gemma; Qwen 0.5B 0.4)."""
+
 CHATTY = ["smollm2", "qwen-0.5b", "qwen-1.5b"]
 MODELS = [*CHATTY, "gemma"]
 DRAFTED = [(name, "ngram") for name in MODELS] + [("qwen-1.5b", "qwen-0.5b")]
@@ -165,7 +169,7 @@ def test_drafts_change_no_token_but_near_ties(
     assert len(found.tokens) == 48
     assert found.stats.accepted > 8
     distance = tie(expected, found.tokens, temperature)
-    assert distance is None or distance < TIE
+    assert distance is None or distance < (SAMPLED_TIE if temperature > 0 else TIE)
     # As far as the texts are the same, so are the probabilities of likely tokens, but for rounding.
     for a, b in zip(expected.logprobs, found.logprobs, strict=True):
         if a.token != b.token:
@@ -259,7 +263,7 @@ def test_back_behind_a_sliding_window(
     assert len(text) > 3 * 512
     options: dict[str, Any] = {"max_tokens": 24, "logprobs": 100}
     session.generate(text, **options)
-    for keep, is_there in ((len(text) - 3, True), (700, exact), (20, exact)):
+    for keep, is_there in ((len(text) - 3, True), (700, exact), (20, True)):
         prompt = [*text[:keep], *session.tokenize("\nBut then ", add_special=False)]
         found = session.generate(prompt, **options)
         assert found.stats.reused_tokens == (keep if is_there else 0)
