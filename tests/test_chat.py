@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable
@@ -107,3 +109,18 @@ def test_the_command_with_bad_input(bundled_model: Path, model: Path) -> None:
     assert process.returncode == 2
     assert "top_p must be" in process.stderr
     assert len(process.stderr.strip().splitlines()) == 1
+
+
+def test_a_message_that_does_not_fit_costs_no_conversation(model: Path) -> None:
+    """At a terminal; a script that pipes messages is told by the exit code."""
+    command = [sys.executable, "-m", "specllama", "chat", "-m", str(model), "-t", "1", "-c", "40"]
+    parent, child = pty.openpty()
+    os.write(parent, b"u\n" + b"a" * 99 + b"\nu\n\x04")
+    process = subprocess.run(
+        command, stdin=child, capture_output=True, text=True, check=False, timeout=60
+    )
+    os.close(child)
+    os.close(parent)
+    assert process.returncode == 0, process.stderr
+    assert process.stderr.count("leaves no room in a context of 40") == 1
+    assert process.stderr.count("tokens/s") == 2

@@ -7,6 +7,7 @@ import sys
 
 from specllama import _arguments
 from specllama.chat import Message
+from specllama.errors import ArgumentError
 from specllama.options import GenerateOptions
 from specllama.session import SpecSession
 from specllama.stream import Stream
@@ -47,8 +48,16 @@ def _converse(session: SpecSession, system: str | None, sampling: GenerateOption
             messages = list(start)
         elif text:
             messages.append({"role": "user", "content": text})
-            answer = _answer(session.stream_chat(messages, **sampling))
-            messages.append({"role": "assistant", "content": answer})
+            try:
+                stream = session.stream_chat(messages, **sampling)
+            except ArgumentError as error:
+                if not interactive:
+                    raise
+                # A message that does not fit is taken back; the conversation is still there.
+                messages.pop()
+                print(f"specllama: {error}", file=sys.stderr)
+                continue
+            messages.append({"role": "assistant", "content": _answer(stream)})
 
 
 def _answer(stream: Stream) -> str:

@@ -199,12 +199,15 @@ class SpecSession(SyncModel):
             corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
             exact=_check.switch("exact", exact),
         )
+        # Held by a name: were it dropped when loading ends, a Ctrl-C of that time would be raised
+        # in the bar's __del__, and lost there.
+        on_load = reports.load()
         by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)
         core = _core.Session(
             options,
             drafter=drafter,
             ngram=ngram if by_ngrams else None,
-            progress=reports.load(),
+            progress=on_load,
         )
         super().__init__(core, path, max_queue=max_queue, progress=reports)
 

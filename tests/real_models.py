@@ -1,0 +1,81 @@
+"""Real models of other people, where this machine has them, and what the tests know of them."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+import llama_cpp
+import pytest
+
+FOLDER = Path(
+    os.environ.get("SPECLLAMA_REAL_MODELS") or "~/.cache/specllama-real-models"
+).expanduser()
+
+FILES = {
+    "smollm2": (
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    ),
+    "qwen-0.5b": (
+        "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    ),
+    "qwen-1.5b": (
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    ),
+    "gemma": (
+        "gemma-3-270m-q4_k_m.gguf",
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+    ),
+}
+"""By a short name: the file in `FOLDER`, and its SHA-256."""
+
+ENDS = {"smollm2": "<|im_end|><|endoftext|>", "gemma": "<eos><end_of_turn>"}
+"""The tokens that end a text; of the others it is those of Qwen."""
+
+
+def real_model(name: str) -> Path:
+    """Return the file, or skip the test and say why."""
+    path, reason = _found(name)
+    if reason:
+        pytest.skip(reason)
+    return path
+
+
+@cache
+def _found(name: str) -> tuple[Path, str]:
+    file, expected = FILES[name]
+    path = FOLDER / file
+    if not path.is_file():
+        return path, f"there is no {path} (SPECLLAMA_REAL_MODELS names another folder)"
+    sha256 = hashlib.sha256()
+    with path.open("rb") as content:
+        while part := content.read(1 << 20):
+            sha256.update(part)
+    found = sha256.hexdigest()
+    if found != expected:
+        return path, f"{path} is another file than these tests know: its SHA-256 is {found}"
+    return path, ""
+
+
+def end_tokens(name: str) -> str:
+    """Return the text of the tokens that end a generation."""
+    return ENDS.get(name, "<|im_end|><|endoftext|>")
+
+
+def write_q8_0(model: Path, path: Path) -> None:
+    """Write a model with all its matrices in Q8_0, so that exact=True can be had for it."""
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
+    params.allow_requantize = True
+    params.pure = True
+    params.nthread = 2
+    failed = llama_cpp.llama_model_quantize(
+        os.fsencode(model), os.fsencode(path), ctypes.byref(params)
+    )
+    assert not failed
