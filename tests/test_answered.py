@@ -93,6 +93,14 @@ def test_the_bug_is_there() -> None:
     assert scope["moving_average"]([1, 2, 3, 4], 2) == [1.5, 3.0]
 
 
+def test_the_readme_counts_right() -> None:
+    text = (DATA / "README.md").read_text(encoding="utf-8")
+    for name in workloads.ANSWERED:
+        lengths = [len(said(one).split()) for one in workloads.load_answered(name)]
+        row = f"| {name} | {len(lengths)} | {min(lengths)} to {max(lengths)} | "
+        assert row in text, row
+
+
 def test_passages_have_the_length_that_they_claim() -> None:
     for name, low, high in (("summarise", 200, 400), ("documents", 200, 600)):
         for one in workloads.load_answered(name):
