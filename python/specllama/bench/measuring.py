@@ -36,8 +36,8 @@ class Score:
             of the runs: taking in the whole prompt, of which the target's KV memory holds nothing
             when a run begins, and drafting what is verified along with its end. A draft model may
             have its own memory of a beginning that the prompt shares with that of the run before;
-            in a workload with one prompt that is all of it. Reading the prompt for n-grams, some
-            tenths of a microsecond a token, does not count.
+            in a workload with one prompt that is all of it. Reading the prompt for n-grams, which
+            is next to nothing, does not count.
         acceptance_rate: Share of draft tokens accepted.
         drafted_per_round: Tokens drafted per target decode.
         tokens_per_round: Tokens per target decode.
