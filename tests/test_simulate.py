@@ -89,7 +89,7 @@ def test_near_the_bound_and_before_the_peers_on_every_machine(
 ) -> None:
     curves = read_curves(Path(__file__).parent / "data" / "curves.json")
     machines: dict[str, list[Simulation]] = {name: [] for name in curves}
-    for one in simulate(choose("all", None, 4), curves, open_session(None).tokenize, 192):
+    for one in simulate(choose("all", None, 4), curves, open_session(None), 192):
         machines[one.curve].append(one)
     for simulations in machines.values():
         assert len(simulations) == 5

@@ -10,14 +10,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 from specllama import _arguments, _check, _files, hub
 from specllama.bench import contestants, page, servers, table, throughput, workload
+from specllama.bench.mean import mean_of
 from specllama.bench.measuring import measure
 from specllama.bench.simulating import geometric_mean, simulate
 from specllama.errors import ArgumentError
 from specllama.session import BUNDLED_MODEL, SpecSession
 from specllama.simulate import read_curves
+from specllama.workloads import Half
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     n_tokens = _positive("-n", arguments.n_predict, low=8)
     n_texts = _positive("--texts", arguments.texts, low=1)
     repeat = _positive("--repeat", arguments.repeat, low=1)
-    workloads = workload.choose(arguments.workload, arguments.replay, n_texts)
+    workloads = workload.choose(arguments.workload, arguments.replay, n_texts, arguments.half)
     if arguments.llama_server is not None and arguments.concurrency is None:
         raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
     if arguments.simulate is not None:
@@ -62,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         chosen, arguments.model, arguments.draft_model, **options
     ) as sessions:
         plain = sessions[0]
+        workloads = workload.for_model(workloads, plain, n_texts, arguments.half)
         about = [_about(plain, arguments.kv_type, f"{n_tokens} tokens a text", repeat)]
         if arguments.draft_model is not None:
             about.append(f"draft model: {arguments.draft_model}")
@@ -78,6 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(json.dumps(asdict(last)) if arguments.json else table.measured(last), flush=True)
             if arguments.html is not None:  # each time: who ends it early has what there was
                 _files.write(arguments.html, page.document(about, results))
+        if len(results) > 1:
+            mean = mean_of(results)
+            print(json.dumps(asdict(mean)) if arguments.json else table.mean(mean))
     return 0
 
 
@@ -85,8 +92,9 @@ def _simulate(
     arguments: argparse.Namespace, workloads: list[workload.Workload], n_tokens: int
 ) -> int:
     curves = read_curves(arguments.simulate)
+    workloads = workloads or workload.choose("replayed", None, arguments.texts)
     with SpecSession(arguments.model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
-        simulations = simulate(workloads, curves, session.tokenize, n_tokens)
+        simulations = simulate(workloads, curves, session, n_tokens)
     if arguments.json:
         for one in simulations:
             print(json.dumps(asdict(one) | {"bound_share": one.bound_share}))
@@ -109,12 +117,14 @@ def _serve(
     n_tokens: int,
     repeat: int,
 ) -> int:
-    # Twice as many: when one has been answered, the next one comes.
-    texts = throughput.mixed(workloads, 2 * max(at_once))
     draft_model = arguments.draft_model
     model = hub.local_path("model", arguments.model or BUNDLED_MODEL)
     with SpecSession(model, None, n_ctx=64, n_threads=arguments.threads, n_gpu_layers=0) as session:
-        prompts = [session.tokenize(text) for text in texts]
+        workloads = workload.for_model(workloads, session, arguments.texts, arguments.half)
+        # Twice as many: when one has been answered, the next one comes.
+        prompts = throughput.mixed(
+            workloads, 2 * max(at_once), lambda task: task.prompt_tokens(session)
+        )
         n_ctx = arguments.ctx_size or max(map(len, prompts)) + n_tokens
         setup = servers.Setup(
             model=model,
@@ -157,7 +167,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     names = ", ".join(workload.NAMES)
     parser.add_argument(
         "--workload", metavar="NAME,...",
-        help=f"of {names} (all); code is two, replayed-code and generated-code",
+        help=f"of {names} or all; code is two, replayed-code and generated-code (answered if the "
+        "model has a chat template, else replayed and generated)",
     )  # fmt: skip
     parser.add_argument(
         "--replay", metavar="FILE.jsonl",
@@ -171,6 +182,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_corpus(parser)
     parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
     parser.add_argument("--texts", type=int, default=4, help="texts per workload (4)")
+    parser.add_argument(
+        "--half", choices=get_args(Half), help="of the answered texts: those for tuning, or others"
+    )
     parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
     parser.add_argument(
         "--concurrency", metavar="N", type=int, nargs="+",

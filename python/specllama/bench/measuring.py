@@ -32,6 +32,12 @@ class Score:
         tokens_per_second: After the prefill, median of the runs.
         ratio: To plain in the same turn, median of the runs.
         low, high: A 95 % confidence interval of it.
+        first_token_ratio: Time to the first token as a multiple of plain's in the same turn, median
+            of the runs: taking in the whole prompt, of which the target's KV memory holds nothing
+            when a run begins, and drafting what is verified along with its end. A draft model may
+            have its own memory of a beginning that the prompt shares with that of the run before;
+            in a workload with one prompt that is all of it. Reading the prompt for n-grams, which
+            is next to nothing, does not count.
         acceptance_rate: Share of draft tokens accepted.
         drafted_per_round: Tokens drafted per target decode.
         tokens_per_round: Tokens per target decode.
@@ -55,6 +61,7 @@ class Score:
     ratio: float
     low: float
     high: float
+    first_token_ratio: float
     acceptance_rate: float
     drafted_per_round: float
     tokens_per_round: float
@@ -69,7 +76,7 @@ class Result:
 
     Attributes:
         workload: Its name.
-        kind: "replayed" or "generated".
+        kind: "replayed", "generated" or "answered".
         n_texts: Its texts.
         n_tokens: Tokens of all of them, by plain decoding.
         repeated: Share of the texts' 4-grams that had occurred in the same text before. Greedy
@@ -96,8 +103,9 @@ def measure(
     *,
     bounded: bool = True,
 ) -> Result:
-    """Run every text of a workload `repeat` times with each session in turn, after one unmeasured
-    turn.
+    """Run all texts of a workload `repeat` times, each with every session in turn, after one
+    unmeasured turn. So a text comes after another one, if there are two: who has just had the same
+    text knows more of it than anybody's sessions do.
 
     Args:
         workload: What to run.
@@ -108,19 +116,17 @@ def measure(
         bounded: Whether the n-gram drafter's drafts are all that n-gram contestants have: with a
             corpus the bound would be none.
     """
-    # [contestant][run], the runs of one text behind each other.
+    prompts = [task.prompt_tokens(sessions[0]) for task in workload.tasks]
+    # [contestant][run], one run of each text and then the next of each.
     runs: list[list[Generation]] = [[] for _ in contestants]
-    for task in workload.tasks:
-        for turn in range(repeat + 1):
+    for turn in range(repeat + 1):
+        for task, prompt in zip(workload.tasks, prompts, strict=True):
             for session, mine in zip(sessions, runs, strict=True):
-                generation = _run(session, task, n_tokens)
+                generation = _run(session, task, prompt, n_tokens)
                 if turn > 0:
                     mine.append(generation)
     plain = runs[0]
-    texts = [
-        (sessions[0].tokenize(task.prompt), plain[i * repeat].tokens)
-        for i, task in enumerate(workload.tasks)
-    ]
+    texts = [(prompt, one.tokens) for prompt, one in zip(prompts, plain, strict=False)]
     believed = [mine[-1].stats.decode_seconds for mine in runs]
     # The round that ends a prefill has no decode of its own.
     curve = decode_curve(
@@ -157,12 +163,15 @@ def measure(
     )
 
 
-def _run(session: SpecSession, task: Task, n_tokens: int) -> Generation:
+def _run(session: SpecSession, task: Task, prompt: list[int], n_tokens: int) -> Generation:
+    # The KV memory keeps the text before, which may begin like this one: a short one of which that
+    # is not true takes its place.
+    session.generate([1 if prompt[:1] == [0] else 0], max_tokens=1)
     if task.reference is not None:
         text = session.tokenize(task.reference, add_special=False)[:n_tokens]
-        return session.replay(task.prompt, text, trace=True)
+        return session.replay(prompt, text, trace=True)
     return session.generate(
-        task.prompt, max_tokens=n_tokens, temperature=task.temperature, seed=task.seed, trace=True
+        prompt, max_tokens=n_tokens, temperature=task.temperature, seed=task.seed, trace=True
     )
 
 
@@ -170,6 +179,11 @@ def _rounds(runs: Iterable[Generation]) -> Iterator[RoundTrace]:
     for generation in runs:
         assert generation.trace is not None  # it was asked for
         yield from generation.trace.rounds
+
+
+def _first_token_seconds(one: Generation) -> float:
+    assert one.trace is not None
+    return one.stats.seconds.prefill + sum(each.draft_seconds for each in one.trace.rounds[:1])
 
 
 def _promises(
@@ -215,6 +229,9 @@ def _score(
         if speed > 0 and other.stats.tokens_per_second > 0
     ]
     ratio, low, high = median_interval(ratios or [1.0])
+    waits = [
+        _first_token_seconds(a) / _first_token_seconds(b) for a, b in zip(mine, plain, strict=True)
+    ]
     differences = (first_difference(a.tokens, b.tokens) for a, b in zip(mine, plain, strict=True))
     drafted = sum(one.stats.drafted for one in mine)
     rounds = sum(one.stats.rounds for one in mine)
@@ -226,6 +243,7 @@ def _score(
         ratio=ratio,
         low=low,
         high=high,
+        first_token_ratio=statistics.median(waits),
         acceptance_rate=sum(one.stats.accepted for one in mine) / max(drafted, 1),
         drafted_per_round=drafted / max(rounds, 1),
         tokens_per_round=sum(one.stats.generated_tokens for one in mine) / max(rounds, 1),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from specllama.bench import plot, table
+from specllama.bench.mean import mean_of
 from specllama.bench.measuring import Result, Score
 
 _STYLE = """
@@ -36,26 +37,28 @@ svg path { fill: none; stroke-width: 1.5 }
 _NOTES = """
 <p>Ratios are to plain decoding in the same turn, medians with a 95 % confidence interval. Replayed
 workloads force a given text upon the model, while every decode, choice, draft, verification and
-rewind is really done; generated ones are the model's own, and the share of 4-grams that it repeats
-flatters whoever copies. "Of the bound": of what an oracle that knows which n-gram drafts are right
-would reach. "Of the promise": of Theorem 3.8 (Leviathan et al. 2023) with the decode times, the
-draft model's time and the acceptance of these runs.</p>
+rewind is really done; generated and answered ones are the model's own choices, after a prompt as it
+is or after its chat template, and the share of 4-grams that it repeats flatters whoever copies.
+"First token": the time to it, prompt and first draft, as a multiple of plain decoding's; the ratio
+is that of the tokens after it. "Of the bound": of what an oracle that knows which n-gram drafts are
+right would reach. "Of the promise": of Theorem 3.8 (Leviathan et al. 2023) with the decode times,
+the draft model's time and the acceptance of these runs.</p>
 """
 
 
-def document(about: Sequence[str], results: Iterable[Result]) -> str:
+def document(about: Sequence[str], results: Sequence[Result]) -> str:
     """Return a document.
 
     Args:
         about: What was measured: model, threads, options; a line each.
-        results: The workloads.
+        results: The workloads; of several, geometric means come behind them.
     """
     lines = "<br>".join(map(escape, about))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>specllama bench</title><style>{_STYLE}</style></head>\n"
         f"<body><h1>specllama bench</h1>\n<p>{lines}</p>{_NOTES}"
-        f"{''.join(map(_workload, results))}</body></html>\n"
+        f"{''.join(map(_workload, results))}{_mean(results)}</body></html>\n"
     )
 
 
@@ -67,6 +70,22 @@ def _workload(result: Result) -> str:
         f"<p>{escape(table.about(result))}</p>\n"
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>\n"
         f"<p>{escape(table.best(result))}</p>\n{plot.speeds(result)}\n"
+    )
+
+
+def _mean(results: Sequence[Result]) -> str:
+    if len(results) < 2:
+        return ""
+    mean = mean_of(results)
+    rows = "\n".join(
+        f"<tr><td>{escape(one.contestant)}</td><td>{one.ratio:.2f}x</td>"
+        f"<td>{one.first_token_ratio:.2f}x</td></tr>"
+        for one in mean.scores
+    )
+    return (
+        f"<h2>{escape(table.about_mean(mean))}</h2>\n"
+        "<table><thead><tr><th>contestant</th><th>ratio</th><th>first token</th></tr></thead>\n"
+        f"<tbody>{rows}</tbody></table>\n"
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from specllama.bench.contestants import FIXED
 from specllama.bench.workload import Workload
 from specllama.errors import ArgumentError
+from specllama.session import SpecSession
 from specllama.simulate import (
     Curve,
     Drafts,
@@ -21,9 +22,6 @@ from specllama.simulate import (
     planned_time,
 )
 from specllama.theory import oracle_bound
-
-Tokenize = Callable[..., list[int]]
-"""A session's `tokenize`."""
 
 # Tokens looked for, and tokens drafted: llama-cpp-python's defaults are 2 and 10, and it advises 2
 # for CPUs; those of llama.cpp's n-grams are 12 and 48.
@@ -75,7 +73,7 @@ class _Drafted:
 def simulate(
     workloads: Sequence[Workload],
     curves: Mapping[str, Curve],
-    tokenize: Tokenize,
+    session: SpecSession,
     n_tokens: int,
 ) -> list[Simulation]:
     """Run the replayed workloads on every machine.
@@ -86,13 +84,13 @@ def simulate(
     Args:
         workloads: What to run; those that a model would have to generate are left out.
         curves: The machines, by name.
-        tokenize: Of the model whose vocabulary is used.
+        session: Of the model whose vocabulary is used.
         n_tokens: Most tokens of each text.
 
     Raises:
         ArgumentError: No workload is replayed.
     """
-    drafted = [_draft(one, tokenize, n_tokens) for one in workloads if one.kind == "replayed"]
+    drafted = [_draft(one, session, n_tokens) for one in workloads if one.kind == "replayed"]
     if not drafted:
         raise ArgumentError("Only replayed workloads can be simulated.")
     return [
@@ -117,10 +115,14 @@ def geometric_mean(simulations: Sequence[Simulation]) -> Simulation:
     )
 
 
-def _draft(workload: Workload, tokenize: Tokenize, n_tokens: int) -> _Drafted:
+def _draft(workload: Workload, session: SpecSession, n_tokens: int) -> _Drafted:
     texts = [
-        (tokenize(task.prompt), tokenize(task.reference, add_special=False)[:n_tokens])
+        (
+            task.prompt_tokens(session),
+            session.tokenize(task.reference, add_special=False)[:n_tokens],
+        )
         for task in workload.tasks
+        if task.reference is not None
     ]
     return _Drafted(
         name=workload.name,

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from specllama.bench import throughput
+from specllama.bench.mean import Mean, MeanScore
 from specllama.bench.measuring import Result, Score
 from specllama.bench.simulating import Simulation
 from specllama.bench.throughput import Throughput
@@ -16,6 +17,7 @@ COLUMNS = {
     "tokens/s": 10,
     "ratio": 8,
     "(95 %)": 14,
+    "first token": 13,
     "accepted": 10,
     "tokens/round": 14,
     "of the bound": 14,
@@ -56,6 +58,7 @@ def cells(score: Score) -> list[str]:
         f"{score.tokens_per_second:.1f}",
         f"{score.ratio:.2f}x",
         f"{score.low:.2f}..{score.high:.2f}",
+        f"{score.first_token_ratio:.2f}x",
         f"{100 * score.acceptance_rate:.1f} %",
         f"{score.tokens_per_round:.2f}",
         "" if bound is None else f"{100 * bound:.1f} %",
@@ -67,7 +70,7 @@ def tokens_note(score: Score, kind: str) -> str:
     """Return whether the tokens are plain decoding's, where that is a question."""
     if score.first_difference is not None:
         return f"tokens differ from {score.first_difference} on"
-    return "tokens equal" if kind == "generated" and score.contestant != "plain" else ""
+    return "tokens equal" if kind != "replayed" and score.contestant != "plain" else ""
 
 
 def best(result: Result) -> str:
@@ -95,6 +98,27 @@ def measured(result: Result) -> str:
     if text := best(result):
         lines.append(f"  {text}")
     return "\n".join(lines)
+
+
+def mean_cells(score: MeanScore) -> list[str]:
+    """Return what a contestant did on all workloads, one text for each of `COLUMNS`."""
+    known = {
+        "contestant": score.contestant,
+        "ratio": f"{score.ratio:.2f}x",
+        "first token": f"{score.first_token_ratio:.2f}x",
+    }
+    return [known.get(name, "") for name in COLUMNS]
+
+
+def mean(mean: Mean) -> str:
+    """Return the lines that end a table of several workloads."""
+    rows = [_line(mean_cells(score), COLUMNS).rstrip() for score in mean.scores]
+    return "\n".join([about_mean(mean), *rows])
+
+
+def about_mean(mean: Mean) -> str:
+    """Return what the means are of."""
+    return f"geometric mean of {mean.n_workloads} workloads"
 
 
 def served(result: Throughput) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from specllama.bench.arithmetic import first_difference, median_interval, repeated_share
 from specllama.bench.servers import Answer, Server
-from specllama.bench.workload import Workload
+from specllama.bench.workload import Task, Workload
 from specllama.errors import ArgumentError
 
 _WARM_UP = 8
@@ -86,20 +86,28 @@ class Throughput:
     comparisons: list[Comparison]
 
 
-def mixed(workloads: Sequence[Workload], n: int) -> list[str]:
-    """Return n different prompts, the workloads taking turns.
+def mixed(
+    workloads: Sequence[Workload], n: int, prompt_tokens: Callable[[Task], list[int]]
+) -> list[list[int]]:
+    """Return n different prompts as token ids, the workloads taking turns.
+
+    Args:
+        workloads: What they are taken from.
+        n: How many.
+        prompt_tokens: Returns those of a task.
 
     Raises:
         ArgumentError: There are not so many.
     """
-    rounds = zip_longest(*([task.prompt for task in one.tasks] for one in workloads))
-    prompts = [*dict.fromkeys(prompt for each in rounds for prompt in each if prompt is not None)]
+    rounds = zip_longest(*(one.tasks for one in workloads))
+    tasks = [task for each in rounds for task in each if task is not None]
+    prompts = [*dict.fromkeys(tuple(prompt_tokens(task)) for task in tasks)]
     if len(prompts) < n:
         raise ArgumentError(
             f"There are {len(prompts)} texts, but {n} requests are to be made; raise --texts, or "
             "name more workloads."
         )
-    return prompts[:n]
+    return [[*prompt] for prompt in prompts[:n]]
 
 
 def measure(

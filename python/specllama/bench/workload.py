@@ -1,4 +1,5 @@
-"""What is run: texts that are replayed, and prompts that the model continues as it likes."""
+"""What is run: texts that are replayed, prompts that the model continues as it likes, and
+conversations that it answers."""
 
 from __future__ import annotations
 
@@ -7,25 +8,53 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from specllama.chat import Message
 from specllama.errors import ArgumentError
-from specllama.workloads import FREE, REPLAYED, WORKLOADS, Replay, load, read_jsonl
+from specllama.session import SpecSession
+from specllama.workloads import (
+    ANSWERED,
+    FREE,
+    REPLAYED,
+    WORKLOADS,
+    Half,
+    Replay,
+    load,
+    load_answered,
+    read_jsonl,
+)
+
+Kind = Literal["replayed", "generated", "answered"]
+"""replayed: the choices are those of a given text, whatever the model. generated: a prompt, and the
+model's own choices. answered: the same after the model's chat template."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One text to replay, or one prompt to continue.
+    """One text to replay, one prompt to continue, or one conversation to answer.
 
     Attributes:
-        prompt: What is prefilled.
+        prompt: What is prefilled: a text, or messages, of which the model's chat template makes
+            one.
         reference: What is replayed after it; None: the model chooses.
-        temperature: Of a generated text.
-        seed: Of a generated text.
+        temperature: Of a text that the model chooses.
+        seed: Of a text that the model chooses.
     """
 
-    prompt: str
+    prompt: str | tuple[Message, ...]
     reference: str | None = None
     temperature: float = 0.0
     seed: int = 0
+
+    def prompt_tokens(self, session: SpecSession) -> list[int]:
+        """Return the token ids of the prompt.
+
+        Raises:
+            ModelError: It is a conversation, and the model has no chat template.
+            ArgumentError: The template refuses the messages.
+        """
+        if isinstance(self.prompt, str):
+            return session.tokenize(self.prompt)
+        return session.render_chat(self.prompt)
 
 
 @dataclass(frozen=True)
@@ -34,13 +63,12 @@ class Workload:
 
     Attributes:
         name: What it is called in results.
-        kind: "replayed": the choices are those of a given text, whatever the model. "generated":
-            the model's own.
+        kind: What kind that is.
         tasks: At least one.
     """
 
     name: str
-    kind: Literal["replayed", "generated"]
+    kind: Kind
     tasks: Sequence[Task]
 
 
@@ -48,39 +76,65 @@ GENERATED = ("code", *WORKLOADS, "adversarial")
 """code: the prompts of the replayed code. adversarial: free at temperature 1.5, where hardly a
 token can be foreseen: speculation has nothing to win there, and must lose nothing."""
 
-_KNOWN = (*(("replayed", name) for name in REPLAYED), *(("generated", name) for name in GENERATED))
+_BY_KIND: dict[Kind, Sequence[str]] = {
+    "replayed": [*REPLAYED],
+    "generated": GENERATED,
+    "answered": [*ANSWERED],
+}
+_KNOWN = [(kind, name) for kind, names in _BY_KIND.items() for name in names]
 
-NAMES = tuple(dict.fromkeys(name for _, name in _KNOWN))
-"""What `choose` knows; also, with its kind before it, "generated-code", which is one of two."""
+NAMES = tuple(dict.fromkeys([*_BY_KIND, *(name for _, name in _KNOWN)]))
+"""What `choose` knows, kinds first; also a name with its kind before it, "generated-code", which is
+one of two."""
 
 
-def choose(names: str | None, path: str | os.PathLike[str] | None, n_texts: int) -> list[Workload]:
-    """Return the workloads that the command line asks for.
+def choose(
+    names: str | None,
+    path: str | os.PathLike[str] | None,
+    n_texts: int,
+    half: Half | None = None,
+) -> list[Workload]:
+    """Return the workloads that the command line asks for; none if it names none.
 
     Args:
-        names: "all", or names separated by commas: "code" is both, the replayed and the generated,
-            "generated-code" one of them. None is "all", or nothing if there is a path.
+        names: "all", or names separated by commas: "answered" is all of that kind, "code" is both,
+            the replayed and the generated, "generated-code" one of them.
         path: A file of texts to replay, by `specllama.workloads.read_jsonl`.
         n_texts: Most texts, or seeds, of each.
+        half: Which of the answered texts; None: all.
 
     Raises:
         ArgumentError: There is no such workload, or the file is wrong.
     """
     workloads = [] if path is None else _of_file(read_jsonl(path), n_texts)
-    if names is None:
-        names = "all" if path is None else ""
-    for wanted in filter(None, names.split(",")):
-        meant = [one for one in _KNOWN if wanted in ("all", one[1], "-".join(one))]
+    for wanted in filter(None, (names or "").split(",")):
+        meant = [one for one in _KNOWN if wanted in ("all", *one, "-".join(one))]
         if not meant:
             raise ArgumentError(f"There is no workload {wanted!r}; there are: {', '.join(NAMES)}.")
-        workloads += [
-            _replayed(name, load(name)[:n_texts])
-            if kind == "replayed"
-            else _generated(name, n_texts)
-            for kind, name in meant
-        ]
-    if not workloads:
+        workloads += [_workload(kind, name, n_texts, half) for kind, name in meant]
+    if names is not None and not workloads:
         raise ArgumentError("--workload names no workload.")
+    return workloads
+
+
+def for_model(
+    workloads: list[Workload], session: SpecSession, n_texts: int, half: Half | None = None
+) -> list[Workload]:
+    """Return the workloads, or, if there are none, those that suit the model: the answered ones,
+    or the replayed and the generated ones if it has no chat template.
+
+    Raises:
+        ArgumentError: One is answered, and the model has no chat template.
+    """
+    has_template = session.has_chat_template
+    if not workloads:
+        return choose("answered" if has_template else "replayed,generated", None, n_texts, half)
+    for one in workloads:
+        if one.kind == "answered" and not has_template:
+            raise ArgumentError(
+                f"The workload {one.name} takes a chat template, and the model has none; "
+                "--workload replayed,generated needs none."
+            )
     return workloads
 
 
@@ -89,6 +143,15 @@ def _of_file(replays: Sequence[Replay], n_texts: int) -> list[Workload]:
     for replay in replays:
         by_name.setdefault(replay.workload, []).append(replay)
     return [_replayed(name, texts[:n_texts]) for name, texts in by_name.items()]
+
+
+def _workload(kind: Kind, name: str, n_texts: int, half: Half | None) -> Workload:
+    if kind == "replayed":
+        return _replayed(name, load(name)[:n_texts])
+    if kind == "generated":
+        return _generated(name, n_texts)
+    dialogues = load_answered(name, half)[:n_texts]
+    return Workload(name, kind, [Task(one.messages) for one in dialogues])
 
 
 def _replayed(name: str, replays: Sequence[Replay]) -> Workload:

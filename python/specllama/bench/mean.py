@@ -1,0 +1,56 @@
+"""Several workloads in one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import Literal
+
+from specllama.bench.measuring import Result
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """What a contestant did on all workloads.
+
+    Attributes:
+        contestant: Its name.
+        ratio, first_token_ratio: Geometric means of those of the workloads, each counting once.
+    """
+
+    contestant: str
+    ratio: float
+    first_token_ratio: float
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Workloads, taken together.
+
+    Attributes:
+        workload: "mean", where a `Result` has its workload's name.
+        n_workloads: How many there are.
+        scores: One per contestant, plain the first.
+    """
+
+    workload: Literal["mean"]
+    n_workloads: int
+    scores: list[MeanScore]
+
+
+def mean_of(results: Sequence[Result]) -> Mean:
+    """Return the geometric means over workloads, at least one, with the same contestants."""
+    by_contestant = zip(*(result.scores for result in results), strict=True)
+    return Mean(
+        workload="mean",
+        n_workloads=len(results),
+        scores=[
+            MeanScore(
+                contestant=scores[0].contestant,
+                ratio=geometric_mean(score.ratio for score in scores),
+                first_token_ratio=geometric_mean(score.first_token_ratio for score in scores),
+            )
+            for scores in by_contestant
+        ],
+    )
