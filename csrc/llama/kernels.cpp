@@ -67,26 +67,32 @@ bool is_right(Kernel kernel, const Matrix& matrix) {
 }  // namespace
 
 Widths same_bits(Kernel kernel, ggml_type type) {
+    // In whole numbers, and the scales are added up in one order.
+    if (kernel == Kernel::amx) return {1, kAnyWidth};
+    const bool plain = kernel == Kernel::plain;
     switch (type) {
         case GGML_TYPE_Q8_0:
         case GGML_TYPE_Q4_0:
+            return {1, kAnyWidth};
         case GGML_TYPE_Q4_1:
         case GGML_TYPE_Q5_0:
         case GGML_TYPE_Q5_1:
-            return {1, kAnyWidth};
+            return plain ? Widths{1, kAnyWidth} : Widths{};
         case GGML_TYPE_Q2_K:
         case GGML_TYPE_Q3_K:
         case GGML_TYPE_Q4_K:
         case GGML_TYPE_Q5_K:
         case GGML_TYPE_Q6_K:
         case GGML_TYPE_IQ4_XS:
-            if (kernel == Kernel::amx) return {1, kAnyWidth};
-            // From 8 tokens on llama.cpp has another kernel for them (ggml-cpu/tiled).
-            return kernel == Kernel::plain ? Widths{1, 7} : Widths{};
+            // From 8 tokens on llama.cpp has other kernels for them (ggml-cpu/tiled). Repacked,
+            // four tokens are multiplied together, and the rest of them one by one, otherwise.
+            return plain ? Widths{1, 7} : Widths{};
+        case GGML_TYPE_IQ4_NL:
+            return plain ? Widths{2, kAnyWidth} : Widths{1, kAnyWidth};
         case GGML_TYPE_F32:
         case GGML_TYPE_F16:
         case GGML_TYPE_BF16:
-            return {2, kAnyWidth};
+            return plain ? Widths{2, kAnyWidth} : Widths{};
         default:
             return {};
     }
