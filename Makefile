@@ -13,7 +13,7 @@ BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(
 .PHONY: demo test test-all test-asan test-tsan lint bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/spec-cli --stats -n 128 < /dev/null
+	$(BIN)/specllama demo
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not slow"
