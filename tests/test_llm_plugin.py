@@ -45,7 +45,7 @@ def smollm2() -> LocalModel:
     return LocalModel("smol", SMOL)
 
 
-def run(plugins: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "llm", *arguments],
         capture_output=True,
@@ -53,7 +53,7 @@ def run(plugins: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=60,
         stdin=subprocess.DEVNULL,
-        env={**os.environ, "LLM_LOAD_PLUGINS": plugins},
+        env={**os.environ, "LLM_LOAD_PLUGINS": "specllama"},
     )
 
 
@@ -63,8 +63,8 @@ def test_which_models(home: Path) -> None:
     other = home / ".cache/llama.cpp/b/code.gguf"
     assert SMOL is not None
     assert set(found) == {f"specllama/{SMOL.stem}", "specllama/code", f"specllama/{other}"}
-    answer = found["specllama/code"].prompt(PROMPT, max_tokens=3).text()
-    with SpecSession() as session:
+    answer = found["specllama/code"].prompt(PROMPT, threads=1, max_tokens=3).text()
+    with SpecSession(n_threads=1) as session:
         assert answer == session.generate(PROMPT, max_tokens=3).text
 
 
@@ -75,36 +75,36 @@ def test_llm_finds_the_plugin_and_specllama_is_not_loaded() -> None:
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     modules = set(process.stdout.split())
     assert "llm" in modules
-    assert not {"specllama", "llama_cpp", "numpy"} & modules
+    assert not {"specllama", "llama_cpp"} & modules
 
 
 def test_a_model_without_a_template_continues() -> None:
     model = bundled()
-    with SpecSession(draft=None) as session:
+    with SpecSession(draft=None, n_threads=1) as session:
         expected = session.generate(PROMPT, max_tokens=24)
         drawn = session.generate(PROMPT, max_tokens=8, temperature=1, seed=3).text
     for options in ({}, {"draft": "none"}, {"draft": "ngram"}, {"draft": str(BUNDLED_DRAFT)}):
-        response = model.prompt(PROMPT, max_tokens=24, **options)
+        response = model.prompt(PROMPT, threads=1, max_tokens=24, **options)
         assert response.text() == expected.text, options
         assert response.input_tokens == expected.stats.prompt_tokens
         assert response.output_tokens == 24
         assert set(response.token_details) == {"drafted", "accepted"}
-    assert model.prompt(PROMPT, max_tokens=8, temperature=1, seed=3).text() == drawn
-    assert model.prompt(PROMPT, max_tokens=24, stream=False).text() == expected.text
+    assert model.prompt(PROMPT, threads=1, max_tokens=8, temperature=1, seed=3).text() == drawn
+    assert model.prompt(PROMPT, threads=1, max_tokens=24, stream=False).text() == expected.text
 
 
 def test_it_streams() -> None:
-    response = bundled().prompt(PROMPT, max_tokens=12, draft="none")
+    response = bundled().prompt(PROMPT, threads=1, max_tokens=12, draft="none")
     assert len(list(response)) > 3
 
 
 def test_a_session_is_kept() -> None:
     model = bundled()
-    model.prompt(PROMPT, max_tokens=2).text()
+    model.prompt(PROMPT, threads=1, max_tokens=2).text()
     first = model._session
-    model.prompt(PROMPT, max_tokens=2).text()
+    model.prompt(PROMPT, threads=1, max_tokens=2).text()
     assert model._session is first
-    model.prompt(PROMPT, max_tokens=2, draft="none").text()
+    model.prompt(PROMPT, threads=1, max_tokens=2, draft="none").text()
     assert first is not None
     assert model._session is not first
     assert first.last is not None
@@ -114,24 +114,24 @@ def test_a_session_is_kept() -> None:
 
 def test_an_answer_that_is_left() -> None:
     model = bundled()
-    chunks = iter(model.prompt(PROMPT, max_tokens=100))
+    chunks = iter(model.prompt(PROMPT, threads=1, max_tokens=100))
     assert next(chunks) is not None
     del chunks
-    assert model.prompt(PROMPT, max_tokens=2).text()
+    assert model.prompt(PROMPT, threads=1, max_tokens=2).text()
 
 
 def test_a_conversation() -> None:
     conversation = smollm2().conversation()
-    first = conversation.prompt("hello", system="Be brief.", max_tokens=6)
+    first = conversation.prompt("hello", system="Be brief.", threads=1, max_tokens=6)
     first_text = first.text()
-    second = conversation.prompt("My name is Ann.", max_tokens=6)
+    second = conversation.prompt("My name is Ann.", threads=1, max_tokens=6)
     messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": first_text},
         {"role": "user", "content": "My name is Ann."},
     ]
-    with SpecSession(SMOL, None) as session:
+    with SpecSession(SMOL, None, n_threads=1) as session:
         assert second.text() == session.chat(messages, max_tokens=6).text
         assert second.input_tokens == len(session.render_chat(messages))
 
@@ -142,7 +142,7 @@ def test_a_schema() -> None:
         "properties": {"good": {"type": "boolean"}},
         "required": ["good"],
     }
-    answer = bundled().prompt(PROMPT, schema=schema).text()
+    answer = bundled().prompt(PROMPT, schema=schema, threads=1).text()
     assert isinstance(json.loads(answer)["good"], bool)
 
 
@@ -156,13 +156,22 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
 
 
 def test_the_command() -> None:
-    assert "specllama/" not in run("", "models").stdout
-    assert "specllama/code" in run("specllama", "models").stdout
-    arguments = ["-m", "specllama/code", "--usage", "-o", "max_tokens", "4", PROMPT]
-    process = run("specllama", *arguments)
+    arguments = [
+        "-m",
+        "specllama/code",
+        "--usage",
+        "-o",
+        "threads",
+        "1",
+        "-o",
+        "max_tokens",
+        "4",
+        PROMPT,
+    ]
+    process = run(*arguments)
     assert process.returncode == 0, process.stderr
     assert process.stdout.strip()
     assert "4 output" in process.stderr
-    process = run("specllama", *arguments, "-o", "temperature", "-1")
+    process = run(*arguments, "-o", "temperature", "-1")
     assert (process.returncode, process.stdout) == (1, "")
     assert process.stderr == "Error: temperature must be 0 or more, not -1.\n"

@@ -27,7 +27,7 @@ def register_models(register: Callable[[llm.Model], None]) -> None:
 
 class LocalModel(llm.Model):
     """A GGUF file. Its session is opened by the first prompt and kept until the process ends, or a
-    prompt asks for another drafter.
+    prompt asks for another drafter, or other threads.
 
     A model with a chat template answers the conversation; any other continues the text of all its
     messages.
@@ -47,12 +47,13 @@ class LocalModel(llm.Model):
         max_tokens: int | None = Field(
             None, description="Most tokens of an answer (all; 256 where there is no chat template)"
         )
+        threads: int | None = Field(None, description="Threads (the performance cores)")
 
     def __init__(self, name: str, path: Path) -> None:
         self.model_id = f"specllama/{name}"
         self._path = path
-        self._draft = ""
         self._session: SpecSession | None = None
+        self._opened_with: dict[str, Any] = {}
 
     def execute(
         self,
@@ -63,7 +64,8 @@ class LocalModel(llm.Model):
     ) -> Iterator[str]:
         """Yield the answer as it comes; `llm` joins it where nobody wants it so."""
         options: Any = prompt.options  # `Options` above
-        session = self._opened(options.draft)
+        draft = None if options.draft == "none" else options.draft
+        session = self._opened({"draft": draft, "n_threads": options.threads})
         messages = [{"role": one.role, "content": _text(one)} for one in prompt.messages]
         request: dict[str, Any] = {"temperature": options.temperature, "seed": options.seed}
         if prompt.schema:
@@ -84,16 +86,16 @@ class LocalModel(llm.Model):
             details={"drafted": stats.drafted, "accepted": stats.accepted},
         )
 
-    def _opened(self, draft: str) -> SpecSession:
+    def _opened(self, options: dict[str, Any]) -> SpecSession:
         # Here, not above: `llm` loads all plugins at each start.
         from specllama import SpecSession
 
-        if self._session is None or self._draft != draft:
+        if self._session is None or self._opened_with != options:
             if self._session is not None:
                 self._session.close()
                 self._session = None
-            self._session = SpecSession(self._path, None if draft == "none" else draft)
-            self._draft = draft
+            self._session = SpecSession(self._path, **options)
+            self._opened_with = options
         return self._session
 
 
