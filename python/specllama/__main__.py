@@ -12,6 +12,7 @@ from specllama import (
     bench,
     chat_command,
     corpus_command,
+    demo_command,
     divergence,
     models_command,
     trace_command,
@@ -32,11 +33,15 @@ def main(argv: list[str] | None = None) -> int:
     bench.add_command(commands)
     chat_command.add_command(commands)
     corpus_command.add_command(commands)
+    demo_command.add_command(commands)
     models_command.add_command(commands)
     divergence.add_command(commands)
     serve_command.add_command(commands)
     trace_command.add_command(commands)
     arguments = parser.parse_args(argv)
+    if sys.stdout is None:  # closed by who started this
+        print("specllama: Standard output is closed.", file=sys.stderr)
+        return 1
     try:
         code = int(arguments.run(arguments))
         sys.stdout.flush()

@@ -15,12 +15,13 @@ def add_session(
     parser: argparse.ArgumentParser,
     *,
     help: str,
-    required: bool = False,
+    bundled: bool = True,
 ) -> None:
-    """Add what `session_options` returns; arguments as for `add_models`."""
-    others = "n-grams" if required else "n-grams, or the bundled one"
+    """Add what `session_options` returns; `help` as for `add_models`, `bundled`: whether the
+    bundled model may be meant."""
+    others = "n-grams, or the bundled one" if bundled else "n-grams"
     draft_help = f"GGUF file that drafts (default: {others})"
-    add_models(parser, help=help, draft_help=draft_help, required=required)
+    add_models(parser, help=help, draft_help=draft_help)
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")

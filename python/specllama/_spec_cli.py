@@ -7,8 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from specllama_light.default_model import installed_model
+
 _NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
 """Options that take a name on the Hub, and those that take a file instead."""
+
+_PROMPTS = ("-p", "--prompt", "-f", "--file", "-")
+
+_FOR_BUNDLED = ("--corpus",)
+"""What is made for one vocabulary, the bundled model's where no model is named."""
 
 _FILES = ("-m", "--model", "-md", "--draft-model")
 
@@ -44,6 +51,17 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     return result
 
 
+def with_default_model(arguments: Sequence[str]) -> list[str]:
+    """Return arguments that name SmolLM2, where it is installed, if they have a prompt and nothing
+    that settles which model is meant; else as they are."""
+    options = {argument.partition("=")[0] for argument in arguments}
+    named = options.intersection([*_NAMES, *_FILES, *_FOR_BUNDLED])
+    model = installed_model()
+    if model is None or named or not options.intersection(_PROMPTS):
+        return list(arguments)
+    return ["-m", str(model), *arguments]
+
+
 def main() -> None:
     """Become `spec-cli`, with this process's arguments."""
     from specllama._llama import check_version
@@ -52,7 +70,7 @@ def main() -> None:
     check_version()
     path = executable()
     try:
-        arguments = with_files(sys.argv[1:])
+        arguments = with_files(with_default_model(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
     except SpecllamaError as error:

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from specllama_light.local_models import files
 from tqdm import tqdm
 
 from specllama import (
@@ -36,7 +37,7 @@ from specllama.approximations import DraftModel, counting
 from specllama.bench import repeated_share
 from specllama.errors import ArgumentError
 from specllama.logits import LogitsModel
-from specllama.models_command import Found, files, look
+from specllama.models_command import Found, look
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.workloads import HELD_OUT, packaged_prompts
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from specllama_light.default_model import installed_model
+
 from specllama import _arguments
 from specllama.chat import Message
 from specllama.errors import ArgumentError
@@ -17,7 +19,14 @@ _HELP = "Ctrl-C ends an answer, Ctrl-D the conversation; /reset forgets it."
 
 def run(arguments: argparse.Namespace) -> int:
     """Converse until the input ends; the exit code."""
-    with SpecSession(**_arguments.session_options(arguments)) as session:
+    options = _arguments.session_options(arguments)
+    if options["model"] is None:
+        options["model"] = installed_model()
+        if options["model"] is None:
+            raise ArgumentError(
+                "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
+            )
+    with SpecSession(**options) as session:
         sampling: GenerateOptions = {
             "max_tokens": None if arguments.n_predict < 0 else arguments.n_predict,
             "temperature": arguments.temp,
@@ -83,7 +92,11 @@ def _answer(stream: Stream) -> str:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `chat` to the command line."""
     parser = commands.add_parser("chat", help="converse with a model", description=__doc__)
-    _arguments.add_session(parser, help="GGUF file with a chat template", required=True)
+    _arguments.add_session(
+        parser,
+        help="GGUF file with a chat template (default: SmolLM2 of specllama[demo])",
+        bundled=False,
+    )
     parser.add_argument("--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
     parser.add_argument("--temp", type=float, default=0.0, help="temperature (0: greedy)")

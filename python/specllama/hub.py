@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specllama_light.local_models import PART, is_beside_models, is_first_gguf
+
 from specllama import _check, _core
 from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
 
@@ -23,9 +25,6 @@ SCHEME = "hf://"
 """What a name begins with where the path of a file may stand, too."""
 
 _DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
-# What lies beside models and is none: image encoders, statistics, heads that need their model.
-_NOT_MODELS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
-_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 _CANNOT_WRITE = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR,
 }  # fmt: skip
@@ -76,7 +75,7 @@ class HubName:
             ModelError: No file fits, several do, or a part is missing.
         """
         firsts = [file for file in sorted(files) if is_first_gguf(file)]
-        models = [file for file in firsts if not _beside_models(file)]
+        models = [file for file in firsts if not is_beside_models(file)]
         if self.pattern:
             found = [file for file in firsts if fnmatch.fnmatchcase(file, self.pattern)]
             if len(found) > 1:
@@ -219,23 +218,13 @@ def _line(error: BaseException) -> str:
     return (text if len(text) <= 200 else text[:200] + "...").rstrip(".")
 
 
-def is_first_gguf(file: str) -> bool:
-    """Whether it is a GGUF file, and the first part if it is split."""
-    part = _PART.fullmatch(file)
-    return file.lower().endswith(".gguf") and (part is None or int(part[2]) == 1)
-
-
-def _beside_models(file: str) -> bool:
-    return any(word in file.rsplit("/", 1)[-1].lower() for word in _NOT_MODELS)
-
-
 def _has_quant(file: str, quant: str) -> bool:
     # Not in the middle of a word: BF16 is not F16.
     return bool(re.search(rf"(?<![a-z0-9]){re.escape(quant)}[./-]", file, re.IGNORECASE))
 
 
 def _parts(file: str) -> list[str]:
-    part = _PART.fullmatch(file)
+    part = PART.fullmatch(file)
     if part is None:
         return [file]
     n = int(part[3])

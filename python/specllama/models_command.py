@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from specllama_light.local_models import caches, files
 from tqdm import tqdm
 
 from specllama import _core
 from specllama.errors import ArgumentError, SpecllamaError
-from specllama.hub import SCHEME, is_first_gguf
+from specllama.hub import SCHEME
 
 _SNAPSHOT = re.compile(r"models--([^/]+?)--([^/]+)/snapshots/[^/]+/(.+)")
 
@@ -52,34 +52,6 @@ class Found:
             and mine.n_parameters < theirs.n_parameters
             and mine.weight_bytes < theirs.weight_bytes
         )
-
-
-def caches() -> list[Path]:
-    """Return where huggingface_hub, llama.cpp and LM Studio keep models, by their own rules."""
-    home = Path.home()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    hub = Path(os.environ.get("HF_HOME") or cache / "huggingface") / "hub"
-    return [
-        Path(os.environ.get("HF_HUB_CACHE") or hub).expanduser(),
-        Path(os.environ.get("LLAMA_CACHE") or cache / "llama.cpp").expanduser(),
-        home / "Library" / "Caches" / "llama.cpp",
-        home / ".lmstudio" / "models",
-        home / ".cache" / "lm-studio" / "models",
-    ]
-
-
-def files(folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield the GGUF files below the folders, each once: of a split model the first part, of a file
-    with several names the first name. What cannot be read is passed over."""
-    seen: set[str] = set()
-    for folder in folders:
-        for place, below, names in os.walk(folder):
-            below.sort()
-            for name in sorted(names):
-                path = os.path.join(place, name)
-                if is_first_gguf(name) and (real := os.path.realpath(path)) not in seen:
-                    seen.add(real)
-                    yield Path(path)
 
 
 def look(path: Path) -> Found:

