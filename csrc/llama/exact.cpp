@@ -65,7 +65,8 @@ bool has_fastest_kernels(const Header& header) {
 SessionOptions as_exactness_wants(const Header& header, SessionOptions options) {
     if (options.exact == Switch::on && !options.model.n_gpu_layers && options.model.device.empty())
         options.model.n_gpu_layers = 0;
-    if (!options.context.kv_type) options.context.kv_type = "q8_0";
+    // It costs too much to be had unasked: longer prompts take up to twice as long.
+    if (options.exact == Switch::on && !options.context.kv_type) options.context.kv_type = "q8_0";
     options.model.kernels = Kernels::same_bits;
     const Widths widths = same_bits(header, Kernels::same_bits);
     options.context.never_alone = widths.least > 1;

@@ -59,15 +59,17 @@ class SpecSession(SyncModel):
             "none": no GPU is used. None: all.
         flash_attn: Flash attention: True, False, or "auto" (where the device has it).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
-            "q8_0" where the session is exact.
+            "q8_0" with exact=True.
         exact: Whether speculative and plain decoding must give the same tokens to the last one,
             near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
-            flash attention, and weights of the types Q8_0, Q4_0, F32, F16 or BF16. True: have it
-            so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
-            nothing, unless another option contradicts or n_seq is above 1. False: leave it to the
-            other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
-            memories of the requests then lie apart, those of sliding windows keep the whole text,
-            and only drafts of equal length are verified together.)
+            flash attention, and weights of known types (docs/exactness.md). True: have it so, or
+            say what is in the way; longer prompts then take up to twice as long, and with weights
+            of K-quant types (Q4_K_M and the like, without AMX) at most 7 tokens are decoded at
+            once. "auto": have it so where that costs nothing: kv_type is "q8_0", the weights are
+            such that the fastest kernels are exact, n_seq is 1. False: leave it to the other
+            options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV memories of
+            the requests then lie apart, those of sliding windows keep the whole text, and only
+            drafts of equal length are verified together.)
         corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
             copy from, besides prompt and generation, in every call. None: none. (Without effect
             with draft=None, and with a draft model and a fixed spec_length.)

@@ -44,7 +44,7 @@ struct ContextOptions {
     // automatic: where the device has it.
     Switch flash_attn = Switch::automatic;
     // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: f16, or,
-    // in the exact configuration, q8_0.
+    // where exactness is demanded, q8_0.
     std::optional<std::string> kv_type;
     // Whether a token that would be decoded alone is decoded with another beside it, which is then
     // forgotten: float weights give other low bits to a batch of one.
@@ -104,8 +104,8 @@ struct SessionOptions {
     // beside a draft model with a fixed spec_length; "": none.
     std::string corpus;
     // Whether speculative and plain decoding must give the same tokens to the last one; elsewhere
-    // they may differ where two tokens are nearly tied. automatic: where it costs next to nothing
-    // and no option contradicts; see llama/exact.h for the table. on: where it cannot be had, the
+    // they may differ where two tokens are nearly tied. automatic: where it costs nothing beside
+    // what the other options ask for; see llama/exact.h for the table. on: where it cannot be had, the
     // session is refused, with the reason.
     Switch exact = Switch::automatic;
     ProgressFunction load_progress;
