@@ -62,12 +62,13 @@ class SpecSession(SyncModel):
             "q8_0" where the session is exact.
         exact: Whether speculative and plain decoding must give the same tokens to the last one,
             near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
-            flash attention, and weights of the types Q8_0, Q4_0, F32, F16 or BF16. True: have it
-            so, or say what is in the way. "auto": have it so for Q8_0 weights, which costs next to
-            nothing, unless another option contradicts or n_seq is above 1. False: leave it to the
-            other options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV
-            memories of the requests then lie apart, those of sliding windows keep the whole text,
-            and only drafts of equal length are verified together.)
+            flash attention, and weights of types that docs/exactness.md lists, K-quants and floats
+            among them. True: have it so, or say what is in the way. "auto": have it so where that
+            costs next to nothing, as for Q8_0 and Q4_0 weights, unless another option contradicts
+            or n_seq is above 1. False: leave it to the other options. `Stats.exact` says whether a
+            run had it. (With n_seq above 1 the KV memories of the requests then lie apart, those of
+            sliding windows keep the whole text, and only drafts of equal length are verified
+            together. K-quants without AMX are decoded at most 7 tokens at once.)
         corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
             copy from, besides prompt and generation, in every call. None: none. (Without effect
             with draft=None, and with a draft model and a fixed spec_length.)
