@@ -10,7 +10,13 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python models -
 # pins it. Without isolation llama.cpp is compiled once, not once more to be built against.
 BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(llama-cpp-python==[^"]*\)".*/\1/p' pyproject.toml | head -1)
 
-.PHONY: demo test test-all test-asan test-tsan lint bench clean
+# Compilers before GCC 13 take the stores into the configuration of AMX's tiles for dead (llama.cpp
+# issue 20824), and the first decode crashes: where there is AMX, llama.cpp is compiled so that they
+# stay, and no wheel compiled otherwise is taken from a cache.
+HAS_AMX := $(shell grep -qs amx_int8 /proc/cpuinfo && $(CXX) --version | grep -q 'Free Software' && echo yes)
+KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO_CACHE_DIR=1)
+
+.PHONY: demo test test-all test-amx test-asan test-tsan lint bench clean
 
 # Where SmolLM2 cannot be had, the bundled pair does it.
 demo: $(VENV)/built
@@ -37,7 +43,7 @@ bench: $(VENV)/installed
 $(VENV)/required: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install $(BUILD_REQUIRES)
+	$(KEEP_AMX) $(BIN)/python -m pip install $(BUILD_REQUIRES)
 	touch $@
 
 $(VENV)/built: $(VENV)/required $(SOURCES)
@@ -48,6 +54,17 @@ $(VENV)/built: $(VENV)/required $(SOURCES)
 $(VENV)/installed: $(VENV)/built
 	$(BIN)/python -m pip install 'specllama[test,lint]'
 	touch $@
+
+# The tests with AMX's kernels, on any processor with AVX-512 VNNI. Compiles llama.cpp once more.
+AMX := .venv-amx
+AMX_DEFINES := -D__AMX_INT8__=1 -D__AMX_TILE__=1
+
+test-amx:
+	$(PYTHON) -m venv $(AMX)
+	CFLAGS="$(AMX_DEFINES)" CXXFLAGS="$(AMX_DEFINES) -include $(CURDIR)/tests/amx/tiles.h" \
+	    PIP_NO_CACHE_DIR=1 $(AMX)/bin/python -m pip install $(BUILD_REQUIRES)
+	$(AMX)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
+	$(AMX)/bin/python -m pytest -m "not slow"
 
 # The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
 define install-sanitized
@@ -84,4 +101,4 @@ test-tsan:
 	$(TSAN_ENV) $(TSAN)/bin/python -m pytest -m "not slow" $(TSAN_TESTS)
 
 clean:
-	rm -rf $(VENV) $(ASAN) $(TSAN) build dist
+	rm -rf $(VENV) $(AMX) $(ASAN) $(TSAN) build dist

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 from functools import cache
 from pathlib import Path
 
-import llama_cpp
 import pytest
 
 FOLDER = Path(
@@ -66,16 +64,3 @@ def _found(name: str) -> tuple[Path, str]:
 def end_tokens(name: str) -> str:
     """Return the text of the tokens that end a generation."""
     return ENDS.get(name, "<|im_end|><|endoftext|>")
-
-
-def write_q8_0(model: Path, path: Path) -> None:
-    """Write a model with all its matrices in Q8_0, so that exact=True can be had for it."""
-    params = llama_cpp.llama_model_quantize_default_params()
-    params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
-    params.allow_requantize = True
-    params.pure = True
-    params.nthread = 2
-    failed = llama_cpp.llama_model_quantize(
-        os.fsencode(model), os.fsencode(path), ctypes.byref(params)
-    )
-    assert not failed

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
+from quantized import write_quantized
 from random_model import (
     write_dense,
     write_experts,
@@ -18,6 +19,7 @@ from random_model import (
     write_recurrent,
 )
 from specllama import ArgumentError, SpecSession
+from specllama._core import cpu_kernels
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 pytestmark = pytest.mark.skipif(not X86, reason="exactness is claimed for x86-64 only")
@@ -58,6 +60,30 @@ def test_the_table_holds(tmp_path: Path, bundled_model: Path, weights: str) -> N
         [sys.executable, PAD, bundled_model, path, "--size", size, "--type", weights], check=True
     )
     check_widths(path, [PROMPTS["counting"], PROMPTS["near the limit"]], n_tokens=80)
+
+
+@pytest.mark.parametrize("weights", ["q4_1", "q5_0", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs"])
+def test_the_table_holds_for_what_people_have(
+    tmp_path: Path, bundled_model: Path, weights: str
+) -> None:
+    path = write_quantized(bundled_model, tmp_path / "model.gguf", weights)
+    check_widths(path, [PROMPTS["counting"]], n_tokens=80)
+
+
+def test_few_tokens_at_once_where_many_have_other_kernels(
+    tmp_path: Path, bundled_model: Path
+) -> None:
+    """K-quants, but for AMX, which multiplies any number of tokens alike."""
+    path = write_quantized(bundled_model, tmp_path / "model.gguf", "q4_k")
+    with exact_session(path, spec_length=16) as session:
+        rounds = session.generate(PROMPTS["counting"], max_tokens=100).stats.by_round
+        longest = max(drafted for drafted, _ in rounds)
+        assert longest == (16 if "AMX" in session.cpu_kernels else 6)
+    if "AMX" not in cpu_kernels():
+        with pytest.raises(ArgumentError, match="n_seq may be 7 at most, not 8"):
+            exact_session(path, n_seq=8)
+        with SpecSession(path, kv_type="q8_0", n_gpu_layers=0, n_threads=1) as session:
+            assert not session.generate("a", max_tokens=2).stats.exact
 
 
 def test_the_table_holds_for_experts(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Models that other people made and use: their templates, tokenizers, weights and windows.
 
-Skipped where the files are not there (see real_models.py). exact=True cannot be had for any of
-them, so two runs may differ where two candidates nearly tie; for copies in Q8_0 it can, and they
+Skipped where the files are not there (see real_models.py). They are opened as people open them, so
+two runs may differ where two candidates nearly tie; copies in Q8_0 are opened with exact=True, and
 may not."""
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import llama_cpp
 import pytest
 from near_ties import tie
 from prompts import MODULE
-from real_models import end_tokens, real_model, write_q8_0
+from quantized import write_quantized
+from real_models import end_tokens, real_model
 from specllama import ArgumentError, ModelError, SpecSession
 
 pytestmark = pytest.mark.slow
@@ -83,7 +84,7 @@ def exact_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     def copy(name: str) -> Path:
         path: Path = folder / f"{name}.gguf"
         if not path.exists():
-            write_q8_0(real_model(name), path)
+            write_quantized(real_model(name), path, "q8_0")
         return path
 
     return copy
