@@ -25,6 +25,13 @@ struct Draft {
         drawn_from.clear();
     }
 
+    // Takes back all but the first n tokens, n at most size().
+    void truncate(int n) {
+        tokens.resize(n);
+        evidence.resize(n);
+        drawn_from.resize(n);
+    }
+
     void push(Token token, const Evidence& why, const Distribution* token_drawn_from = nullptr) {
         tokens.push_back(token);
         evidence.push_back(why);

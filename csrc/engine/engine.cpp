@@ -216,13 +216,17 @@ void Engine::verify(Group group, double seconds) {
     }
 }
 
+// Nothing is drafted in the round that ends a prompt: the first token would come later by what the
+// draft costs, and little is known of an answer that has not begun.
+//
 // A memory that cannot be cut goes back to the state before a round, and the tokens accepted since
 // come again with the next one, before its draft. Once they are many, as after a prompt, they go
 // first, without a draft.
 bool Engine::may_draft(const Sequence& sequence) const {
-    return speculator_.speculates() && (target_.memory().n_cuttable() > 0 ||
-                                        static_cast<int>(sequence.pending().size()) <=
-                                            std::min(speculator_.longest(), kMostPending) + 1);
+    return speculator_.speculates() && !sequence.in_prompt() &&
+           (target_.memory().n_cuttable() > 0 ||
+            static_cast<int>(sequence.pending().size()) <=
+                std::min(speculator_.longest(), kMostPending) + 1);
 }
 
 void Engine::draft() {

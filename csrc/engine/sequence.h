@@ -56,6 +56,8 @@ class Sequence {
         return replayed_.empty() || token == kNoToken ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }
+    // Whether a given text is replayed: it goes on behind tokens that would end a generation.
+    bool replays() const { return !replayed_.empty(); }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
 
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what

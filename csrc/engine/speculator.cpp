@@ -48,6 +48,15 @@ bool is_drawn(const Draft& draft) {
     return std::ranges::any_of(draft.drawn_from, [](const Distribution* from) { return from; });
 }
 
+// Nothing comes behind a token that ends the generation: of a conversation, say, the next turn's
+// header. (Where a drawn draft is verified must not depend on what was drawn.)
+void cut_behind_end(Draft& draft, const Vocab& vocab) {
+    const auto ends = [&](Token token) { return vocab.is_end(token); };
+    const auto end = std::ranges::find_if(draft.tokens, ends);
+    if (end == draft.tokens.end() || is_drawn(draft)) return;
+    draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
+}
+
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
@@ -148,7 +157,10 @@ double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences
         sequence.stats.draft_guessed_right += static_cast<int>(inner_.n_right() - n_right);
         rounds_[i].situation.spent += seconds;
         const std::string wrong = error.empty() ? fault(proposal, *vocab_) : error;
-        if (wrong.empty()) continue;
+        if (wrong.empty()) {
+            if (!sequence.replays()) cut_behind_end(proposal.draft, *vocab_);
+            continue;
+        }
         record_error(sequence, wrong);
         proposal.draft.clear();
     }

@@ -1,6 +1,7 @@
 #include "llama/backend.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -23,10 +24,21 @@ void append_error(const char* text) { error_log->text_ += text; }
 
 namespace {
 
+// What llama.cpp warns of though nobody can do anything about it: how a model's file marks its
+// tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote.
+constexpr std::array<std::string_view, 3> kIdle = {
+    "control-looking token", "using full-size SWA cache", "Added a BOS token to the prompt"};
+
+bool is_idle(std::string_view text) {
+    return std::ranges::any_of(kIdle,
+                               [&](std::string_view idle) { return text.find(idle) != text.npos; });
+}
+
 // Called by llama.cpp from any thread. A message may come in pieces of level CONT.
 void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     thread_local ggml_log_level last = GGML_LOG_LEVEL_INFO;
-    if (level != GGML_LOG_LEVEL_CONT) last = level;
+    if (level != GGML_LOG_LEVEL_CONT)
+        last = level == GGML_LOG_LEVEL_WARN && is_idle(text) ? GGML_LOG_LEVEL_INFO : level;
     if (last == GGML_LOG_LEVEL_ERROR && error_log != nullptr) append_error(text);
     if (verbose_log)
         std::fputs(text, stderr);
