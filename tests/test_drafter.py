@@ -52,8 +52,9 @@ def test_a_drafter_hears_everything(open_session: Open) -> None:
 
     assert recorder.calls[0] == ("begin", 0, prompt)
     assert recorder.calls[-1] == ("end", 0)
-    # Replay: what was observed, put together, is what was generated.
-    known = list(prompt)
+    # Replay: what was observed, put together, is what was generated. Nobody is asked for the first
+    # token.
+    known = [*prompt, expected[0]]
     for call in recorder.calls[1:-1]:
         if call[0] == "propose":
             assert call[2] == known
@@ -95,7 +96,7 @@ def test_predictions_tell_how_sure_they_are(open_session: Open) -> None:
         recorder = Recorder(lambda tokens, n, draft=predictions: draft[:n])
         generation = open_session(draft=recorder).generate(PROMPT, max_tokens=10, trace=True)
         assert generation.trace is not None
-        draft = generation.trace.rounds[0].draft
+        draft = generation.trace.rounds[1].draft  # the first round ends the prompt
         assert [one.token for one in draft] == [one.token for one in predictions]
         assert [(one.drafter, one.length, one.confidence) for one in draft] == known
         assert generation.stats.drafter_errors == 0

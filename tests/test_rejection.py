@@ -211,7 +211,7 @@ def test_generated_texts_are_distributed_as_the_target(
     )
     texts, drafted, accepted = [], 0, 0
     for seed in range(4_000):
-        generation = session.generate(PROMPT, max_tokens=4, seed=seed, **options)
+        generation = session.generate(PROMPT, max_tokens=5, seed=seed, **options)
         texts.append(generation.tokens)
         drafted += generation.stats.drafted
         accepted += generation.stats.accepted

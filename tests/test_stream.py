@@ -133,12 +133,13 @@ def test_a_stop_string_that_may_begin_is_held_back(scripted: Script, open_sessio
     assert stream.stats.generated_tokens == 4
     assert "".join(chunk.text for chunk in stream) == "bcx"
     # What is held back when the reader leaves is not lost.
-    session = open_session(scripted(["a", "b", "c"]), Oracle(), kv_type="f16", spec_length=1)
+    session = open_session(scripted(["x", "a", "b", "c"]), Oracle(), kv_type="f16", spec_length=1)
     stream = session.stream([BOS], stop="bcd")
+    assert next(stream).text == "x"
     assert next(stream).text == "a"
     stream.close()
     assert list(stream) == []
-    assert stream.result().text == "ab"
+    assert stream.result().text == "xab"
 
 
 def test_the_prompt_does_not_stop(scripted: Script, open_session: Open) -> None:

@@ -18,7 +18,7 @@ double probe_loss(double saved_by_best, double saved, double seconds) {
 
 Phase Planner::begin(double temperature, int n_prompt) const {
     Phase phase = acceptance_.begin(temperature, n_prompt);
-    phase.debt = std::max(debt_, 0.0);
+    phase.debt = std::clamp(debt_, 0.0, tuning::kDebtCarried * cost_.seconds(1, 0));
     return phase;
 }
 

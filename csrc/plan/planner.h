@@ -148,9 +148,9 @@ class Planner {
     CostCurve draft_cost_;
     Acceptance acceptance_;
     Lengths lengths_;     // kept here for its size
+    double debt_ = 0;     // of the request that settled last
     double seconds_ = 0;  // of all decodes
     double lost_ = 0;     // of those, by probes
-    double debt_ = 0;     // of the request that settled last
     CostProbe cost_probe_;
     DraftProbe draft_probe_;
 };

@@ -16,21 +16,22 @@ same machine: the curve is kept."""
 
 def fixed_time(drafts: Drafts, curve: Curve, n_draft: int) -> float:
     """Return the time of rounds that verify the first `n_draft` tokens of every draft, or as many
-    as it has; 0 is plain decoding."""
+    as it has; 0 is plain decoding. Nothing is drafted for the first token, as in a session."""
     # As Python's own numbers, which are read faster one by one.
     length, right, cost = drafts.length.tolist(), drafts.right.tolist(), curve.tolist()
     n = len(drafts)
     time, i = 0.0, 0
     while i < n:
         # The last token of a round is the target's own, so a draft must leave room for it.
-        g = min(n_draft, length[i], n - 1 - i)
+        g = min(n_draft, length[i], n - 1 - i) if i > 0 else 0
         time += cost[g]
         i += min(g, right[i]) + 1
     return time
 
 
 def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
-    """Return the time of rounds of which a planner decides how many tokens are verified.
+    """Return the time of rounds of which a planner decides how many tokens are verified. Nothing is
+    drafted for the first token, as in a session.
 
     Args:
         drafts: With evidence.
@@ -41,7 +42,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
     time, i = 0.0, 0
     while i < len(drafts):
         position = drafts.n_prompt + i
-        room = min(MAX_DRAFT, len(drafts) - 1 - i)
+        room = min(MAX_DRAFT, len(drafts) - 1 - i) if i > 0 else 0
         draft = drafts.evidence[i][:room]
         situation = Situation(n_tokens=position, max_draft=room)
         choice = planner.choose(situation, phase, [draft])
