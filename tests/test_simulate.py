@@ -43,8 +43,8 @@ def test_rounds_by_hand() -> None:
     linear = curve_of({1: 1.0, 2: 1.5})
     # From 0 (nothing drafted), 1 (2 drafted), 4 (2), 7 (no room).
     assert fixed_time(drafts, linear, 2) == pytest.approx(1 + 2 + 2 + 1)
-    # From 0, 1 (1), 3 (there is no draft), 4 (1), 6 (none), 7.
-    assert fixed_time(drafts, linear, 1) == pytest.approx(1 + 1.5 + 1 + 1.5 + 1 + 1)
+    # From 0 (nothing drafted), 1 (1), 3 (1), 4 (1), 6 (1), 7 (no room).
+    assert fixed_time(drafts, linear, 1) == pytest.approx(1 + 4 * 1.5 + 1)
 
 
 def test_a_flat_curve_makes_a_copy_free() -> None:
@@ -98,7 +98,7 @@ def test_near_the_bound_and_before_the_peers_on_every_machine(
     for simulations in machines.values():
         assert len(simulations) == 5
         mean = geometric_mean(simulations)
-        assert mean.bound_share >= (0.79 if mean.curve == "q4_k_m" else 0.8)
+        assert mean.bound_share >= (0.79 if mean.curve.startswith("q4_k_m") else 0.8)
         for others in (mean.fixed, mean.peers):
             assert mean.ngram > max(others.values())
         for one in simulations:
