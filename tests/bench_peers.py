@@ -7,7 +7,7 @@ llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp
 own llama-server and llama-speculative-simple are, whose sources are inside the source distribution
 of llama-cpp-python; ten minutes on two cores:
 
-    pip download --no-deps --no-binary :all: llama-cpp-python==0.3.36
+    pip download --no-deps --no-binary llama-cpp-python llama-cpp-python==0.3.36
     tar xf llama_cpp_python-0.3.36.tar.gz
     cmake -S llama_cpp_python-0.3.36/vendor/llama.cpp -B llama.cpp -DCMAKE_BUILD_TYPE=Release \\
         -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_USE_PREBUILT_UI=OFF \\
@@ -15,10 +15,10 @@ of llama-cpp-python; ten minutes on two cores:
     cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
     python tests/bench_peers.py --llama-cpp llama.cpp/bin
 
-All have the same files, threads, prompts, context and KV memory (Q8_0 with flash attention), decode
+All have the same files, threads, prompts, context and KV memory, with flash attention, decode
 greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
-llama-cpp-python is that of a clock on the wall from the first token to the last, Python included
-(of our tokens those that came with the first do not count), llama.cpp's programs report theirs. Let
+llama-cpp-python is that of a clock on the wall from the first token to the last, Python included,
+llama.cpp's programs report theirs. Let
 nothing else run meanwhile: schedulers favour processes that are young. A text that is forced upon
 the model is nothing that a peer could do, so the model continues all prompts as it likes; from
 those of the replayed workloads it gets --texts each.
@@ -33,16 +33,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from peers import PROGRAMS, Job, Prompt, Run, Setting, ours, peers
+from peers import KV_TYPES, PROGRAMS, Job, Prompt, Run, Setting, ours, peers
 from specllama import SpecSession
 from specllama.bench.arithmetic import first_difference, median_interval
 from specllama.session import BUNDLED_MODEL
-from specllama.simulate import MAX_DRAFT
-from specllama.workloads import WORKLOADS, load
+from specllama.workloads import ANSWERED, WORKLOADS, load, load_answered
 from tqdm import tqdm
 
 N_CTX = 2048
@@ -62,17 +62,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=5, help="turns (5)")
     parser.add_argument("-t", type=int, default=1, help="threads (1)")
     parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
+    parser.add_argument("-kv", "--kv-type", choices=KV_TYPES, default="f16", help="memory (f16)")
+    parser.add_argument("--peers", default="", help="only those that this pattern finds (all)")
     parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
     arguments = parser.parse_args(argv)
-    if arguments.n <= MAX_DRAFT + 1:
-        parser.error(f"-n must be above {MAX_DRAFT + 1}: so many tokens may come with the first")
+    if arguments.n < 2:
+        parser.error("-n must be at least 2: nothing is timed before the first token")
     if arguments.llama_cpp is not None:
-        for program in PROGRAMS:
+        for program in PROGRAMS if arguments.draft_model else PROGRAMS[:1]:
             if not (arguments.llama_cpp / program).is_file():
                 parser.error(f"there is no {program} in {arguments.llama_cpp}")
-    job = Job(arguments.model, arguments.draft_model, arguments.t, N_CTX, arguments.llama_cpp)
+    job = Job(
+        arguments.model,
+        arguments.draft_model,
+        arguments.t,
+        N_CTX,
+        arguments.kv_type,
+        arguments.llama_cpp,
+    )
     workloads = prompts(job, arguments.texts)
-    us, them = ours(job), peers(job)
+    us = ours(job)
+    them = [one for one in peers(job) if re.search(arguments.peers, f"{one.peer} {one.name}")]
     first = take_turns(1, workloads, {name: [*us, *them] for name in workloads}, arguments.n)
     good = {name: [*us, *near_best(runs, them)] for name, runs in first.items()}
     runs = take_turns(arguments.repeat, workloads, good, arguments.n)
@@ -108,15 +118,26 @@ def near_best(runs: Runs, them: Sequence[Setting]) -> list[Setting]:
 
 
 def prompts(job: Job, n_texts: int) -> dict[str, list[Prompt]]:
-    """Return the prompts of every workload."""
+    """Return the prompts of every workload: where the model has a chat template, of the held-out
+    half of those that it answers."""
     texts = {name: [text] for name, text in WORKLOADS.items()}
     for name in ("code", "edit", "quote"):
         texts[name] = [replay.prompt for replay in load(name)[:n_texts]]
     with SpecSession(job.model, None, n_ctx=64, n_gpu_layers=0) as session:
+        if session.has_chat_template:
+            return {name: answered(session, name, n_texts) for name in ANSWERED}
         return {
             name: [Prompt(text, session.tokenize(text)) for text in of_workload]
             for name, of_workload in texts.items()
         }
+
+
+def answered(session: SpecSession, name: str, n_texts: int) -> list[Prompt]:
+    """Return the prompts of an answered workload, by the model's own template."""
+    rendered = [
+        session.render_chat(one.messages) for one in load_answered(name, "held-out")[:n_texts]
+    ]
+    return [Prompt(session.detokenize(tokens, special=True), tokens) for tokens in rendered]
 
 
 def speeds(turns: Sequence[Sequence[Run]]) -> list[float]:

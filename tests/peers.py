@@ -1,5 +1,6 @@
 """Ways to continue a prompt greedily, each with a fixed setting: this package, llama-cpp-python,
-and llama.cpp's own programs. All run on the CPU with a Q8_0 KV memory and flash attention."""
+and llama.cpp's own programs. All run on the CPU with the same type of KV memory and with flash
+attention."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import llama_cpp
@@ -19,6 +20,8 @@ from specllama.bench.llama_server import draft_lengths, model_flags, serving, sp
 
 PROGRAMS = ("llama-server", "llama-speculative-simple")
 """Those of llama.cpp's that take part."""
+
+KV_TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 
 _LOOKUPS = (2, 10)
 _N_ATTEMPTS = 5
@@ -33,6 +36,7 @@ class Job:
         model, draft_model: GGUF files; None: no draft model.
         n_threads: Threads, of both models.
         n_ctx: Tokens of context.
+        kv_type: Type of the KV memory, a key of KV_TYPES.
         programs: Where llama.cpp's programs are; None: without them.
     """
 
@@ -40,6 +44,7 @@ class Job:
     draft_model: str | None
     n_threads: int
     n_ctx: int
+    kv_type: str
     programs: Path | None
 
 
@@ -136,15 +141,12 @@ def _session(job: Job, draft: str | None) -> Iterator[Continue]:
         n_threads=job.n_threads,
         n_gpu_layers=0,
         flash_attn=True,
-        kv_type="q8_0",
+        kv_type=job.kv_type,
     ) as session:
 
         def run(prompt: Prompt, n_tokens: int) -> Run:
             stream = session.stream(prompt.tokens, max_tokens=n_tokens)
-            run = _timed(chunk.token for chunk in stream if chunk.token is not None)
-            # What was accepted in the round that ended the prefill came with the first token.
-            _, accepted = stream.stats.by_round[0]
-            return replace(run, n_timed=run.n_timed - accepted)
+            return _timed(chunk.token for chunk in stream if chunk.token is not None)
 
         yield run
 
@@ -158,8 +160,8 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
         n_threads_batch=job.n_threads,
         n_gpu_layers=0,
         flash_attn=True,
-        type_k=llama_cpp.GGML_TYPE_Q8_0,
-        type_v=llama_cpp.GGML_TYPE_Q8_0,
+        type_k=KV_TYPES[job.kv_type],
+        type_v=KV_TYPES[job.kv_type],
         draft_model=LlamaPromptLookupDecoding(num_pred_tokens=n_draft) if n_draft else None,
         logits_all=n_draft > 0,  # or a prompt of more than n_batch tokens does not fit with drafts
         verbose=False,
@@ -180,7 +182,7 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
 
 
 def _flags(job: Job) -> list[str]:
-    flags = model_flags(job.model, n_threads=job.n_threads, n_ctx=job.n_ctx, kv_type="q8_0")
+    flags = model_flags(job.model, n_threads=job.n_threads, n_ctx=job.n_ctx, kv_type=job.kv_type)
     return [*flags, "-b", str(job.n_ctx), "-fa", "on", "-dev", "none", "-devd", "none"]
 
 
