@@ -146,9 +146,10 @@ def _serve(
 
 
 def _about(session: SpecSession, kv_type: str, length: str, repeat: int) -> str:
+    kernels = f", CPU kernels: {session.cpu_kernels}" if session.cpu_kernels else ""
     return (
-        f"{session.model_description}, {session.n_threads} threads, KV {kv_type}, up to {length}, "
-        f"medians of {repeat} alternating runs of each"
+        f"{session.model_description}, {session.n_threads} threads{kernels}, KV {kv_type}, up to "
+        f"{length}, medians of {repeat} alternating runs of each"
     )
 
 
