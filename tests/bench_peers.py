@@ -63,7 +63,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-t", type=int, default=1, help="threads (1)")
     parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
     parser.add_argument("-kv", "--kv-type", choices=KV_TYPES, default="f16", help="memory (f16)")
-    parser.add_argument("--peers", default="", help="only those that this pattern finds (all)")
+    parser.add_argument(
+        "--peers",
+        type=re.compile,
+        default=re.compile(""),
+        help="only those that this pattern finds (all)",
+    )
     parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
     arguments = parser.parse_args(argv)
     if arguments.n < 2:
@@ -82,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     workloads = prompts(job, arguments.texts)
     us = ours(job)
-    them = [one for one in peers(job) if re.search(arguments.peers, f"{one.peer} {one.name}")]
+    them = [one for one in peers(job) if arguments.peers.search(f"{one.peer} {one.name}")]
     first = take_turns(1, workloads, {name: [*us, *them] for name in workloads}, arguments.n)
     good = {name: [*us, *near_best(runs, them)] for name, runs in first.items()}
     runs = take_turns(arguments.repeat, workloads, good, arguments.n)

@@ -145,6 +145,19 @@ def test_headers(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     assert message in refusal(path)
 
 
+def test_a_tensor_of_nothing(tmp_path: Path) -> None:
+    """How fast it could be multiplied with is not asked."""
+    write_header(path := tmp_path / "model.gguf", "llama", **LLAMA)
+    data = bytearray(path.read_bytes())
+    sizes = data.index(b"token_embd.weight") + len(b"token_embd.weight") + 4
+    assert data[sizes : sizes + 16] == (64).to_bytes(8, "little") + (3).to_bytes(8, "little")
+    for at in (sizes, sizes + 8):
+        empty = bytearray(data)
+        empty[at : at + 8] = bytes(8)
+        path.write_bytes(empty)
+        assert "its tensor token_embd.weight is empty" in refusal(path)
+
+
 def test_missing_tensors(tmp_path: Path) -> None:
     write_header(
         path := tmp_path / "tensors.gguf",

@@ -97,6 +97,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
                            .n_pending = static_cast<int>(sequence.pending().size()),
                            .max_draft = std::min(limits[i], longest()),
                            .n_beside = static_cast<int>(n) - 1};
+        round.replays = sequence.replays();
         round.choice = {};
         round.n_prefix = 0;
         round.verified.clear();
@@ -202,6 +203,9 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
 
 bool Speculator::another(std::size_t i, const Draft& draft) {
     const Round& round = rounds_[i];
+    if (!round.replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
+        vocab_->is_end(draft.tokens.back()))
+        return false;
     Situation now = round.situation;
     now.spent += std::chrono::duration<double>(Clock::now() - round.started).count();
     const Phase& phase = phases_.at(proposals_.back()[i].sequence);

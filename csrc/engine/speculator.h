@@ -69,6 +69,7 @@ class Speculator {
     // The drafts of a sequence in this round.
     struct Round {
         Situation situation;
+        bool replays = false;  // whether it goes on behind tokens that end a generation
         Choice choice;
         Draft verified;
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,

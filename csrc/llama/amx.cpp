@@ -1,14 +1,16 @@
 #include "llama/amx.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <string.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <system_error>
 
 #include "fnv.h"
-#include "ggml-backend.h"
 #include "ggml-cpu.h"
 #include "llama/backend.h"
 #include "specllama/device.h"
@@ -30,9 +32,13 @@ constexpr const char* kPrompt = "import sys\nimport sys\nimport sys\nimport";
 constexpr const char* kAnswer = " sys\nimport sys\nimport";
 constexpr const char* kAnswerTokens = "6";
 
-constexpr const char* kAdvice =
-    "for full speed build llama.cpp again: CXXFLAGS=\"-fno-dse -fno-tree-dse\" pip install "
-    "--force-reinstall --no-cache-dir --no-deps llama-cpp-python";
+// How to build llama.cpp again.
+std::string rebuild(const std::string& flags) {
+    const std::string version = SPECLLAMA_LLAMA_CPP_PYTHON;
+    if (version.empty()) return "build it again" + (flags.empty() ? "" : " with " + flags);
+    return (flags.empty() ? "" : "CXXFLAGS=\"" + flags + "\" ") +
+           "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python==" + version;
+}
 
 // The file that a function lies in.
 fs::path file_of(const void* function) {
@@ -64,21 +70,21 @@ AmxTrial default_trial() {
     const fs::path own = here.parent_path() / "spec-cli";
     const fs::path program = fs::exists(own) ? own : here.parent_path() / "bin" / "spec-cli";
     const fs::path model = program.parent_path().parent_path() / "models" / "draft-q8_0.gguf";
-    trial.command = {program.string(),
-                     "-m",
-                     model.string(),
-                     "-p",
-                     kPrompt,
-                     "-n",
-                     kAnswerTokens,
-                     "-t",
-                     "1",
-                     "-c",
-                     "64",
-                     "--draft",
-                     "none"};
+    for (const std::string& word :
+         {program.string(), std::string("-m"), model.string(), std::string("-p"),
+          std::string(kPrompt), std::string("-n"), std::string(kAnswerTokens)})
+        trial.command.push_back(word);
+    for (const char* word : {"-t", "1", "-c", "64", "--draft", "none", "-ngl", "0"})
+        trial.command.emplace_back(word);
     trial.expected = kAnswer;
     return trial;
+}
+
+// Whether it died by what it did itself, and would again.
+bool crashed(const ChildResult& result) {
+    if (result.end != ChildResult::End::killed) return false;
+    const auto own = {SIGSEGV, SIGILL, SIGBUS, SIGABRT, SIGFPE};
+    return std::ranges::find(own, result.code) != own.end();
 }
 
 std::string how_it_ended(const ChildResult& result) {
@@ -122,32 +128,24 @@ bool AmxTrial::settle(std::string& notice) const {
         };
         const ChildResult with = run("on");
         outcome = went_well(with) ? "works" : how_it_ended(with);
-        if (with.end == ChildResult::End::killed) {
+        if (crashed(with)) {
             const ChildResult without = run("off");
-            if (without.end == ChildResult::End::killed)
-                throw ModelError("llama.cpp's library is not one for this processor (a small " +
-                                 std::string("decode ") + how_it_ended(without) +
-                                 "); build it here: pip install --force-reinstall --no-cache-dir "
-                                 "--no-deps llama-cpp-python.");
+            if (crashed(without))
+                throw ModelError(
+                    "llama.cpp's library is not one for this processor (a small decode " +
+                    how_it_ended(without) + "); build it here: " + rebuild("") + ".");
         }
-        write_cache_file(file, key + '\n' + outcome + '\n');
+        // What may have been chance, as on a busy machine, is tried again the next time.
+        const bool answered = with.end == ChildResult::End::exited && with.code == 0;
+        if (answered || crashed(with)) write_cache_file(file, key + '\n' + outcome + '\n');
     }
     if (outcome == "works") return true;
-    notice = "AMX is left out, since a small decode with it " + outcome + "; " + kAdvice + ".";
+    notice = "AMX is left out, since a small decode with it " + outcome + "; for full speed " +
+             rebuild("-fno-dse -fno-tree-dse") + ".";
     return false;
 }
 
-bool has_amx() {
-    ensure_backend();
-    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    const auto get =
-        reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
-            ggml_backend_dev_backend_reg(cpu), "ggml_backend_dev_get_extra_bufts"));
-    if (get == nullptr) return false;
-    for (ggml_backend_buffer_type_t* type = get(cpu); type != nullptr && *type != nullptr; ++type)
-        if (ggml_backend_buft_name(*type) == std::string("AMX")) return true;
-    return false;
-}
+bool has_amx() { return std::ranges::any_of(extra_buffer_types(), is_amx); }
 
 bool amx_works() {
     static const bool works = [] {

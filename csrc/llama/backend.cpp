@@ -81,6 +81,23 @@ void ensure_backend() {
     });
 }
 
+std::vector<ggml_backend_buffer_type_t> extra_buffer_types() {
+    ensure_backend();
+    std::vector<ggml_backend_buffer_type_t> types;
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    const auto get =
+        reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
+            ggml_backend_dev_backend_reg(cpu), "ggml_backend_dev_get_extra_bufts"));
+    if (get == nullptr) return types;
+    for (ggml_backend_buffer_type_t* type = get(cpu); type != nullptr && *type != nullptr; ++type)
+        types.push_back(*type);
+    return types;
+}
+
+bool is_amx(ggml_backend_buffer_type_t type) {
+    return ggml_backend_buft_name(type) == std::string_view("AMX");
+}
+
 std::vector<Device> list_devices() {
     ensure_backend();
     std::vector<Device> devices;

@@ -1,12 +1,21 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "ggml-backend.h"
 
 namespace specllama {
 
 // Brings llama.cpp up once per process and routes its log: warnings and errors to stderr, the rest
 // only when set_verbose(true) was called. Cheap to call again.
 void ensure_backend();
+
+// Where weights may lie on the CPU that are stored for special kernels, in the order in which
+// llama.cpp tries them.
+std::vector<ggml_backend_buffer_type_t> extra_buffer_types();
+// Whether such a place is that of AMX's weights.
+bool is_amx(ggml_backend_buffer_type_t type);
 
 // Puts a notice of our own beside llama.cpp's warnings.
 void warn(const std::string& notice);

@@ -32,6 +32,7 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
     if (header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
+    if (header.is_split) return "it is split over several files";
     if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
         return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
                ", of which too little is known";
@@ -56,10 +57,14 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
     return "";
 }
 
-bool has_fastest_kernels(const Header& header) {
-    return std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
-        return kernel_for(matrix, Kernels::same_bits) == kernel_for(matrix, Kernels::fastest);
-    });
+bool costs_nothing(const Header& header, const SessionOptions& options,
+                   const SessionOptions& exact) {
+    return !exact.context.never_alone && exact.context.n_batch == options.context.n_batch &&
+           !header.slides && options.context.n_seq == 1 &&
+           std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
+               return kernel_for(matrix, Kernels::same_bits) ==
+                      kernel_for(matrix, Kernels::fastest);
+           });
 }
 
 SessionOptions as_exactness_wants(const Header& header, SessionOptions options) {
@@ -80,16 +85,17 @@ SessionOptions as_exactness_wants(const Header& header, SessionOptions options) 
 }  // namespace
 
 bool settle_exactness(const Header& header, SessionOptions& options) {
-    if (options.exact != Switch::off) {
+    const bool asked = options.exact == Switch::on;
+    // Where a GPU takes part unasked, nothing needs to be known of the CPU's kernels.
+    const bool possible =
+        options.exact == Switch::automatic && offload_devices(options.model).empty();
+    if (asked || possible) {
         const SessionOptions exact = as_exactness_wants(header, options);
         const std::string reason = inexact_because(header, exact);
-        if (options.exact == Switch::on && !reason.empty())
+        if (asked && !reason.empty())
             throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
                                   ".");
-        const bool costs_little = has_fastest_kernels(header) && !exact.context.never_alone &&
-                                  exact.context.n_batch == options.context.n_batch &&
-                                  !header.slides && options.context.n_seq == 1;
-        if (reason.empty() && (options.exact == Switch::on || costs_little)) {
+        if (reason.empty() && (asked || costs_nothing(header, options, exact))) {
             options = exact;
             return true;
         }

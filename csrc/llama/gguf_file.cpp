@@ -50,6 +50,7 @@ class File : private GgufReader {
 
     Header header() const {
         Header header;
+        header.is_split = number("split.count").value_or(1) > 1;
         const std::set<std::string> recurrent = recurrent_layers();
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
             header.weight_bytes += gguf_get_tensor_size(gguf(), i);
@@ -155,6 +156,10 @@ class File : private GgufReader {
                      " would end at byte " + std::to_string(data + offset + bytes) +
                      ", the file has " + std::to_string(size()) + "; download it again");
             check_type(gguf_get_tensor_name(gguf(), i), gguf_get_tensor_type(gguf(), i));
+            const std::int64_t* sizes = gguf_get_tensor_ne(gguf(), i);
+            if (std::any_of(sizes, sizes + GGML_MAX_DIMS,
+                            [](std::int64_t size) { return size < 1; }))
+                fail("its tensor " + std::string(gguf_get_tensor_name(gguf(), i)) + " is empty");
         }
     }
 
@@ -281,10 +286,6 @@ class File : private GgufReader {
 };
 
 }  // namespace
-
-bool Matrix::is_float() const {
-    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
-}
 
 std::uint64_t Matrix::n_bytes() const {
     return ggml_row_size(type, n_in) * static_cast<std::uint64_t>(n_out * n_slices);

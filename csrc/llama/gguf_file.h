@@ -17,12 +17,13 @@ struct Matrix {
     std::int64_t n_slices = 1;
     bool of_experts = false;  // a slice for each
     bool recurrent = false;   // in a recurrent layer, and not of its feed-forward part
-    bool is_float() const;
     std::uint64_t n_bytes() const;
 };
 
 // What the header of a model file says, where it is needed before the file is loaded.
 struct Header {
+    // Whether there are other files, of whose matrices nothing is said here.
+    bool is_split = false;
     // Those that activations are multiplied with; tables that rows are taken from are none.
     std::vector<Matrix> matrices;
     // Numbers of an attention head; 0 without attention.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string_view>
 #include <vector>
 
 #include "ggml-cpp.h"
@@ -16,23 +15,8 @@ namespace specllama {
 
 namespace {
 
-constexpr std::string_view kAmx = "AMX";
-
-// Beside the one for weights as they are, in the order in which llama.cpp tries them.
-std::vector<ggml_backend_buffer_type_t> extra_buffer_types() {
-    std::vector<ggml_backend_buffer_type_t> types;
-    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    const auto get =
-        reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
-            ggml_backend_dev_backend_reg(cpu), "ggml_backend_dev_get_extra_bufts"));
-    if (get == nullptr) return types;
-    for (ggml_backend_buffer_type_t* type = get(cpu); type != nullptr && *type != nullptr; ++type)
-        types.push_back(*type);
-    return types;
-}
-
 Kernel kernel_of(ggml_backend_buffer_type_t type) {
-    return ggml_backend_buft_name(type) == kAmx ? Kernel::amx : Kernel::repacked;
+    return is_amx(type) ? Kernel::amx : Kernel::repacked;
 }
 
 // Whether llama.cpp would multiply such a matrix there: the question that it asks itself when it
@@ -67,7 +51,7 @@ bool is_right(Kernel kernel, const Matrix& matrix) {
 }  // namespace
 
 Widths same_bits(Kernel kernel, ggml_type type) {
-    // In whole numbers, and the scales are added up in one order.
+    // Each number comes of one loop, in the same order whatever the width.
     if (kernel == Kernel::amx) return {1, kAnyWidth};
     const bool plain = kernel == Kernel::plain;
     switch (type) {
@@ -121,12 +105,16 @@ Kernel default_kernel(const Matrix& matrix) {
 }
 
 Kernel kernel_for(const Matrix& matrix, Kernels wanted) {
-    ensure_backend();
+    const Kernel first = default_kernel(matrix);
     for (ggml_backend_buffer_type_t type : extra_buffer_types()) {
         const Kernel kernel = kernel_of(type);
         const bool fits =
             wanted == Kernels::fastest || same_bits(kernel, matrix.type).most == kAnyWidth;
-        if (fits && supports(type, matrix) && is_right(kernel, matrix)) return kernel;
+        if (!fits || !is_right(kernel, matrix) || !supports(type, matrix)) continue;
+        // Rows are taken from it, too; for these llama.cpp keeps another copy, but only where it
+        // chooses itself.
+        const bool is_table = matrix.name == "token_embd.weight";
+        return is_table && kernel != first ? Kernel::plain : kernel;
     }
     return Kernel::plain;
 }

@@ -1,7 +1,9 @@
 #include "llama/placement.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "ggml-cpp.h"
@@ -28,7 +30,7 @@ std::string any_of(const Names& names) {
     for (const std::string& name : names) {
         text += text.empty() ? '(' : '|';
         for (const char c : name) {
-            if (c == '.') text += '\\';
+            if (std::string_view(".^$|()[]{}*+?\\").find(c) != std::string_view::npos) text += '\\';
             text += c;
         }
     }
@@ -60,18 +62,24 @@ std::vector<std::string> patterns(const Names& names) {
 
 Placement::Placement(const Header& header, const ModelOptions& options) {
     if (!offload_devices(options).empty()) {
-        extra_ = options.kernels == Kernels::fastest && (!has_amx() || amx_works());
+        extra_ = options.kernels == Kernels::fastest &&
+                 (!has_amx() || std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
+                     return default_kernel(matrix) != Kernel::amx ||
+                            kernel_for(matrix, Kernels::fastest) == Kernel::amx;
+                 }));
+        return;
+    }
+    if (header.is_split && (options.kernels == Kernels::same_bits || has_amx())) {
+        extra_ = false;
         return;
     }
     // The matrices that lie otherwise than llama.cpp would have them.
     std::map<ggml_backend_buffer_type_t, Names> names;
     bool all_plain = true;
     for (const Matrix& matrix : header.matrices) {
-        Kernel kernel = kernel_for(matrix, options.kernels);
+        const Kernel kernel = kernel_for(matrix, options.kernels);
         all_plain &= kernel == Kernel::plain;
         if (kernel == default_kernel(matrix)) continue;
-        // Rows are taken from it, too, which only weights as they are allow.
-        if (matrix.name == "token_embd.weight") kernel = Kernel::plain;
         names[kernel == Kernel::plain ? plain_buffer_type() : buffer_type(kernel, matrix)].insert(
             matrix.name);
     }

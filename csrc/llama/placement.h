@@ -11,7 +11,8 @@
 namespace specllama {
 
 // Tells llama.cpp where a model's weights go, so that the kernels that kernel_for names multiply
-// with them. Where a GPU takes part it chooses itself.
+// with them. Where a GPU takes part it chooses itself. Of a model that is split over several files
+// only the first is known: where special kernels might be wrong for the others, there are none.
 class Placement {
  public:
     Placement(const Header& header, const ModelOptions& options);

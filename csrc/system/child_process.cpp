@@ -40,6 +40,17 @@ std::vector<std::string> merged(std::vector<std::string> environment) {
     return environment;
 }
 
+// Neither end is inherited by other children, which another thread may start meanwhile.
+bool open_pipe(int (&ends)[2]) {
+#ifdef __linux__
+    return pipe2(ends, O_CLOEXEC) == 0;
+#else
+    if (pipe(ends) != 0) return false;
+    for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+    return true;
+#endif
+}
+
 // Starts the program with the writing end of a pipe as its stdout. Returns its id; -1: it cannot be
 // started.
 pid_t spawn(std::vector<std::string> command, std::vector<std::string> environment, int out) {
@@ -48,9 +59,15 @@ pid_t spawn(std::vector<std::string> command, std::vector<std::string> environme
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // In a group of its own: Ctrl-C is for this process.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
     pid_t child = -1;
-    const int error = posix_spawn(&child, command[0].c_str(), &actions, nullptr,
+    const int error = posix_spawn(&child, command[0].c_str(), &actions, &attributes,
                                   pointers(command).data(), pointers(environment).data());
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error == 0 ? child : -1;
 }
@@ -82,9 +99,7 @@ ChildResult run_child(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment, double seconds) {
     ChildResult result;
     int ends[2];
-    // Closed in other children that another thread may start meanwhile.
-    if (pipe(ends) != 0) return result;
-    for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+    if (!open_pipe(ends)) return result;
     const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                              std::chrono::duration<double>(seconds));
     const pid_t child = spawn(command, merged(environment), ends[1]);
@@ -100,7 +115,8 @@ ChildResult run_child(const std::vector<std::string>& command,
         }
         if (!in_time) {
             kill(child, SIGKILL);
-            waitpid(child, &status, 0);
+            while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+            }
             result.end = ChildResult::End::timed_out;
         } else if (WIFSIGNALED(status)) {
             result.end = ChildResult::End::killed;

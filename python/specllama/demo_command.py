@@ -120,6 +120,8 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
 def _comparison(plain: Generation, fast: Generation) -> str:
     """One line: how fast each was after the prefill, and whether they said the same."""
     slow_rate, fast_rate = (one.stats.tokens_per_second for one in (plain, fast))
+    if not slow_rate or not fast_rate:
+        return f"\ntoo short an answer to be timed, {agreement(plain.tokens, fast.tokens)}"
     return (
         f"\nplain {slow_rate:.0f} tokens/s, speculative {fast_rate:.0f} tokens/s: "
         f"{fast_rate / slow_rate:.2f} times as fast, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,6 @@ def float_copy(model: Path) -> Iterator[Path]:
     options.allow_requantize = True
     with tempfile.TemporaryDirectory(prefix="specllama-") as folder:
         copy = Path(folder) / model.with_suffix(".f16.gguf").name
-        if llama_cpp.llama_model_quantize(str(model).encode(), str(copy).encode(), options) != 0:
+        if llama_cpp.llama_model_quantize(os.fsencode(model), os.fsencode(copy), options) != 0:
             raise SpecllamaError(f"No copy of {model} with F16 weights can be made in {folder}.")
         yield copy

@@ -64,7 +64,7 @@ struct Stats {
     // Rounds that went plain because the drafter failed or proposed what it may not.
     int drafter_errors = 0;
     std::string last_drafter_error;
-    // Tokens that the round ending the prefill gave; they belong to the prefill's time.
+    // Tokens that the round ending the prefill gave, 1 or none; they belong to the prefill's time.
     int prefill_generated_tokens = 0;
     Seconds seconds;
 

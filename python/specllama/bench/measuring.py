@@ -34,10 +34,8 @@ class Score:
         low, high: A 95 % confidence interval of it.
         first_token_ratio: Time to the first token as a multiple of plain's in the same turn, median
             of the runs: taking in the whole prompt, of which the target's KV memory holds nothing
-            when a run begins, and drafting what is verified along with its end. A draft model may
-            have its own memory of a beginning that the prompt shares with that of the run before;
-            in a workload with one prompt that is all of it. Reading the prompt for n-grams, which
-            is next to nothing, does not count.
+            when a run begins. Reading it for n-grams, which is next to nothing, does not count, nor
+            does what a draft model takes in before its first draft, which comes later.
         acceptance_rate: Share of draft tokens accepted.
         drafted_per_round: Tokens drafted per target decode.
         tokens_per_round: Tokens per target decode.
@@ -181,11 +179,6 @@ def _rounds(runs: Iterable[Generation]) -> Iterator[RoundTrace]:
         yield from generation.trace.rounds
 
 
-def _first_token_seconds(one: Generation) -> float:
-    assert one.trace is not None
-    return one.stats.seconds.prefill + sum(each.draft_seconds for each in one.trace.rounds[:1])
-
-
 def _promises(
     contestants: Sequence[Contestant], runs: Sequence[list[Generation]], curve: Sequence[float]
 ) -> dict[str, float]:
@@ -230,7 +223,7 @@ def _score(
     ]
     ratio, low, high = median_interval(ratios or [1.0])
     waits = [
-        _first_token_seconds(a) / _first_token_seconds(b) for a, b in zip(mine, plain, strict=True)
+        a.stats.seconds.prefill / b.stats.seconds.prefill for a, b in zip(mine, plain, strict=True)
     ]
     differences = (first_difference(a.tokens, b.tokens) for a, b in zip(mine, plain, strict=True))
     drafted = sum(one.stats.drafted for one in mine)

@@ -39,7 +39,7 @@ _NOTES = """
 workloads force a given text upon the model, while every decode, choice, draft, verification and
 rewind is really done; generated and answered ones are the model's own choices, after a prompt as it
 is or after its chat template, and the share of 4-grams that it repeats flatters whoever copies.
-"First token": the time to it, prompt and first draft, as a multiple of plain decoding's; the ratio
+"First token": the time to it, as a multiple of plain decoding's; the ratio
 is that of the tokens after it. "Of the bound": of what an oracle that knows which n-gram drafts are
 right would reach. "Of the promise": of Theorem 3.8 (Leviathan et al. 2023) with the decode times,
 the draft model's time and the acceptance of these runs.</p>
