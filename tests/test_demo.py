@@ -147,8 +147,9 @@ def test_a_closed_output() -> None:
 
 @pytest.mark.parametrize("seconds", [0.15, 0.4])
 def test_ctrl_c_while_it_loads(seconds: float) -> None:
+    """Or, on a fast machine, soon after."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"print(flush=True); {SCRIPT}", *BUNDLED],
+        [sys.executable, "-c", f"print(flush=True); {SCRIPT}", *BUNDLED, "-n", "1500"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

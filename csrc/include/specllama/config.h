@@ -105,8 +105,8 @@ struct SessionOptions {
     std::string corpus;
     // Whether speculative and plain decoding must give the same tokens to the last one; elsewhere
     // they may differ where two tokens are nearly tied. automatic: where it costs nothing beside
-    // what the other options ask for; see llama/exact.h for the table. on: where it cannot be had, the
-    // session is refused, with the reason.
+    // what the other options ask for; see llama/exact.h for the table. on: where it cannot be had,
+    // the session is refused, with the reason.
     Switch exact = Switch::automatic;
     ProgressFunction load_progress;
 };
