@@ -56,6 +56,8 @@ $(VENV)/installed: $(VENV)/built
 	touch $@
 
 # The tests with AMX's kernels, on any processor with AVX-512 VNNI. Compiles llama.cpp once more.
+# Wide decodes are dear where tiles are written out: tests that want the planner to draft are left
+# out.
 AMX := .venv-amx
 AMX_DEFINES := -D__AMX_INT8__=1 -D__AMX_TILE__=1
 
@@ -64,7 +66,7 @@ test-amx:
 	CFLAGS="$(AMX_DEFINES)" CXXFLAGS="$(AMX_DEFINES) -include $(CURDIR)/tests/amx/tiles.h" \
 	    PIP_NO_CACHE_DIR=1 $(AMX)/bin/python -m pip install $(BUILD_REQUIRES)
 	$(AMX)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
-	$(AMX)/bin/python -m pytest -m "not slow"
+	$(AMX)/bin/python -m pytest -m "not slow" -k "not greedy_parity and not cascades_draft"
 
 # The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
 define install-sanitized

@@ -325,7 +325,8 @@ def test_wrong_vocabulary(tmp_path: Path, open_session: Open, said: Path) -> Non
 def test_spec_cli(tmp_path: Path, said: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("spec-cli")),
-        *("-p", PROMPTS["english"], "-n", "40", "-t", "1", "-ngl", "0", "--draft", "ngram"),
+        *("-m", str(BUNDLED_MODEL), "-p", PROMPTS["english"], "-n", "40"),
+        *("-t", "1", "-ngl", "0", "--draft", "ngram"),
         *("--spec-length", "8", "-kv", "q8_0", "-fa", "on", "--stats"),
     ]
     plain = subprocess.run(command, capture_output=True, text=True, check=True)

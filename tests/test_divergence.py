@@ -22,7 +22,10 @@ def test_none_in_the_exact_configuration(capsys: pytest.CaptureFixture[str]) -> 
     assert "gap" not in out
 
 
-@pytest.mark.parametrize("options", [[], ["--temp", "1"], ["-md", "ngram"]])
+@pytest.mark.parametrize(
+    "options",
+    [["-kv", "q8_0"], ["--exact", "on", "--temp", "1"], ["--exact", "on", "-md", "ngram"]],
+)
 def test_json(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     assert main([*SMALL, "--json", *options]) == 0
     result = json.loads(capsys.readouterr().out)

@@ -75,10 +75,11 @@ def model(kind: str, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("n_seq", [1, 3])
 def test_a_failed_decode_is_the_error_of_its_requests(
-    library: Path, model: Path, n_seq: int
+    library: Path, model: Path, kind: str, n_seq: int
 ) -> None:
     """Each keeps what it had, and the memory is in order afterwards."""
-    outcome = run(library, model, 1, "begun", n_seq=n_seq, exact="auto")
+    exact = n_seq > 1 and platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
+    outcome = run(library, model, 1, "begun", n_seq=n_seq, exact=exact or "auto")
     for i, expected in enumerate(outcome.expected):
         assert "aborted the decode" in (outcome.errors[i] or "")
         assert outcome.found[i] == expected[: len(outcome.found[i])]

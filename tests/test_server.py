@@ -75,7 +75,8 @@ def test_sampling_fields(server: Server) -> None:
         "presence_penalty": 0.1, "frequency_penalty": 0.2,
     }  # fmt: skip
     extra = {"top_k": 50, "min_p": 0.01, "repeat_penalty": 1.1}
-    bias = {server.session.tokenize("self")[-1]: -100.0}
+    unbiased = server.session.generate(PROMPT, **options, **extra).tokens
+    bias = {unbiased[20]: -100.0}
     expected = server.session.generate(PROMPT, logit_bias=bias, **options, **extra).text
     options |= {"seed": -2, "logit_bias": {str(token): -100 for token in bias}}
     found = complete(server, extra_body=extra, **options).choices[0].text
