@@ -145,11 +145,11 @@ def test_a_closed_output() -> None:
     assert process.stderr == "specllama: Standard output is closed.\n"
 
 
-@pytest.mark.parametrize("seconds", [0.15, 0.4])
+@pytest.mark.parametrize("seconds", [0.02, 0.1])
 def test_ctrl_c_while_it_loads(seconds: float) -> None:
-    """Or, on a fast machine, soon after."""
+    """While modules are imported, of which there are more than can be in that time."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"print(flush=True); {SCRIPT}", *BUNDLED, "-n", "1500"],
+        [sys.executable, "-c", f"print(flush=True); {SCRIPT}", *BUNDLED],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
