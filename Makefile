@@ -16,7 +16,7 @@ BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(
 HAS_AMX := $(shell grep -qs amx_int8 /proc/cpuinfo && $(CXX) --version | grep -q 'Free Software' && echo yes)
 KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO_CACHE_DIR=1)
 
-.PHONY: demo test test-all test-amx test-asan test-tsan lint bench clean
+.PHONY: demo test test-all test-amx test-asan test-tsan lint tidy bench clean
 
 # Where SmolLM2 cannot be had, the bundled pair does it.
 demo: $(VENV)/built
@@ -35,7 +35,13 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest specllama._core --allowlist python/stubtest-allowlist.txt
-	find csrc python -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	find csrc python tests/cpp examples -name '*.cpp' -o -name '*.h' | \
+	    xargs $(BIN)/clang-format --dry-run -Werror
+
+# As the extension and spec-cli were compiled; .clang-tidy says what is left out, and why.
+tidy: $(VENV)/installed
+	find csrc python/src -name '*.cpp' | xargs -P $$(getconf _NPROCESSORS_ONLN) -n 1 \
+	    $(BIN)/clang-tidy --quiet -p "$$(dirname build/cp3*/compile_commands.json | head -1)"
 
 bench: $(VENV)/installed
 	$(BIN)/specllama bench

@@ -15,9 +15,15 @@ if(SPECLLAMA_SANITIZE)
   target_link_options(specllama_options INTERFACE -fsanitize=${SPECLLAMA_SANITIZE})
 endif()
 
-# Where a target finds libllama at run time, given the way from its folder to site-packages.
+# Where a target finds libllama at run time, given the way from its folder to site-packages; outside
+# a wheel, where it was linked.
 function(specllama_rpath target to_site_packages)
   if(LLAMA_SOURCE_DIR)
+    return()
+  endif()
+  if(NOT in_wheel)
+    cmake_path(GET llama_LIBRARY PARENT_PATH linked)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "${linked}")
     return()
   endif()
   set(origin "$ORIGIN")

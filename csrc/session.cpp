@@ -2,24 +2,25 @@
 
 #include <utility>
 
+#include "assembly.h"
 #include "engine/utf8.h"
-#include "session_state.h"
+#include "scheduler.h"
 #include "specllama/error.h"
 
 namespace specllama {
 
 Session::Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter)
-    : state_(std::make_shared<SessionState>(options, std::move(drafter))) {}
+    : scheduler_(std::make_shared<Scheduler>(assemble(options, std::move(drafter)))) {}
 
 Session::~Session() = default;
 
 std::vector<Token> Session::tokenize(std::string_view text, bool add_special,
                                      bool parse_special) const {
-    return state_->model()->vocab().tokenize(text, add_special, parse_special);
+    return scheduler_->model()->vocab().tokenize(text, add_special, parse_special);
 }
 
 std::string Session::detokenize(TokenSpan tokens, bool special) const {
-    const std::shared_ptr<const Model> model = state_->model();
+    const std::shared_ptr<const Model> model = scheduler_->model();
     const Vocab& vocab = model->vocab();
     for (const Token token : tokens)
         if (!vocab.contains(token))
@@ -32,45 +33,45 @@ std::string Session::detokenize(TokenSpan tokens, bool special) const {
 }
 
 void Session::check(TokenSpan prompt, const GenerateOptions& options) const {
-    state_->check(prompt, options);
+    scheduler_->check(prompt, options);
 }
 
 Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
-    return Stream(state_, state_->start(prompt, options));
+    return Stream(scheduler_, scheduler_->start(prompt, options));
 }
 
-bool Session::step() { return state_->step(); }
+bool Session::step() { return scheduler_->step(); }
 
-SavedState Session::save() { return state_->save(); }
+SavedState Session::save() { return scheduler_->save(); }
 
-void Session::load(const SavedState& state) { state_->load(state); }
+void Session::load(const SavedState& state) { scheduler_->load(state); }
 
-void Session::close() { state_->close(); }
+void Session::close() { scheduler_->close(); }
 
-bool Session::closed() const { return state_->closed(); }
+bool Session::closed() const { return scheduler_->closed(); }
 
-bool Session::entered() const { return state_->entered(); }
+bool Session::entered() const { return scheduler_->entered(); }
 
-int Session::n_ctx() const { return state_->n_ctx(); }
+int Session::n_ctx() const { return scheduler_->n_ctx(); }
 
-int Session::n_seq() const { return state_->n_seq(); }
+int Session::n_seq() const { return scheduler_->n_seq(); }
 
-int Session::n_free() const { return state_->n_free(); }
+int Session::n_free() const { return scheduler_->n_free(); }
 
-int Session::n_vocab() const { return state_->model()->vocab().size(); }
+int Session::n_vocab() const { return scheduler_->model()->vocab().size(); }
 
-Token Session::bos() const { return state_->model()->vocab().bos(); }
+Token Session::bos() const { return scheduler_->model()->vocab().bos(); }
 
-Token Session::eos() const { return state_->model()->vocab().eos(); }
+Token Session::eos() const { return scheduler_->model()->vocab().eos(); }
 
 std::optional<std::string> Session::chat_template() const {
-    return state_->model()->chat_template();
+    return scheduler_->model()->chat_template();
 }
 
-int Session::n_threads() const { return state_->n_threads(); }
+int Session::n_threads() const { return scheduler_->n_threads(); }
 
-std::string Session::model_description() const { return state_->model()->description(); }
+std::string Session::model_description() const { return scheduler_->model()->description(); }
 
-std::string Session::cpu_kernels() const { return state_->model()->kernels(); }
+std::string Session::cpu_kernels() const { return scheduler_->model()->kernels(); }
 
 }  // namespace specllama

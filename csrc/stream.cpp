@@ -2,19 +2,19 @@
 
 #include <utility>
 
-#include "session_state.h"
+#include "scheduler.h"
 #include "specllama/error.h"
 
 namespace specllama {
 
-Stream::Stream(std::shared_ptr<SessionState> session, std::shared_ptr<Sequence> sequence)
-    : session_(std::move(session)), sequence_(std::move(sequence)) {}
+Stream::Stream(std::shared_ptr<Scheduler> scheduler, std::shared_ptr<Sequence> sequence)
+    : scheduler_(std::move(scheduler)), sequence_(std::move(sequence)) {}
 
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 
 Stream::~Stream() {
-    if (!session_) return;  // moved from
+    if (!scheduler_) return;  // moved from
     try {
         cancel();
     } catch (...) {
@@ -22,47 +22,47 @@ Stream::~Stream() {
     }
 }
 
-bool Stream::step(std::vector<Chunk>& chunks) { return session_->step(*sequence_, chunks); }
+bool Stream::step(std::vector<Chunk>& chunks) { return scheduler_->step(*sequence_, chunks); }
 
-bool Stream::take(std::vector<Chunk>& chunks) { return session_->take(*sequence_, chunks); }
+bool Stream::take(std::vector<Chunk>& chunks) { return scheduler_->take(*sequence_, chunks); }
 
-void Stream::cancel() { session_->cancel(*sequence_); }
+void Stream::cancel() { scheduler_->cancel(*sequence_); }
 
 bool Stream::done() const { return sequence_->all_taken(); }
 
 bool Stream::in_prompt() const {
-    return session_->look([&] { return sequence_->in_prompt(); });
+    return scheduler_->look([&] { return sequence_->in_prompt(); });
 }
 
 FinishReason Stream::finish_reason() const {
-    return session_->look([&] { return sequence_->finish_reason(); });
+    return scheduler_->look([&] { return sequence_->finish_reason(); });
 }
 
 int Stream::n_prefilled() const {
-    return session_->look([&] { return sequence_->n_cached(); });
+    return scheduler_->look([&] { return sequence_->n_cached(); });
 }
 
 std::vector<Token> Stream::tokens() const {
-    return session_->look([&] {
+    return scheduler_->look([&] {
         const TokenSpan tokens = sequence_->generated();
         return std::vector<Token>(tokens.begin(), tokens.end());
     });
 }
 
 std::string Stream::text() const {
-    return session_->look([&] { return sequence_->text(); });
+    return scheduler_->look([&] { return sequence_->text(); });
 }
 
 std::vector<TokenLogprobs> Stream::logprobs() const {
-    return session_->look([&] { return sequence_->logprobs(); });
+    return scheduler_->look([&] { return sequence_->logprobs(); });
 }
 
 Stats Stream::stats() const {
-    return session_->look([&] { return sequence_->stats; });
+    return scheduler_->look([&] { return sequence_->stats; });
 }
 
 std::vector<RoundTrace> Stream::trace() const {
-    return session_->look([&] { return sequence_->trace; });
+    return scheduler_->look([&] { return sequence_->trace; });
 }
 
 }  // namespace specllama

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import llama_cpp
 import pytest
+from cmake_build import ROOT, run
 from prompts import PROMPTS, most_tokens
 from scripted_model import write_scripted_model
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
+
+# A shell that starts a command in the background has it ignore Ctrl-C, and so what it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 # Q8_0 weights and Q8_0 KV memory with flash attention, on the CPU: logits are bit-identical
 # whatever the width of a batch. One thread, because the bundled model is too small for two, and
@@ -69,6 +77,23 @@ def plain_tokens() -> dict[str, list[int]]:
             name: session.generate(prompt, max_tokens=most_tokens(session, prompt, 200)).tokens
             for name, prompt in PROMPTS.items()
         }
+
+
+@pytest.fixture(scope="session")
+def installed_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the C++ library lies, installed from the build that the Python package came from."""
+    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    # A build in isolation leaves a folder, too, but not the llama.cpp that it linked.
+    builds = [
+        path.parent
+        for path in ROOT.glob(f"build/{version}-*/CMakeCache.txt")
+        if str(Path(llama_cpp.__file__).parents[1]) in path.read_text()
+    ]
+    if not builds:
+        pytest.skip("there is no build folder of this installation; `make test` leaves one")
+    prefix = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", builds[0], "--component", "cpp", "--prefix", prefix)
+    return prefix
 
 
 @pytest.fixture

@@ -14,11 +14,19 @@ import llama_cpp
 import numpy as np
 import pytest
 from random_model import write_dense
-from specllama import ArgumentError, ModelError, SpecSession, alpha, theory
+from specllama import ArgumentError, ModelError, SpecSession, theory
 from specllama.__main__ import main
-from specllama.alpha import Estimate, Text
-from specllama.approximations import Approximation, Bigram, DraftModel, Matches, NGrams, Unigram
-from specllama.logits import LogitsModel, probabilities
+from specllama.measure import alpha
+from specllama.measure.alpha import Estimate, Text
+from specllama.measure.approximations import (
+    Approximation,
+    Bigram,
+    DraftModel,
+    Matches,
+    NGrams,
+    Unigram,
+)
+from specllama.measure.logits import LogitsModel, probabilities
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.workloads import HELD_OUT, packaged_prompts
 

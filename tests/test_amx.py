@@ -115,7 +115,10 @@ def test_the_kernels_are_named(bundled_model: Path) -> None:
         assert session.cpu_kernels.endswith("%")
         assert ("AMX" in session.cpu_kernels) == cpu_kernels().startswith("AMX,")
     devices = subprocess.run(
-        [sys.executable, "-c", "from specllama._spec_cli import main; main()", "--list-devices"],
+        [
+            sys.executable, "-c", "from specllama.commands.spec_cli import main; main()",
+            "--list-devices",
+        ],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert f"CPU kernels: {cpu_kernels()}" in devices

@@ -13,18 +13,17 @@ from specllama import SpecSession
 from specllama.__main__ import main
 from specllama.bench.arithmetic import (
     decode_curve,
-    first_difference,
     median_interval,
     oracle_speed,
     promised_speed,
-    repeated_share,
 )
 from specllama.bench.contestants import Matches
 from specllama.bench.contestants import choose as choose_contestants
 from specllama.bench.measuring import measure
 from specllama.bench.workload import Task, Workload, choose, for_model
+from specllama.measure.sequences import first_difference, repeated_share
 from specllama.session import BUNDLED_DRAFT
-from specllama.theory import measured_improvement_factor
+from specllama.theory import DecodeTimes, measured_improvement_factor
 from specllama.workloads import ANSWERED, load_answered
 
 SMALL = ["bench", "-n", "16", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl", "0"]
@@ -264,9 +263,9 @@ def test_a_curve_of_decodes() -> None:
     # What nobody decoded here was measured before, on a machine half as fast.
     before = [8.0, 9.0, 9.5, 0.0, 20.0]
     assert decode_curve([(1, 4.0), (3, 6.0)], before) == pytest.approx([4, 4.5, 6, 8, 10])
-    assert decode_curve([(1, 4.0)], [0.0, 9.0]) == [4]
-    assert decode_curve([(2, 1.0)]) == []
-    assert decode_curve([]) == []
+    assert decode_curve([(1, 4.0)], [0.0, 9.0]) == (4,)
+    assert decode_curve([(2, 1.0)]) == ()
+    assert decode_curve([]) == ()
 
 
 def test_oracle_speed() -> None:
@@ -274,20 +273,20 @@ def test_oracle_speed() -> None:
     prompt = [1, 2, 3, 4, 5, 1, 2, 3]
     text = [4, 5, 1, 2, 3, 4, 5]
     # The prefill gave the 4; six tokens in rounds of three.
-    assert oracle_speed([(prompt, text)], [1.0, 1.0, 1.0]) == pytest.approx(3)
-    assert oracle_speed([(prompt, text)], [1.0]) == 1
+    assert oracle_speed([(prompt, text)], DecodeTimes([1.0, 1.0, 1.0])) == pytest.approx(3)
+    assert oracle_speed([(prompt, text)], DecodeTimes([1.0])) == 1
     # Two tokens for the price of 1.5: three rounds.
-    assert oracle_speed([(prompt, text)], [1.0, 1.5]) == pytest.approx(6 / 4.5)
-    assert oracle_speed([(prompt, text)], [0.02, 0.03]) == pytest.approx(6 / 4.5)
-    assert oracle_speed([([7, 8], [9, 10, 11])], [1.0, 1.0]) == 1
-    assert oracle_speed([(prompt, text)], []) is None
-    assert oracle_speed([(prompt, [4])], [1.0, 1.0]) is None
+    assert oracle_speed([(prompt, text)], DecodeTimes([1.0, 1.5])) == pytest.approx(6 / 4.5)
+    assert oracle_speed([(prompt, text)], DecodeTimes([0.02, 0.03])) == pytest.approx(6 / 4.5)
+    assert oracle_speed([([7, 8], [9, 10, 11])], DecodeTimes([1.0, 1.0])) == 1
+    assert oracle_speed([(prompt, text)], DecodeTimes([])) is None
+    assert oracle_speed([(prompt, [4])], DecodeTimes([1.0, 1.0])) is None
 
 
 def test_the_promise() -> None:
     # Five tokens accepted, two rejected; what stands behind those was not judged.
     rounds = [(3, 3), (3, 1), (0, 0), (3, 0), (1, 1)]
-    curve = [0.02, 0.03, 0.035, 0.04]
+    curve = DecodeTimes([0.02, 0.03, 0.035, 0.04])
     promised = promised_speed(rounds, 3, curve, 0.004)
     assert promised == pytest.approx(measured_improvement_factor(5 / 7, 3, curve, 0.004))
     # By hand: 1 + a + a^2 + a^3 tokens in d + d + d + v(4), against one in v(1).

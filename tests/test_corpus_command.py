@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from prompts import PROMPTS
-from specllama import ModelError, SpecSession, corpus
+from specllama import ModelError, SpecSession
 from specllama.__main__ import main
 from specllama._core import CorpusBuilder, Tokenizer
+from specllama.formats import corpus
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]

@@ -63,6 +63,22 @@ def test_a_curve_that_is_known_is_not_measured(open_session: Open, cache: Path) 
     assert [n for n, seconds in enumerate(known, 1) if seconds > 0] == [1]
 
 
+@pytest.mark.parametrize("part", [0.02, 50.0])
+def test_a_curve_that_no_longer_holds_is_measured_anew(
+    open_session: Open, cache: Path, part: float
+) -> None:
+    """As after a session on a busy machine: all but decodes of one were so much cheaper, or
+    dearer."""
+    with open_session(spec_length="auto") as session:
+        curve(session)
+    (file,) = cache.iterdir()
+    key, *_ = file.read_text().splitlines()
+    points = "\n".join(str(0.001 if n == 1 else 0.001 * n * part) for n in range(1, 66))
+    file.write_text(f"{key}\n0 0\n{points}\n")
+    known = curve(open_session(spec_length="auto"))
+    assert 1 < known[7] / known[0] < 20
+
+
 def test_a_draft_model_has_a_curve_of_its_own(open_session: Open, cache: Path) -> None:
     with open_session(draft=BUNDLED_DRAFT, spec_length="auto") as session:
         session.generate("import os\n" * 8, max_tokens=100)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from specllama import SpecSession
 from specllama.__main__ import main
-from specllama.demo_command import BEGINNING, agreement
-from specllama.float_copy import float_copy
+from specllama.commands.demo import BEGINNING, agreement
+from specllama.model.float_copy import float_copy
 from specllama.session import BUNDLED_MODEL
 
 SCRIPT = "from specllama_light.command import main; raise SystemExit(main())"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from specllama import ArgumentError, workloads
 from specllama.__main__ import main
-from specllama.divergence import Comparison, compare, summarise, text
+from specllama.measure.divergence import Comparison, compare, summarise, text
 
 SMALL = ["divergence", "-t", "1", "-ngl", "0", "--count", "3", "-n", "16"]
 

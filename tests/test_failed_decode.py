@@ -15,7 +15,7 @@ import llama_cpp
 import pytest
 from random_model import WRITERS
 
-HERE = Path(__file__).parent
+SUPPORT = Path(__file__).parent / "support"
 COMPILER = shutil.which("cc")
 EXACT = {"kv_type": "q8_0", "flash_attn": True, "spec_length": 4}
 
@@ -47,7 +47,7 @@ class Outcome:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("library") / "failing_llama.so"
     include = Path(llama_cpp.__file__).parents[1] / "include"
-    source = HERE / "failing_llama.c"
+    source = SUPPORT / "failing_llama.c"
     subprocess.run(
         [str(COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
     )
@@ -55,7 +55,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(library: Path, model: Path, n_sequences: int, when: str, **options: Any) -> Outcome:
-    script = HERE / "failing_decodes.py"
+    script = SUPPORT / "failing_decodes.py"
     arguments = [library, model, json.dumps(EXACT | options), str(n_sequences), when]
     done = subprocess.run([sys.executable, script, *arguments], capture_output=True, check=True)
     outcome = Outcome(**json.loads(done.stdout))

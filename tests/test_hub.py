@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hub_server import HubServer, serve
 from specllama import ArgumentError, ModelError, SpecSession
-from specllama.hub import HubName
+from specllama.model.hub import HubName
 
 PROMPT = "def main():\n"
 CPU = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1"]
@@ -62,7 +62,7 @@ def fetch(run: Run, name: str, **variables: str) -> subprocess.CompletedProcess[
     script = """if True:
         import sys, time
         from specllama import SpecllamaError
-        from specllama.hub import fetch
+        from specllama.model.hub import fetch
         time.sleep = lambda seconds: None  # between two attempts
         try:
             print(fetch(sys.argv[1]))
@@ -172,7 +172,7 @@ def test_a_session_by_name(
         from specllama import SpecSession
         with SpecSession.from_pretrained(
             "org/pair", filename="target*.gguf", draft="hf://org/draft-GGUF",
-            kv_type="q8_0", flash_attn=True, n_gpu_layers=0, n_threads=1,
+            kv_type="q8_0", flash_attn=True, n_gpu_layers=0, n_threads=1, spec_length=4,
         ) as session:
             result = session.generate({PROMPT!r}, max_tokens=30)
         assert result.stats.draft_decoded_tokens > 0
@@ -277,7 +277,7 @@ def test_without_huggingface_hub(run: Run) -> None:
 
 # Commands.
 
-SPEC_CLI = ["-c", "from specllama._spec_cli import main; main()"]
+SPEC_CLI = ["-c", "from specllama.commands.spec_cli import main; main()"]
 
 
 def test_spec_cli(run: Run, hub: HubServer, open_session: Callable[..., SpecSession]) -> None:

@@ -66,44 +66,6 @@ def test_devices() -> None:
     assert all(device.memory_free <= device.memory_total for device in devices)
 
 
-def test_includes_point_one_way() -> None:
-    """cli, python -> session -> engine -> {draft, plan, sample, llama}; nothing sideways or up."""
-    csrc = Path(__file__).parents[1] / "csrc"
-    may_include = {
-        "sample": {"sample"},
-        # What drafters know is what the planner judges by.
-        "plan": {"plan", "draft/evidence.h", "system"},
-        "draft": {"draft", "sample"},
-        "draft/model_drafter": {"draft", "llama", "sample"},
-        "llama": {"llama", "sample/mask.h", "system"},
-        # What the operating system has for us.
-        "system": {"system"},
-        "engine": {"engine", "draft", "plan", "sample", "llama"},
-        # The command line knows the public headers, and one pure helper.
-        "cli": {"cli", "engine/utf8.h"},
-        "include/specllama": set(),
-    }
-    n_seen = 0
-    for room, allowed in may_include.items():
-        pattern = "*.[ch]*" if (csrc / room).is_dir() else f"{room}.*"
-        for path in sorted((csrc / room if (csrc / room).is_dir() else csrc).glob(pattern)):
-            if room == "draft" and path.stem == "model_drafter":
-                continue
-            for line in path.read_text().splitlines():
-                if not line.startswith('#include "'):
-                    continue
-                n_seen += 1
-                header = line.split('"')[1]
-                target = header.split("/")[0]
-                if header == "fnv.h" or target == "specllama" or {target, header} & allowed:
-                    continue
-                assert room == "llama", f"{path}: {header}"
-                assert "/" not in header, f"{path}: {header}"  # llama.cpp's own
-    assert n_seen > 50
-    for path in (csrc / "include" / "specllama").glob("*.h"):
-        assert "llama.h" not in path.read_text()
-
-
 def test_the_command_explains_itself() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "specllama", "--help"], capture_output=True, text=True, check=True

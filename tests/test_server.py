@@ -12,6 +12,7 @@ from conftest import EXACT, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
+from specllama._core import Source
 
 PROMPT = PROMPTS["module"]
 
@@ -206,7 +207,7 @@ def test_metrics(server: Server) -> None:
     assert more("generated_tokens_total") == 30
     assert more("prompt_tokens_total") == usage.prompt_tokens
     for name, expected in (("drafted", usage.drafted_tokens), ("accepted", usage.accepted_tokens)):
-        names = [f'{name}_tokens_total{{drafter="{who}"}}' for who in ("match", "ngram", "model")]
+        names = [f'{name}_tokens_total{{drafter="{who.name}"}}' for who in Source]
         assert sum(more(one) for one in names) == expected
     assert after["tokens_per_second"] > 0
     assert (after["requests_running"], after["requests_waiting"]) == (0, 0)

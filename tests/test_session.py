@@ -32,8 +32,24 @@ def test_prompts_are_texts_or_token_ids(open_session: Open) -> None:
     session = open_session()
     tokens = session.tokenize(PROMPT)
     expected = session.generate(PROMPT, max_tokens=20).tokens
-    for prompt in (tokens, tuple(tokens), np.array(tokens), iter(tokens)):
+    arrays = [np.array(tokens, kind) for kind in ("int32", "int64", "uint16", ">i4")]
+    every_other = np.repeat(arrays[0], 2)[::2]
+    for prompt in (tokens, tuple(tokens), iter(tokens), *arrays, every_other):
         assert session.generate(prompt, max_tokens=20).tokens == expected
+    replayed = session.replay(arrays[0], np.array(expected), reference=arrays[1])
+    assert replayed.tokens == expected
+    assert session.detokenize(arrays[0]) == PROMPT
+    both = session.generate([arrays[0], arrays[1]], max_tokens=20)
+    assert [one.tokens for one in both] == [expected, expected]
+
+
+def test_an_array_may_change_once_it_is_given(open_session: Open) -> None:
+    session = open_session(n_seq=2)
+    tokens = np.array(session.tokenize(PROMPT), np.int32)
+    expected = session.generate(PROMPT, max_tokens=20).tokens
+    handle = session.submit(tokens, max_tokens=20)
+    tokens[:] = 0
+    assert handle.result().tokens == expected
 
 
 def test_echo_puts_the_prompt_first(open_session: Open) -> None:
@@ -308,6 +324,11 @@ def test_bad_prompts(open_session: Open) -> None:
         (b"bytes", "str or token ids"),
         (None, "str or token ids"),
         (5, "str or token ids"),
+        (np.array(5), "one dimension, not 0"),
+        (np.array([[1, 2]]), "one dimension, not 2"),
+        (np.array([1, 2**40]), "prompt\\[1\\] must be from"),
+        (np.array([1, 2**64 - 1], np.uint64), "prompt\\[1\\] must be from"),
+        (np.array([1, 2.5]), "prompt\\[0\\] must be a whole number"),
         ("\ud800", "surrogate"),
     ):
         with pytest.raises(ArgumentError, match=message):

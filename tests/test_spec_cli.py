@@ -16,7 +16,7 @@ import pytest
 import specllama
 from prompts import PROMPTS
 from specllama import SpecSession
-from specllama._spec_cli import executable
+from specllama.commands.spec_cli import executable
 
 EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "--spec-length", "4"]
 PROMPT = PROMPTS["module"]

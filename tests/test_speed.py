@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from specllama import SpecSession, decode_times, speed
+from specllama import SpecSession
+from specllama.measure import costs, speed
 from specllama.session import BUNDLED_DRAFT
+from specllama.theory import DecodeTimes
 
 CPU = {"n_threads": 1, "n_gpu_layers": 0, "n_ctx": 256}
 
@@ -20,10 +22,10 @@ def test_alpha_of_rounds() -> None:
 def test_every_width_is_timed() -> None:
     with SpecSession(draft=None, **CPU) as session:
         prompt = session.tokenize("def f(x):\n")
-    v = decode_times.target_times(None, prompt, 5, 2, **CPU)
+    v = costs.target_times(None, prompt, 5, 2, **CPU)
     assert len(v) == 5
     assert min(v) > 0
-    assert decode_times.draft_step(None, BUNDLED_DRAFT, prompt, 1, **CPU) > 0
+    assert costs.draft_step(None, BUNDLED_DRAFT, prompt, 1, **CPU) > 0
 
 
 def test_speeds() -> None:
@@ -35,7 +37,7 @@ def test_speeds() -> None:
         BUNDLED_DRAFT,
         prompts,
         [(0.0, "coupled"), (1.0, "rejection")],
-        decode_times.Costs([1.0, 1.0, 1.0], 0.25),
+        costs.Costs(DecodeTimes([1.0, 1.0, 1.0]), 0.25),
         n_tokens=16,
         repeat=2,
         advance=lambda: turns.append(1),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from prompts import PROMPTS, most_tokens
 from specllama import SpecSession
+from specllama._core import Source
 
 Open = Callable[..., SpecSession]
 
@@ -35,6 +36,11 @@ def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> N
         for i, drafted in enumerate(stats.drafted_by_position):
             assert drafted == sum(d > i for d, _ in stats.by_round)
             assert stats.accepted_by_position[i] == sum(a > i for _, a in stats.by_round)
+
+
+def test_sources_have_one_list_of_names(open_session: Open) -> None:
+    stats = open_session().generate("import", max_tokens=1).stats
+    assert list(stats.by_drafter) == [source.name for source in Source]
 
 
 def test_the_parts_explain_the_total(open_session: Open) -> None:

@@ -347,3 +347,13 @@ def test_bad_input(function: str, arguments: tuple[Any, ...], message: str) -> N
         getattr(theory, function)(*arguments)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_decode_times_are_known_between_points_and_beyond() -> None:
+    v = theory.DecodeTimes.through({1: 2.0, 3: 6.0, 4: 7.0}, 6)
+    assert v == (2, 4, 6, 7, 8, 9)
+    assert v.of(3) == 6
+    np.testing.assert_allclose(v.ratios, [1, 2, 3, 3.5, 4, 4.5])
+    assert theory.DecodeTimes.through({1: 2.0, 2: 1.0}, 4) == (2, 1, 1, 1)  # not to nothing
+    assert theory.DecodeTimes.through({1: 2.0}, 3) == (2, 2, 2)
+    assert theory.measured_optimal_gamma(0.9, v) == theory.measured_optimal_gamma(0.9, list(v))

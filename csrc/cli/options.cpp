@@ -21,7 +21,7 @@ struct Flag {
 };
 
 // Takes a whole number into a member of Options.
-Action integer(std::function<int&(Options&)> member) {
+Action integer(const std::function<int&(Options&)>& member) {
     return [member](Options& options, const std::string& value) {
         int number = 0;
         const char* end = value.data() + value.size();
@@ -33,7 +33,7 @@ Action integer(std::function<int&(Options&)> member) {
 }
 
 // The same for any number.
-Action number(std::function<double&(Options&)> member) {
+Action number(const std::function<double&(Options&)>& member) {
     return [member](Options& options, const std::string& value) {
         char* end = nullptr;
         const double parsed = std::strtod(value.c_str(), &end);
@@ -266,7 +266,8 @@ Options parse(int argc, const char* const* argv) {
             throw UsageError("What is \"" + name + "\" for? A prompt is given with -p.");
         // --name=value
         std::optional<std::string> value;
-        if (const auto equals = name.find('='); name.starts_with("--") && equals != name.npos) {
+        if (const auto equals = name.find('=');
+            name.starts_with("--") && equals != std::string::npos) {
             value = name.substr(equals + 1);
             name.erase(equals);
         }

@@ -42,7 +42,7 @@ const Figure& plain(const Figure& figure) {
 JsonObject plain(const decltype(Stats::by_source)& by_source) {
     JsonObject object;
     for (std::size_t i = 0; i < by_source.size(); ++i)
-        object.add(Stats::kSources[i], as_pair(by_source[i]));
+        object.add(kSourceNames[i], as_pair(by_source[i]));
     return object;
 }
 
@@ -82,7 +82,7 @@ void print_table(const Stats& stats) {
     }
     for (std::size_t i = 0; i < stats.by_source.size(); ++i)
         if (stats.by_source[i].drafted > 0)
-            std::fprintf(stderr, "  by %-6s%6d tokens  %8d accepted\n", Stats::kSources[i],
+            std::fprintf(stderr, "  by %-6s%6d tokens  %8d accepted\n", kSourceNames[i],
                          stats.by_source[i].drafted, stats.by_source[i].accepted);
     bool first = true;
     for (std::size_t n = 0; n < stats.decode_seconds.size(); ++n) {

@@ -85,7 +85,7 @@ std::string read_grammar(const std::string& path) {
 }
 
 std::string bundled_model(const std::string& name) {
-    return (executable().parent_path().parent_path() / "models" / name).string();
+    return (executable().parent_path().parent_path() / SPECLLAMA_MODELS / name).string();
 }
 
 }  // namespace specllama::cli

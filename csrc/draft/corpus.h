@@ -23,7 +23,7 @@ namespace specllama {
 // Const, and safe from any thread.
 class Corpus {
  public:
-    // Of the places with a longest match, so many are asked how to go on.
+    // Most places with a longest match whose next tokens are counted.
     static constexpr int kMaxCandidates = 32;
 
     // Reads the whole file once, to check it. Throws InvalidArgument if it is no corpus, damaged,
@@ -48,7 +48,7 @@ class Corpus {
     TokenSpan before(Index entry) const;
     // The token at this distance from an entry; kNoToken behind the end of its text.
     Token token(Index entry, std::size_t distance) const;
-    // What most entries have there; kNoToken if there is nothing.
+    // The token that most entries have at this distance; kNoToken if none has one.
     Token most_frequent(std::span<const Index> entries, std::size_t distance) const;
 
     MappedFile file_;

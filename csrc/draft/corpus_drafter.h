@@ -4,7 +4,7 @@
 #include <string>
 
 #include "draft/corpus.h"
-#include "draft/drafter.h"
+#include "specllama/drafter.h"
 
 namespace specllama {
 

@@ -54,7 +54,7 @@ class FrequencyTable {
     struct Context {
         std::uint64_t hash;
         std::uint32_t total;
-        std::uint32_t born;  // position of its first count: earlier ones died with an eviction
+        std::uint32_t born;  // position of its first count since it was last evicted
         Index best;
         Index first;         // of its continuations
         Index newer, older;  // neighbours in order of last update

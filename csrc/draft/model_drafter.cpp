@@ -55,6 +55,7 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
 
 void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
+    follower.n_followed = 0;
     follower.sampler.reset();
     follower.drawn_from.resize(kMaxSpecLength);
     follower.tokens.reserve(std::max<std::size_t>(context_.n_ctx(), prompt.size()) +
@@ -213,18 +214,27 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<floa
 }
 
 // Takes over what the sequence, and the draft to go on from, have become. The memory is cut back to
-// what it shares with them, but for the last token, whose logits are wanted.
+// what it shares with them, but for the last token, whose logits are wanted. Looks only at what is
+// new since the last time: within a request, tokens only come behind the others.
 void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
-    const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
+    std::vector<Token>& tokens = follower.tokens;
+    int n_same = follower.n_followed;
+    const auto go_along = [&](TokenSpan others) {
+        const TokenSpan own = TokenSpan(tokens).subspan(n_same);
+        const auto n = std::ranges::mismatch(own, others).in2 - others.begin();
+        n_same += static_cast<int>(n);
+        return others.subspan(n);
+    };
+    const TokenSpan new_tokens = go_along(proposal.tokens.subspan(n_same));
     const TokenSpan drafted(proposal.draft.tokens);
-    auto n_common = std::ranges::mismatch(held, proposal.tokens).in1 - held.begin();
-    if (n_common == std::ssize(proposal.tokens))
-        n_common += std::ranges::mismatch(held.subspan(n_common), drafted).in2 - drafted.begin();
-    const auto n_all = std::ssize(proposal.tokens) + std::ssize(drafted);
+    const TokenSpan new_drafted = new_tokens.empty() ? go_along(drafted) : drafted;
+    tokens.resize(n_same);
+    tokens.insert(tokens.end(), new_tokens.begin(), new_tokens.end());
+    tokens.insert(tokens.end(), new_drafted.begin(), new_drafted.end());
+    follower.n_followed = static_cast<int>(proposal.tokens.size());
     follower.n_cached = context_.memory().rewind(
-        proposal.sequence, static_cast<int>(std::min<std::ptrdiff_t>(n_common, n_all - 1)));
-    follower.tokens.assign(proposal.tokens.begin(), proposal.tokens.end());
-    follower.tokens.insert(follower.tokens.end(), drafted.begin(), drafted.end());
+        proposal.sequence,
+        std::min({n_same, follower.n_cached, static_cast<int>(tokens.size()) - 1}));
 }
 
 // By the target's rule and noise, but with a temperature and cuts of its own, if it was given any.

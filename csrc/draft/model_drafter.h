@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "draft/drafter.h"
 #include "llama/context.h"
 #include "llama/model.h"
 #include "sample/sampler.h"
 #include "specllama/config.h"
+#include "specllama/drafter.h"
 
 namespace specllama {
 
@@ -21,8 +21,9 @@ namespace specllama {
 // and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
-// Several sequences draft a token each in one decode; one that fails is an error of them all. Where
-// much must be filled first, that takes a batch each time, and who waits for it does not draft.
+// Several sequences draft a token each in one decode; one that fails is an error of them all. Of a
+// lone sequence all that the memory lacks is decoded at once; of several, one batch per round, and
+// those that still lack more than their share of a batch do not draft in that round.
 // Where a Guesser speculates for it, one decode may give several tokens; they are those that it
 // would have drafted one by one.
 class ModelDrafter final : public Drafter {
@@ -43,6 +44,7 @@ class ModelDrafter final : public Drafter {
  private:
     struct Follower {
         std::vector<Token> tokens;             // of the sequence, and of the draft behind them
+        int n_followed = 0;                    // of these, sure to be the sequence's
         int n_cached = 0;                      // of these in the KV memory
         int row = 0;                           // of the logits after the last one
         std::optional<Sampler> sampler;        // of the request, once it has drafted
@@ -55,7 +57,7 @@ class ModelDrafter final : public Drafter {
         Proposal* proposal;
         Follower* follower;
         int n_now;        // tokens of its sequence in the next decode
-        TokenSpan guess;  // and those behind them
+        TokenSpan guess;  // tokens decoded behind those
     };
 
     void reuse(SequenceId sequence, TokenSpan prompt);

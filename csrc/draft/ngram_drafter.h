@@ -3,9 +3,9 @@
 #include <map>
 #include <span>
 
-#include "draft/drafter.h"
 #include "draft/ngram_follower.h"
 #include "specllama/config.h"
+#include "specllama/drafter.h"
 
 namespace specllama {
 

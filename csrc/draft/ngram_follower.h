@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "draft/drafter.h"
 #include "draft/match_finder.h"
 #include "draft/ngram_predictor.h"
 #include "draft/trail.h"
 #include "specllama/config.h"
+#include "specllama/drafter.h"
 
 namespace specllama {
 

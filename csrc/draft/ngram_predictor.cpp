@@ -45,7 +45,7 @@ void append(Tail& tail, std::size_t& n_tail, std::size_t n_most, Token token) {
 NGramPredictor::NGramPredictor(const NGramOptions& options)
     : max_order_(options.max_order), window_(static_cast<std::size_t>(options.window)) {
     check(options);
-    const auto n_orders = static_cast<std::size_t>(max_order_ - kMinOrder + 1);
+    const auto n_orders = static_cast<std::size_t>(max_order_) - kMinOrder + 1;
     capacity_ = std::min<std::size_t>(options.max_bytes / n_orders / FrequencyTable::kBytesPerPair,
                                       std::size_t{1} << 31);
     tables_.assign(n_orders, FrequencyTable(capacity_));

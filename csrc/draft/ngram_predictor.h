@@ -20,7 +20,7 @@ class NGramPredictor {
  public:
     static constexpr int kMinOrder = 2;
     static constexpr int kMaxOrder = 8;
-    static constexpr std::size_t kMinBytes = 64 * 1024;
+    static constexpr std::size_t kMinBytes = std::size_t{64} << 10;
 
     struct Prediction {
         Token token = kNoToken;

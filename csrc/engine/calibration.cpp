@@ -1,6 +1,7 @@
 #include "engine/calibration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "engine/clock.h"
@@ -45,6 +46,23 @@ class Probe {
 };
 
 }  // namespace
+
+bool still_holds(Context& context, int n_max, const CostCurve& curve) {
+    int n = std::min({n_max, context.n_batch(), context.n_ctx(), CostCurve::kMaxTokens});
+    while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > tuning::kRecheckSeconds)) --n;
+    if (n < 2 || !curve.measured(1)) return true;
+    Probe probe(context);
+    try {
+        probe(1);
+        const double one = std::min(probe(1), probe(1));
+        const double many = std::min(probe(n), probe(n));
+        const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
+        return std::abs(std::log(many / one / believed)) < tuning::kRecheckTolerance;
+    } catch (const DecodeError&) {
+        context.memory().rewind(kSequence, 0);
+        return true;
+    }
+}
 
 void calibrate(Context& context, int n_max, CostCurve& curve) {
     n_max = std::min({n_max, context.n_batch(), context.n_ctx()});

@@ -264,6 +264,8 @@ double Engine::decode(Group group, bool with_prompts) {
         if (with_prompts) {
             take_chunks(target_.n_batch() - batch_.size());
             add_chunks({0, chunks_.size()});
+        } else {
+            pad(group);
         }
         target_.decode(batch_);
     }
@@ -274,17 +276,36 @@ double Engine::decode(Group group, bool with_prompts) {
     return seconds;
 }
 
+int Engine::n_context(Group group) const {
+    const int n_sequences = static_cast<int>(group.last - group.first);
+    int n = 0;
+    for (std::size_t i = group.first; i < group.last; ++i) n += ready_[i]->n_tokens() / n_sequences;
+    return n;
+}
+
+// More rows where that makes the decode cheaper: of the last sequence, behind its draft. What they
+// leave in the memory is cut like what is wrong of a draft; where the sequences lie apart, they
+// would make theirs longer than the others'.
+void Engine::pad(Group group) {
+    Memory& memory = target_.memory();
+    const std::size_t last = group.last - 1;
+    if (memory.n_cuttable() != Memory::kAnyNumber || (memory.split() && last != group.first))
+        return;
+    Sequence& sequence = *ready_[last];
+    Position position = sequence.n_cached() + n_rows(last);
+    const int n = batch_.size();
+    const int width = speculator_.width(n, n_context(group));
+    if (width > target_.n_batch() || position + width - n > target_.n_ctx()) return;
+    while (batch_.size() < width)
+        batch_.add(sequence.tokens().back(), position++, sequence.id(), true);
+    sequence.stats.padded += width - n;
+}
+
 // What decoding a prompt's end takes says nothing of the rounds that follow.
 void Engine::observe_decode(Group group, double seconds) {
-    int n = 0;
-    int n_context = 0;
-    const int n_sequences = static_cast<int>(group.last - group.first);
-    for (std::size_t i = group.first; i < group.last; ++i) {
+    for (std::size_t i = group.first; i < group.last; ++i)
         if (ready_[i]->in_prompt()) return;
-        n += n_rows(i);
-        n_context += ready_[i]->n_tokens() / n_sequences;
-    }
-    speculator_.observe_decode(n, n_context, seconds);
+    speculator_.observe_decode(batch_.size(), n_context(group), seconds);
 }
 
 void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {

@@ -55,6 +55,8 @@ class Engine {
     int n_rows(std::size_t i) const;
     std::size_t end_of_group(std::size_t first) const;
     double decode(Group group, bool with_prompts = false);
+    int n_context(Group group) const;
+    void pad(Group group);
     void observe_decode(Group group, double seconds);
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);

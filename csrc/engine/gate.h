@@ -11,10 +11,10 @@ namespace specllama {
 
 // Lets one call at a time into a session.
 //
-// Who comes to work gets in when it is its turn, or, where no one is to wait, gets Busy while
-// somebody works. A drafter that comes to work while it is being asked would wait for itself: it
-// always gets Busy. Who only comes to look, which is a matter of microseconds, waits until the work
-// is done, and is waited for.
+// A call that works enters in its turn, first come, first served (Policy::queue), or throws Busy
+// while another call works (Policy::refuse). A working call by the very drafter that the session is
+// asking would wait for itself: it always throws Busy. A call that only looks takes microseconds:
+// it waits until no call works, and a call that comes to work waits until no call looks.
 class Gate {
  public:
     // What becomes of work while another's is under way.
@@ -111,10 +111,10 @@ class Gate {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::thread::id worker_;
-    std::uint64_t turn_ = 0;  // whose turn it is: who works, or is let in next
-    std::uint64_t next_turn_ = 0;
-    int n_queued_ = 0;   // to work, the one who does included
-    int n_looking_ = 0;  // or waiting to
+    std::uint64_t turn_ = 0;       // of the call that works, or else of the next that will
+    std::uint64_t next_turn_ = 0;  // for the next call that comes to work
+    int n_queued_ = 0;             // calls that work or wait to work
+    int n_looking_ = 0;            // calls that look or wait to look
 };
 
 }  // namespace specllama

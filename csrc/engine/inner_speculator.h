@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <map>
 
-#include "draft/drafter.h"
 #include "draft/guesser.h"
 #include "plan/planner.h"
+#include "specllama/drafter.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -36,18 +36,12 @@ class InnerSpeculator final : public Guesser {
     std::int64_t n_right() const { return n_right_; }
 
  private:
-    EvidenceSpan evidence() const {
-        return EvidenceSpan(own_.draft.evidence).subspan(situation_.n_tokens - own_.tokens.size());
-    }
-
     Drafter* drafter_;
     Planner planner_;
     std::map<SequenceId, Phase> phases_;
-    // Of the last guess: the drafter's proposal, with the draft before it; where it was made; and
-    // how many of its tokens were decoded.
+    // Of the last guess: the drafter's proposal, with the draft before it, and what was made of it.
     Proposal own_;
-    Situation situation_;
-    int n_decoded_ = 0;
+    Turn turn_;
     std::int64_t n_guessed_ = 0;
     std::int64_t n_right_ = 0;
 };

@@ -92,7 +92,7 @@ class Sequence {
     const Vocab* vocab_;
     std::vector<Token> tokens_;
     std::size_t n_prompt_;
-    std::size_t n_most_;  // tokens at which it ends
+    std::size_t n_most_;  // prompt and generated tokens at which it ends
     int n_cached_ = 0;
     Sampler sampler_;
     std::vector<Token> replayed_;

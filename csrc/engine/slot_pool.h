@@ -12,9 +12,9 @@ namespace specllama {
 
 // The places in a context's memory, one per sequence, and what they hold.
 //
-// A free slot keeps what its last request left there, until it is needed: of a prompt that begins
-// like what any slot holds, free or taken, only what follows is decoded. Where no slot is of use,
-// the one goes that has been free the longest.
+// A free slot keeps what its last request left there, until the slot is needed: of a prompt that
+// begins like what any slot holds, free or taken, only what follows is decoded. A prompt that
+// begins like none gets the slot that has been free the longest.
 class SlotPool {
  public:
     // The memory must outlive this, and have room for n_slots sequences.
@@ -42,7 +42,7 @@ class SlotPool {
     struct Slot {
         const Sequence* sequence = nullptr;  // whose it is; null: free
         std::vector<Token> left;             // in the memory, if free
-        std::uint64_t freed = 0;             // when, in slots freed
+        std::uint64_t freed = 0;             // n_freed_ when it became free
 
         TokenSpan tokens() const;
     };

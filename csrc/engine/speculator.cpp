@@ -34,6 +34,9 @@ void contained(Sequence& sequence, Call call) {
 // What is wrong with a proposal, or "".
 std::string fault(const Proposal& proposal, const Vocab& vocab) {
     if (!proposal.error.empty()) return proposal.error;
+    if (!proposal.draft.whole())
+        return "The drafter proposed tokens without evidence, or with some of no source there is; "
+               "add them by Draft::push.";
     if (proposal.draft.size() > proposal.max_tokens)
         return "The drafter proposed " + std::to_string(proposal.draft.size()) +
                " tokens; at most " + std::to_string(proposal.max_tokens) + " were asked for.";
@@ -60,11 +63,11 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
-                       std::optional<int> spec_length, const Vocab& vocab, bool alike)
+                       std::optional<int> spec_length, const Vocab& vocab, bool pads, bool alike)
     : drafters_(std::move(drafters)),
       spec_length_(spec_length),
       vocab_(&vocab),
-      alike_(alike),
+      planner_(pads, alike),
       inner_(drafters_.size() > 1 ? drafters_.front().get() : nullptr),
       proposals_(drafters_.size()) {}
 
@@ -88,20 +91,24 @@ void Speculator::end(Sequence& sequence) {
 
 void Speculator::propose(std::span<Sequence* const> sequences, std::span<const int> limits) {
     const std::size_t n = sequences.size();
-    rounds_.resize(n);
+    turns_.resize(n);
+    work_.resize(n);
     bool wanted = false;
     for (std::size_t i = 0; i < n; ++i) {
         const Sequence& sequence = *sequences[i];
-        Round& round = rounds_[i];
-        round.situation = {.n_tokens = sequence.n_tokens(),
-                           .n_pending = static_cast<int>(sequence.pending().size()),
-                           .max_draft = std::min(limits[i], longest()),
-                           .n_beside = static_cast<int>(n) - 1};
-        round.replays = sequence.replays();
-        round.choice = {};
-        round.n_prefix = 0;
-        round.verified.clear();
-        wanted |= round.situation.max_draft > 0;
+        Turn& turn = turns_[i];
+        turn.phase = &phases_.at(sequence.id());
+        turn.n_tokens = sequence.n_tokens();
+        turn.n_pending = static_cast<int>(sequence.pending().size());
+        turn.max_draft = std::min(limits[i], longest());
+        turn.spent = 0;
+        turn.place = sequence.id();
+        turn.offers.clear();
+        turn.choice = {};
+        work_[i].replays = sequence.replays();
+        work_[i].n_prefix = 0;
+        work_[i].verified.clear();
+        wanted |= turn.max_draft > 0;
     }
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
         proposals_[d].resize(n);
@@ -114,7 +121,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
             proposal.draft.clear();
             proposal.n_decoded = 0;
             proposal.error.clear();
-            proposal.max_tokens = rounds_[i].situation.max_draft;
+            proposal.max_tokens = turns_[i].max_draft;
             proposal.max_drawn =
                 plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
             proposal.another = nullptr;
@@ -124,13 +131,14 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
     }
     if (!wanted) return;
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
-        const bool last = d + 1 == drafters_.size();
-        if (!plans() || !drafters_[d]->costly()) {
-            if (chooses() || last) ask(d, sequences);
-            continue;
+        if (!plans()) {
+            if (d + 1 == drafters_.size() || !drafters_.back()->costly()) ask(d, sequences);
+        } else if (drafters_[d]->costly()) {
+            choose(sequences);
+            ask_costly(sequences);
+        } else {
+            ask(d, sequences);
         }
-        choose(sequences);
-        ask_costly(sequences);
     }
     choose(sequences);
 }
@@ -156,7 +164,7 @@ double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences
         sequence.stats.draft_decoded_tokens += proposal.n_decoded;
         sequence.stats.draft_guessed += static_cast<int>(inner_.n_guessed() - n_guessed);
         sequence.stats.draft_guessed_right += static_cast<int>(inner_.n_right() - n_right);
-        rounds_[i].situation.spent += seconds;
+        turns_[i].spent += seconds;
         const std::string wrong = error.empty() ? fault(proposal, *vocab_) : error;
         if (wrong.empty()) {
             if (!sequence.replays()) cut_behind_end(proposal.draft, *vocab_);
@@ -173,13 +181,13 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     const std::size_t last = drafters_.size() - 1;
     std::vector<Proposal>& proposals = proposals_[last];
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        Round& round = rounds_[i];
-        const Draft& prefix = round.verified;
-        round.n_prefix = is_drawn(prefix) ? 0 : prefix.size();
-        if (round.n_prefix > 0) proposals[i].draft = prefix;
-        round.started = Clock::now();
-        round.another = [this, i](const Draft& draft) { return another(i, draft); };
-        proposals[i].another = &round.another;
+        Work& work = work_[i];
+        const Draft& prefix = work.verified;
+        work.n_prefix = is_drawn(prefix) ? 0 : prefix.size();
+        if (work.n_prefix > 0) proposals[i].draft = prefix;
+        work.started = Clock::now();
+        work.another = [this, i](const Draft& draft) { return another(i, draft); };
+        proposals[i].another = &work.another;
     }
     const std::int64_t n_guessed = inner_.n_guessed();
     const double seconds = ask(last, sequences);
@@ -188,7 +196,7 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_decoded = 0;
     int n_drafting = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const int n = proposals[i].draft.size() - rounds_[i].n_prefix;
+        const int n = proposals[i].draft.size() - work_[i].n_prefix;
         n_steps = std::max(n_steps, n);
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;
@@ -197,19 +205,17 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     // A step's time shows where nothing else was decoded: no prompt, no long gap.
     n_decoded -= static_cast<int>(inner_.n_guessed() - n_guessed);
     if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
-        planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps,
-                                      rounds_[0].situation.n_tokens, seconds / n_steps);
+        planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps, turns_[0].n_tokens,
+                                      seconds / n_steps);
 }
 
 bool Speculator::another(std::size_t i, const Draft& draft) {
-    const Round& round = rounds_[i];
-    if (!round.replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
+    const Work& work = work_[i];
+    if (!work.replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
         vocab_->is_end(draft.tokens.back()))
         return false;
-    Situation now = round.situation;
-    now.spent += std::chrono::duration<double>(Clock::now() - round.started).count();
-    const Phase& phase = phases_.at(proposals_.back()[i].sequence);
-    return planner_.another(now, phase, draft.evidence, round.choice);
+    const double asked = std::chrono::duration<double>(Clock::now() - work.started).count();
+    return planner_.goes_on(turns_[i], draft.evidence, asked, static_cast<int>(turns_.size()) - 1);
 }
 
 // Settles what is verified of the drafts at hand.
@@ -217,103 +223,42 @@ void Speculator::choose(std::span<Sequence* const> sequences) {
     double seconds = 0;
     {
         const Timer timer(seconds);
-        if (plans() && sequences.size() > 1)
-            share(sequences);
-        else
-            for (std::size_t i = 0; i < sequences.size(); ++i) choose(i);
+        for (std::size_t i = 0; i < sequences.size(); ++i) offer(i);
+        if (plans()) planner_.choose(turns_);
+        for (std::size_t i = 0; i < sequences.size(); ++i) verify(i);
     }
     for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
 }
 
-// What the costly drafter has drawn is verified, whatever it is.
-bool Speculator::must_verify(std::size_t i) const {
-    const Proposal& costly = proposals_.back()[i];
-    return costly.another != nullptr && costly.draft.size() > rounds_[i].n_prefix &&
-           is_drawn(costly.draft);
-}
-
-// Of a drawn draft only the first token's evidence may be looked at: what comes later depends on
-// what was drawn.
-EvidenceSpan Speculator::evidence(const Draft& draft) const {
-    const EvidenceSpan all(draft.evidence);
-    return is_drawn(draft) ? all.first(1) : all;
-}
-
-void Speculator::choose(std::size_t i) {
-    Round& round = rounds_[i];
-    if (!speculates()) return;
-    if (!chooses()) {
-        std::swap(round.verified, proposals_.back()[i].draft);
-        return;
-    }
-    if (must_verify(i)) {
-        round.verified = proposals_.back()[i].draft;
-        return;
-    }
-    evidence_.clear();
-    for (const std::vector<Proposal>& proposals : proposals_)
-        evidence_.push_back(evidence(proposals[i].draft));
-    const Phase& phase = phases_.at(proposals_[0][i].sequence);
-    round.choice = plans() ? planner_.choose(round.situation, phase, evidence_)
-                           : planner_.likeliest(round.situation, phase, evidence_);
-    verify_first(i, round.choice.n_draft);
-}
-
-// Takes over the first n tokens of the draft that was chosen; all, if they were drawn.
-void Speculator::verify_first(std::size_t i, int n) {
-    Round& round = rounds_[i];
-    round.verified.clear();
-    if (round.choice.draft < 0 || n == 0) return;
-    const Draft& chosen = proposals_[round.choice.draft][i].draft;
-    if (is_drawn(chosen)) n = chosen.size();
-    for (int t = 0; t < n; ++t)
-        round.verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
-}
-
-// A sequence's part in a decode that several share: of the drafts at hand, the one that promises
-// most.
 void Speculator::offer(std::size_t i) {
-    Round& round = rounds_[i];
-    Share& share = shares_[i];
-    const Phase& phase = phases_.at(proposals_[0][i].sequence);
-    share.n_pending = round.situation.n_pending;
-    share.place = proposals_[0][i].sequence;
-    share.all = must_verify(i);
-    share.tokens.assign(1, 1);
-    round.choice = {};
-    for (std::size_t d = share.all ? proposals_.size() - 1 : 0; d < proposals_.size(); ++d) {
-        const Draft& draft = proposals_[d][i].draft;
-        planner_.expect(round.situation, phase, evidence(draft), tokens_);
-        if (is_drawn(draft)) tokens_.resize(draft.size() + 1, tokens_.back());
-        if (tokens_.back() <= share.tokens.back()) continue;
-        round.choice.draft = static_cast<int>(d);
-        std::swap(share.tokens, tokens_);
+    Turn& turn = turns_[i];
+    turn.offers.clear();
+    for (const std::vector<Proposal>& proposals : proposals_) {
+        const Proposal& proposal = proposals[i];
+        const int n_known = proposal.another == nullptr ? 0 : work_[i].n_prefix;
+        const bool drawn = is_drawn(proposal.draft);
+        // What the costly drafter has drawn is verified, whatever it is.
+        const bool required =
+            drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
+        turn.offers.push_back({proposal.draft.evidence, n_known, drawn, required, 0});
     }
+    if (plans()) return;
+    const auto first = std::ranges::find_if(
+        turn.offers, [](const Offer& offer) { return !offer.evidence.empty(); });
+    if (first == turn.offers.end()) return;
+    turn.choice.offer = static_cast<int>(first - turn.offers.begin());
+    turn.choice.n_draft = static_cast<int>(first->evidence.size());
 }
 
-void Speculator::share(std::span<Sequence* const> sequences) {
-    const std::size_t n = sequences.size();
-    shares_.resize(n);
-    int n_context = 0;
-    double spent = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        offer(i);
-        n_context += rounds_[i].situation.n_tokens / static_cast<int>(n);
-        spent = std::max(spent, rounds_[i].situation.spent);
-    }
-    const auto seconds = [&](int n_rows) { return planner_.cost().seconds(n_rows, n_context); };
-    batch_share_.settle(shares_, spent, alike_, seconds);
-    int n_rows = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        verify_first(i, batch_share_.lengths()[i]);
-        n_rows += shares_[i].n_pending + rounds_[i].verified.size();
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-        Choice& choice = rounds_[i].choice;
-        choice.n_draft = batch_share_.lengths()[i];
-        choice.tokens = shares_[i].tokens[choice.n_draft];
-        choice.seconds = seconds(n_rows);
-    }
+// Takes over what was chosen.
+void Speculator::verify(std::size_t i) {
+    const Choice& choice = turns_[i].choice;
+    Draft& verified = work_[i].verified;
+    verified.clear();
+    if (choice.offer < 0) return;
+    const Draft& chosen = proposals_[choice.offer][i].draft;
+    for (int t = 0; t < choice.n_draft; ++t)
+        verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
 }
 
 void Speculator::observe_decode(int n, int n_context, double seconds) {
@@ -322,59 +267,57 @@ void Speculator::observe_decode(int n, int n_context, double seconds) {
 
 void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Token next,
                          double seconds) {
-    const Round& round = rounds_[i];
-    for (int t = 0; t < round.verified.size(); ++t) {
-        auto& count = sequence.stats.by_source[static_cast<int>(round.verified.evidence[t].source)];
+    const Draft& verified = work_[i].verified;
+    for (int t = 0; t < verified.size(); ++t) {
+        auto& count = sequence.stats.by_source[static_cast<int>(verified.evidence[t].source)];
         ++count.drafted;
         count.accepted += t < n_accepted;
     }
-    if (sequence.traces()) trace(round, sequence, n_accepted, next, seconds);
-    if (chooses()) {
+    Turn& turn = turns_[i];
+    turn.n_accepted = n_accepted;
+    turn.n_judged = n_accepted + (next >= 0 ? 1 : 0);
+    if (sequence.traces()) trace(i, sequence, next, seconds);
+    if (plans()) {
         const Timer timer(sequence.stats.seconds.draft);
-        Phase& phase = phases_.at(sequence.id());
-        for (const std::vector<Proposal>& proposals : proposals_)
-            judge(round, phase, proposals[i], n_accepted, next);
-        planner_.settle(phase, round.situation, round.verified.size(), n_accepted);
+        judge(i, next);
+        planner_.learn(turn);
     }
-    if (round.verified.empty() || next < 0 || sequence.done()) return;
+    if (verified.empty() || next < 0 || sequence.done()) return;
     for (const auto& drafter : drafters_)
-        contained(sequence,
-                  [&] { drafter->observe(sequence.id(), round.verified, n_accepted, next); });
+        contained(sequence, [&] { drafter->observe(sequence.id(), verified, n_accepted, next); });
 }
 
-void Speculator::trace(const Round& round, Sequence& sequence, int n_accepted, Token next,
-                       double seconds) {
+void Speculator::trace(std::size_t i, Sequence& sequence, Token next, double seconds) {
+    const Turn& turn = turns_[i];
+    const Draft& verified = work_[i].verified;
     RoundTrace& trace = sequence.trace.emplace_back();
-    trace.position = round.situation.n_tokens - sequence.stats.prompt_tokens;
-    for (int t = 0; t < round.verified.size(); ++t) {
-        const Evidence& evidence = round.verified.evidence[t];
-        trace.draft.push_back({round.verified.tokens[t], static_cast<int>(evidence.source),
-                               evidence.length, evidence.confidence});
+    trace.position = turn.n_tokens - sequence.stats.prompt_tokens;
+    for (int t = 0; t < verified.size(); ++t) {
+        const Evidence& evidence = verified.evidence[t];
+        trace.draft.push_back(
+            {verified.tokens[t], evidence.source, evidence.length, evidence.confidence});
     }
-    trace.accepted = n_accepted;
+    trace.accepted = turn.n_accepted;
     trace.next = std::max(next, kNoToken);
-    trace.draft_seconds = round.situation.spent;
+    trace.draft_seconds = turn.spent;
     trace.decode_seconds = seconds;
     if (!plans()) return;
-    trace.expected_tokens = round.choice.tokens;
-    trace.expected_seconds = round.situation.spent + round.choice.seconds;
+    trace.expected_tokens = turn.choice.tokens;
+    trace.expected_seconds = turn.spent + turn.choice.seconds;
 }
 
-// Tells the planner how a drafter did, also where another one's draft was verified: the tokens that
-// came judge every draft.
-void Speculator::judge(const Round& round, Phase& phase, const Proposal& proposal, int n_accepted,
-                       Token next) {
-    const Draft& draft = proposal.draft;
-    int n_judged = n_accepted + (next >= 0 ? 1 : 0);
-    int n_right = 0;
-    while (n_right < std::min(draft.size(), n_judged) &&
-           draft.tokens[n_right] == (n_right < n_accepted ? round.verified.tokens[n_right] : next))
-        ++n_right;
-    // What it went on from was another's.
-    const int skip = proposal.another == nullptr ? 0 : round.n_prefix;
-    if (draft.size() <= skip || n_right < skip || n_judged <= skip) return;
-    planner_.observe(phase, round.situation.n_tokens + skip,
-                     EvidenceSpan(draft.evidence).subspan(skip), n_right - skip, n_judged - skip);
+// How every draft did, also where another one was verified: the tokens that came judge all.
+void Speculator::judge(std::size_t i, Token next) {
+    Turn& turn = turns_[i];
+    const Draft& verified = work_[i].verified;
+    for (std::size_t d = 0; d < turn.offers.size(); ++d) {
+        const Draft& draft = proposals_[d][i].draft;
+        int& n_right = turn.offers[d].n_right;
+        const int n = std::min(draft.size(), turn.n_judged);
+        while (n_right < n && draft.tokens[n_right] ==
+                                  (n_right < turn.n_accepted ? verified.tokens[n_right] : next))
+            ++n_right;
+    }
 }
 
 }  // namespace specllama

@@ -39,7 +39,7 @@ class TextStream {
     // Everything pushed so far, up to the stop string; also what `take` still holds back.
     std::string text() const;
 
-    // Those of the pushed tokens that were kept and have any.
+    // Log-probabilities of the kept tokens; none where they were not asked for.
     std::vector<TokenLogprobs> logprobs() const;
 
     // Pushed tokens that lie wholly before the stop string; all of them when there is none.
@@ -49,7 +49,7 @@ class TextStream {
     struct PushedToken {
         Token token;
         bool from_draft;
-        std::size_t end;  // of its bytes
+        std::size_t end;  // in bytes_: behind its last byte
         std::optional<TokenLogprobs> logprobs;
     };
 

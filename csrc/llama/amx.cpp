@@ -1,12 +1,12 @@
 #include "llama/amx.h"
 
 #include <dlfcn.h>
-#include <signal.h>
-#include <string.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <system_error>
 

@@ -30,8 +30,8 @@ constexpr std::array<std::string_view, 3> kIdle = {
     "control-looking token", "using full-size SWA cache", "Added a BOS token to the prompt"};
 
 bool is_idle(std::string_view text) {
-    return std::ranges::any_of(kIdle,
-                               [&](std::string_view idle) { return text.find(idle) != text.npos; });
+    return std::ranges::any_of(
+        kIdle, [&](std::string_view idle) { return text.find(idle) != std::string_view::npos; });
 }
 
 // Called by llama.cpp from any thread. A message may come in pieces of level CONT.
@@ -40,12 +40,11 @@ void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     if (level != GGML_LOG_LEVEL_CONT)
         last = level == GGML_LOG_LEVEL_WARN && is_idle(text) ? GGML_LOG_LEVEL_INFO : level;
     if (last == GGML_LOG_LEVEL_ERROR && error_log != nullptr) append_error(text);
-    if (verbose_log)
-        std::fputs(text, stderr);
-    else if (last == GGML_LOG_LEVEL_WARN && (error_log == nullptr || !error_log->drops_warnings()))
-        std::fputs(text, stderr);
-    else if (last == GGML_LOG_LEVEL_ERROR && error_log == nullptr)
-        std::fputs(text, stderr);
+    const bool is_shown =
+        verbose_log ||
+        (last == GGML_LOG_LEVEL_WARN && (error_log == nullptr || !error_log->drops_warnings())) ||
+        (last == GGML_LOG_LEVEL_ERROR && error_log == nullptr);
+    if (is_shown) std::fputs(text, stderr);
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ namespace specllama {
 // over some widths, 1 to 7 at least, or 2 and more (see same_bits in kernels.h). Then
 //   - weights go to the fastest of such kernels;
 //   - no more tokens are decoded at once than these allow (n_batch is lowered), and none alone
-//   where
-//     that differs (never_alone);
+//     where that gives other bits (never_alone);
 //   - sliding windows keep the whole text (whole_window), and several sequences lie apart, so that
 //     none changes the order in which another one's sums are taken.
 // automatic: only where none of that costs anything: the KV memory is of type Q8_0 by the user's

@@ -18,7 +18,7 @@ namespace specllama {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = 64 * 1024;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 constexpr int kMaxNesting = 64;
 constexpr long kMaxRules = 4096;
 // llama.cpp follows every way to read a text at once. Where two ways of a rule that calls itself
@@ -111,10 +111,10 @@ class StderrCapture {
     std::string first_line() {
         restore();
         if (file_ == nullptr) return "";
-        std::rewind(file_);
+        if (std::fseek(file_, 0, SEEK_SET) != 0) return "";
         char line[512] = "";
         if (std::fgets(line, sizeof(line), file_) == nullptr) return "";
-        std::string text = line;
+        const std::string text = line;
         return text.substr(0, text.find('\n'));
     }
 

@@ -74,7 +74,7 @@ class Memory {
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
-    // The largest that was saved of a sequence and has at most `keep` positions.
+    // Of the saved states of a sequence with at most `keep` positions the longest; null: none.
     const Saved* latest(SequenceId sequence, int keep) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);

@@ -35,8 +35,10 @@ struct Progress {
 
 }  // namespace
 
-Model::Model(llama_model_ptr model, const std::string& path)
-    : model_(std::move(model)), vocab_(llama_model_get_vocab(model_.get())), path_(path) {}
+Model::Model(llama_model_ptr model, std::string path)
+    : model_(std::move(model)),
+      vocab_(llama_model_get_vocab(model_.get())),
+      path_(std::move(path)) {}
 
 std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& header,
                                          const ProgressFunction& progress) {

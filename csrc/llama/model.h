@@ -38,7 +38,7 @@ class Model {
     llama_model* get() const { return model_.get(); }
 
  private:
-    Model(llama_model_ptr model, const std::string& path);
+    Model(llama_model_ptr model, std::string path);
     // error: what llama.cpp said while it loaded.
     static std::shared_ptr<Model> checked(llama_model_ptr model, const std::string& path,
                                           const std::string& error);

@@ -52,6 +52,7 @@ std::vector<std::string> patterns(const Names& names) {
     std::map<Names, Names> by_layers;
     for (const auto& [what, of_layers] : layers) by_layers[of_layers].insert(what);
     std::vector<std::string> result;
+    result.reserve(by_layers.size() + 1);
     for (const auto& [of_layers, whats] : by_layers)
         result.push_back("^blk\\." + any_of(of_layers) + "\\." + any_of(whats) + "$");
     if (!others.empty()) result.push_back("^" + any_of(others) + "$");

@@ -40,18 +40,7 @@ double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::size_t view_of(Source source) {
-    switch (source) {
-        case Source::match:
-        case Source::ngram:
-            return 0;
-        case Source::corpus:
-            return 1;
-        case Source::model:
-            return 2;
-        case Source::other:
-            break;
-    }
-    return 3;
+    return source == Source::model || source == Source::other ? 1 : 0;
 }
 
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.

@@ -5,15 +5,14 @@
 #include <span>
 #include <tuple>
 
-#include "draft/evidence.h"
 #include "plan/constants.h"
+#include "specllama/evidence.h"
 
 namespace specllama {
 
-inline constexpr int kSources = 5;
-// Ways to see a text: by copying it (matches and n-grams), by a corpus, by a model, otherwise. A
-// phase is good or bad for all sources of a view.
-inline constexpr int kViews = 4;
+// Ways to see a text: by copying it, or otherwise, as a model does. A phase is good or bad for all
+// sources of a view.
+inline constexpr int kViews = 2;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
 // A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
@@ -107,7 +106,8 @@ class Acceptance {
     static constexpr std::size_t kFrequencyBins = 5;
     static constexpr std::size_t kModelBins = 10;
     static constexpr std::size_t kOtherBins = 10;
-    static constexpr std::size_t kMatch = kSources;  // before it one of each source's tokens alike
+    static constexpr std::size_t kMatch =
+        kSourceNames.size();  // before it one of each source's tokens alike
     static constexpr std::size_t kBroken = kMatch + kMatchBins;  // of confidence 0
     static constexpr std::size_t kCorpus = kBroken + kMatchBins;
     static constexpr std::size_t kNGram = kCorpus + kMatchBins;

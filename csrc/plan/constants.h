@@ -30,6 +30,11 @@ inline constexpr double kOutlier = 3;
 // Of a curve from an earlier session: the same machine, perhaps busier or cooler.
 inline constexpr double kCachedSpeedSd = 0.3;
 inline constexpr double kCachedShapeSd = 0.1;
+// When a session opens with a curve of an earlier one, the widest decode that takes no longer than
+// this is timed against one of one token. Where their ratio is off by so much, of the logarithm,
+// the curve is that of a machine that was busy, or of another power plan: it is measured anew.
+inline constexpr double kRecheckSeconds = 0.1;
+inline constexpr double kRecheckTolerance = 0.25;
 // Seconds that measuring decodes may take when a session finds no curve of an earlier one.
 inline constexpr double kCalibrationSeconds = 0.5;
 // That more tokens cost less than one is believed but for so many standard deviations.
@@ -56,6 +61,7 @@ inline constexpr double kRateWindow = 600;
 inline constexpr double kRatePrior = 6;
 // Phases of a text (copying, free): how far each shifts the log-odds of all rates. Steps of 1.2 are
 // about what some twenty tokens can tell apart; 4 either way reaches from 0.5 to 0.02 and 0.98.
+// (Real answers need but three phases; a drafter that is never right, or always, needs the ends.)
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
 // How often each is found, before a text has shown it, counted as so many tokens.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
@@ -68,7 +74,7 @@ inline constexpr double kPhaseEnd = 1.0 / 40;
 // -- Caution ---------------------------------------------------------------------------------
 
 // What must be promised more, as a part of the time at stake, for each token that could have been
-// decoded in the time lost so far; and at most.
+// decoded in the time that drafting has cost the request so far; and at most.
 inline constexpr double kCautionPerToken = 0.02;
 inline constexpr double kCautionMost = 0.3;
 // With how much of what the request before has lost another one begins, in decodes. More, and a
@@ -76,20 +82,18 @@ inline constexpr double kCautionMost = 0.3;
 // answers of ten kinds in any order were up to 6 % slower than each in a session of its own (where
 // a decode of 8 tokens costs 4.6), with this 1 %. Less, and what cannot be copied is slower.
 inline constexpr double kDebtCarried = 6;
-// What a single draft may cost more than a plain decode, in times of one, beside what drafting has
-// saved in this request so far: as much as is needed to cross the widest stair seen (that of 4-bit
+// What the drafts of a request may add to a decode, in times of a plain one, beside what drafting
+// has saved in it so far: as much as is needed to cross the widest stair seen (that of 4-bit
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of plain decoding's time that may be lost for good.
+// Part of plain decoding's time that may be lost for good: a long text may change.
 inline constexpr double kDebtForgiven = 0.005;
 
 // -- Probes ----------------------------------------------------------------------------------
 
 // Part of the time that may go into rounds which only look whether another choice is better.
 inline constexpr double kProbeShare = 0.005;
-// The same where a draft model must first take in what came while it was silent.
-inline constexpr double kCatchUpShare = 0.01;
 // What a probe must promise, as a factor of the best known speed, at costs one standard deviation
 // below what is believed.
 inline constexpr double kProbeGain = 0.02;

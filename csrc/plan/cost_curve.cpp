@@ -34,6 +34,7 @@ void CostCurve::start() {
             tuning::kPriorSeconds * (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
         log_seconds_[n - 1] = std::log(seconds_[n - 1]);
     }
+    settle_widths();
     covariances_.fill(0);
     wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
     observed_.fill(0);
@@ -83,6 +84,24 @@ void CostCurve::learn(int n, double log_seconds, double sd) {
         const double gain = with_n[i] / total;
         for (int j = 0; j <= i; ++j) row[j] -= gain * with_n[j];
     }
+    settle_widths();
+}
+
+void CostCurve::settle_widths() {
+    int cheapest = kMaxTokens;
+    for (int n = kMaxTokens; n > 0; --n) {
+        if (seconds_[n - 1] <= seconds_[cheapest - 1]) cheapest = n;
+        widths_[n - 1] = cheapest;
+    }
+}
+
+int CostCurve::width(int n, int n_context) const {
+    // One alone is what plain decoding does.
+    if (n <= 1 || n > kMaxTokens) return n;
+    const int wider = widths_[n - 1];
+    if (wider == n) return n;
+    const double believed = std::exp(tuning::kBeyondDoubt * doubt(wider, n));
+    return seconds(wider, n_context) * believed < seconds(n, n_context) ? wider : n;
 }
 
 double CostCurve::seconds(int n, int n_context) const {

@@ -39,6 +39,10 @@ class CostCurve {
     // n >= 1. Always positive and finite.
     double seconds(int n, int n_context) const;
 
+    // Rows of the cheapest decode that has room for n: n, or more, where kernels take a whole block
+    // of rows in less time than a part of one, beyond doubt.
+    int width(int n, int n_context) const;
+
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
 
@@ -63,10 +67,13 @@ class CostCurve {
     void learn(int n, double log_seconds, double sd);
     void wander(double speed_sd, double shape_sd);
     double at_least_one(int n) const;
+    void settle_widths();
     double covariance(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
     Row seconds_;      // exp(log_seconds_)
+    // [n - 1]: width(n) at an empty context.
+    std::array<int, kMaxTokens> widths_;
     // Of the errors of log_seconds_: row after row, each up to its diagonal.
     std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> covariances_;
     std::array<int, kMaxTokens> observed_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plan/constants.h"
 
@@ -9,9 +10,13 @@ namespace specllama {
 
 namespace {
 
-// What a probe of this many seconds is believed to lose.
-double probe_loss(double saved_by_best, double saved, double seconds) {
-    return std::max(saved_by_best - saved, tuning::kProbeLeastLoss * seconds);
+constexpr double kAny = std::numeric_limits<double>::infinity();
+
+// So often the worth of a token is settled anew by what all sequences of a decode get from it.
+constexpr int kPasses = 3;
+
+int longest(const Turn& turn, EvidenceSpan draft) {
+    return std::clamp(turn.max_draft, 0, std::min(static_cast<int>(draft.size()), kMaxSpecLength));
 }
 
 }  // namespace
@@ -31,243 +36,288 @@ double Planner::stake(const Phase& phase) const {
     return tuning::kStake * cost_.seconds(1, 0) + std::max(-phase.debt, 0.0);
 }
 
-void Planner::settle(Phase& phase, const Situation& situation, int n_draft, int n_accepted) {
-    // A decode's time, and that of drafting, is shared by the sequences in it.
-    const int n_sequences = 1 + situation.n_beside;
-    const double plain = decode_seconds(situation, 0);
-    const double extra = decode_seconds(situation, n_draft) - plain + situation.spent / n_sequences;
-    const double lost = extra - (n_accepted + tuning::kDebtForgiven) * plain / n_sequences;
-    phase.debt = debt_ = phase.debt + lost;
-}
-
-double Planner::draft_step(const Situation& situation) const {
-    const int n = 1 + situation.n_beside;
-    return (draft_cost_.measured()
-                ? draft_cost_.seconds(n, situation.n_tokens)
-                : tuning::kPriorDraftStep * cost_.seconds(n, situation.n_tokens)) /
+double Planner::draft_step(int n, int n_context) const {
+    return (draft_cost_.measured() ? draft_cost_.seconds(n, n_context)
+                                   : tuning::kPriorDraftStep * cost_.seconds(n, n_context)) /
            n;
 }
 
-double Planner::catch_up(const Situation& situation, const Phase& phase) const {
+double Planner::catch_up(const Turn& turn) const {
     if (!draft_cost_.measured()) return 0;
-    const int n_behind = Acceptance::n_behind_model(phase, situation.n_tokens);
-    return draft_cost_.seconds(1 + n_behind, situation.n_tokens) -
-           draft_cost_.seconds(1, situation.n_tokens);
+    const int n_behind = Acceptance::n_behind_model(*turn.phase, turn.n_tokens);
+    return draft_cost_.seconds(1 + n_behind, turn.n_tokens) - draft_cost_.seconds(1, turn.n_tokens);
 }
 
-bool Planner::affordable(double loss, double reserve) {
-    if (lost_ + loss + reserve > tuning::kProbeShare * seconds_) return false;
-    lost_ += loss;
+Planner::Common Planner::common(std::span<const Turn> turns) {
+    Common all;
+    all.n_sequences = static_cast<int>(turns.size());
+    for (const Turn& turn : turns) {
+        all.n_rows += turn.n_pending;
+        all.n_context += turn.n_tokens / all.n_sequences;
+        all.overhead = std::max(all.overhead, turn.overhead);
+        all.spent = std::max(all.spent, turn.spent);
+    }
+    return all;
+}
+
+double Planner::decode_seconds(const Common& common, int n_rows) const {
+    return seconds(n_rows, common.n_context) + common.overhead;
+}
+
+void Planner::choose(std::span<Turn> turns) {
+    if (turns.empty()) return;
+    Common all = common(turns);
+    all.token_seconds = kAny;
+    if (turns.size() == 1) {
+        allot(all, turns);
+    } else {
+        all.token_seconds = (all.spent + decode_seconds(all, all.n_rows)) / all.n_sequences;
+        for (int pass = 0; pass < kPasses; ++pass) {
+            allot(all, turns);
+            double tokens = 0;
+            for (const double one : allotment_.tokens()) tokens += one;
+            const double token_seconds = (all.spent + allotment_.seconds()) / tokens;
+            if (token_seconds >= all.token_seconds) break;
+            all.token_seconds = token_seconds;
+        }
+    }
+    double most_caution = 0;
+    for (const Turn& turn : turns) most_caution = std::max(most_caution, caution(*turn.phase));
+    settle(all, turns, probe(all, most_caution));
+}
+
+void Planner::allot(const Common& common, std::span<Turn> turns) {
+    allotment_.clear();
+    for (Turn& turn : turns) offer(common, turn);
+    const Allotment::Price price = [&](int n) { return decode_seconds(common, n); };
+    if (alike_ && turns.size() > 1)
+        allotment_.settle_alike(price);
+    else
+        allotment_.settle(price);
+}
+
+void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft) {
+    chain_.longest = longest(turn, draft);
+    Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens, draft[0].source);
+    for (int g = 0; g <= chain_.longest; ++g) {
+        if (g > 0) forecast.add(draft[g - 1]);
+        chain_.in_phase[g] = forecast.tokens();
+        chain_.seconds[g] = decode_seconds(common, common.n_rows + g);
+    }
+    chain_.weigh({.phases = forecast.weights(),
+                  .n_beside = common.n_sequences - 1,
+                  .spent = common.spent,
+                  .most_worth = common.token_seconds,
+                  .caution = caution(*turn.phase)});
+}
+
+// A sequence's part: of the drafts at hand the one that would save most if it were the only one in
+// the decode.
+void Planner::offer(const Common& common, Turn& turn) {
+    turn.choice = {};
+    double best = -kAny;
+    allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
+    for (std::size_t i = 0; i < turn.offers.size(); ++i) {
+        const Offer& one = turn.offers[i];
+        if (one.evidence.empty()) continue;
+        const int n = static_cast<int>(one.evidence.size());
+        weigh(common, turn, one.drawn ? one.evidence.first(1) : one.evidence);
+        if (chain_.longest == 0) continue;
+        double saved = -kAny;
+        if (one.required) {
+            saved = kAny;
+        } else if (one.drawn) {
+            const double extra = decode_seconds(common, common.n_rows + n) - chain_.seconds[0];
+            if (extra <= stake(*turn.phase)) saved = chain_.gain[1] - extra;
+            if (saved <= 0) continue;
+        } else {
+            for (int g = 1; g <= chain_.longest; ++g)
+                if (chain_.seconds[g] - chain_.seconds[0] <= stake(*turn.phase))
+                    saved = std::max(saved, chain_.saved(g));
+        }
+        if (saved <= best) continue;
+        best = saved;
+        turn.choice.offer = static_cast<int>(i);
+        allotment_.drop_sequence();
+        if (one.drawn) {
+            turn.choice.n_draft = n;
+            allotment_.add_sequence(turn.n_pending + n, chain_.tokens[1], 0, turn.place);
+            continue;
+        }
+        turn.choice.n_draft = 0;
+        allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
+        int row = Allotment::kCommitted;
+        for (int g = 1; g <= chain_.longest; ++g)
+            row = allotment_.add_row(row, chain_.tokens[g] - chain_.tokens[g - 1],
+                                     chain_.gain[g] - chain_.gain[g - 1]);
+    }
+}
+
+double Planner::hoped_gain(int n, int other, double seconds) const {
+    if (std::min(n, other) < 1 || std::max(n, other) > CostCurve::kMaxTokens) return 0;
+    return seconds * (1 - std::exp(-cost_.doubt(n, other)));
+}
+
+// Settles for another number of rows if that may be better than the best that is known. Who is
+// cautious hopes for less.
+bool Planner::probe(const Common& common, double caution) {
+    if (!cost_probe_.due()) return false;
+    const int n_certain = allotment_.n_certain();
+    const double credit = 1 / (1 + caution);
+    const double best = allotment_.saved_by(allotment_.n_best());
+    double hoped = best + credit * tuning::kProbeGain * allotment_.seconds();
+    int hope = -1;
+    for (int k = 0; k <= allotment_.n_candidates(); ++k) {
+        const double gain = hoped_gain(n_certain + k, n_certain + allotment_.n_best(),
+                                       decode_seconds(common, n_certain + k));
+        const double saved = allotment_.saved_by(k) + credit * gain;
+        if (saved <= hoped) continue;
+        hope = k;
+        hoped = saved;
+    }
+    if (hope < 0) return false;
+    const double seconds = decode_seconds(common, n_certain + hope);
+    if (!budget_.afford(
+            std::max(best - allotment_.saved_by(hope), tuning::kProbeLeastLoss * seconds)))
+        return false;
+    allotment_.take(hope, [&](int n) { return decode_seconds(common, n); });
+    cost_probe_.begin(width(n_certain + hope, common.n_context), seconds - common.overhead);
     return true;
 }
 
-void Planner::Lengths::weigh(const Phase::Weights& phases, const Situation& situation,
-                             double caution) {
-    const auto beside = static_cast<float>(situation.n_beside);
-    PhaseLanes best_speed{};
-    for (int g = 0; g <= longest; ++g) {
-        const auto rounds_per_second = static_cast<float>(1 / (situation.spent + seconds[g]));
-        for (std::size_t s = 0; s < best_speed.size(); ++s)
-            best_speed[s] = std::max(best_speed[s], (beside + tokens[g][s]) * rounds_per_second);
+// Writes down what the allotment says. What the drafts add to the decode is shared by their rows.
+void Planner::settle(const Common& common, std::span<Turn> turns, bool probe) {
+    int n_drafted = 0;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+        turns[i].choice.n_draft += allotment_.lengths()[i];
+        n_drafted += turns[i].choice.n_draft;
     }
-    // What a token costs in each phase, at the length that is best there.
-    Phase::Weights worth;
-    for (int s = 0; s < kPhases; ++s) worth[s] = phases[s] / best_speed[s];
-    for (int g = 0; g <= longest; ++g) {
-        saved[g] = (1 + caution) * (seconds[0] - seconds[g]);
-        expected[g] = 0;
-        for (int s = 0; s < kPhases; ++s) {
-            saved[g] += worth[s] * (tokens[g][s] - 1);
-            expected[g] += phases[s] * tokens[g][s];
-        }
-    }
-}
-
-double Planner::decode_seconds(const Situation& situation, int n_draft) const {
-    return cost_.seconds(situation.n_beside + situation.n_pending + n_draft, situation.n_tokens) +
-           situation.overhead;
-}
-
-void Planner::expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
-                     std::vector<double>& tokens) const {
-    tokens.assign(1, 1);
-    if (draft.empty()) return;
-    const double credit = 1 / (1 + caution(phase));
-    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
-    const std::size_t n = std::min<std::size_t>(draft.size(), std::max(situation.max_draft, 0));
-    for (const Evidence& evidence : draft.first(n)) {
-        forecast.add(evidence);
-        double more = 0;
-        for (int s = 0; s < kPhases; ++s)
-            more += forecast.weights()[s] * (forecast.tokens()[s] - 1);
-        tokens.push_back(1 + credit * more);
+    const double plain = decode_seconds(common, common.n_rows);
+    const double extra = allotment_.seconds() - plain;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+        Choice& choice = turns[i].choice;
+        if (choice.n_draft == 0) choice.offer = -1;
+        choice.tokens = allotment_.tokens()[i];
+        choice.seconds = allotment_.seconds();
+        choice.n_sequences = common.n_sequences;
+        choice.n_committed = common.n_rows;
+        choice.n_drafted = n_drafted;
+        choice.saved = allotment_.gains()[i];
+        if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
+        choice.probe = probe;
     }
 }
 
-void Planner::weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft) {
-    lengths_.longest = std::clamp(situation.max_draft, 0,
-                                  std::min(static_cast<int>(draft.size()), kMaxSpecLength));
-    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens, draft[0].source);
-    for (int g = 0; g <= lengths_.longest; ++g) {
-        if (g > 0) forecast.add(draft[g - 1]);
-        lengths_.tokens[g] = forecast.tokens();
-        lengths_.seconds[g] = decode_seconds(situation, g);
-    }
-    lengths_.weigh(forecast.weights(), situation, caution(phase));
-}
-
-double Planner::hoped_gain(const Situation& situation, int n_draft, int n_other) const {
-    const int n = situation.n_pending + n_draft;
-    const int other = situation.n_pending + n_other;
-    if (std::min(n, other) < 1 || std::max(n, other) > CostCurve::kMaxTokens) return 0;
-    return decode_seconds(situation, n_draft) * (1 - std::exp(-cost_.doubt(n, other)));
-}
-
-Choice Planner::choose(const Situation& situation, const Phase& phase,
-                       std::span<const EvidenceSpan> drafts) {
-    Choice best{.seconds = decode_seconds(situation, 0)};
-    const double most = best.seconds + stake(phase);
-    Choice hope;
-    double hoped = 0;
-    const EvidenceSpan* weighed = nullptr;  // the draft whose lengths are at hand
-    // Twice: what to hope for depends on what is best.
-    for (const bool hoping : {false, true}) {
-        if (hoping && ++cost_probe_.n_rounds < cost_probe_.interval) break;
-        if (hoping) hoped = best.saved + tuning::kProbeGain * best.seconds;
-        for (std::size_t i = 0; i < drafts.size(); ++i) {
-            if (drafts[i].empty()) continue;
-            if (weighed != &drafts[i]) weigh(situation, phase, drafts[i]);
-            weighed = &drafts[i];
-            for (int g = 0; g <= lengths_.longest; ++g) {
-                const Choice choice{g > 0 ? static_cast<int>(i) : -1, g, lengths_.expected[g],
-                                    lengths_.seconds[g], lengths_.saved[g]};
-                if (choice.seconds > most) continue;
-                if (!hoping) {
-                    if (choice.saved > best.saved) best = choice;
-                    continue;
-                }
-                const double saved = choice.saved + hoped_gain(situation, g, best.n_draft);
-                if (saved <= hoped) continue;
-                hope = choice;
-                hope.probe = true;
-                hoped = saved;
-            }
-        }
-    }
-    if (!hope.probe || !affordable(probe_loss(best.saved, hope.saved, hope.seconds))) return best;
-    cost_probe_.n_rounds = 0;
-    cost_probe_.n = situation.n_pending + hope.n_draft;
-    cost_probe_.seconds = hope.seconds - situation.overhead;
-    return hope;
-}
-
-Choice Planner::likeliest(const Situation& situation, const Phase& phase,
-                          std::span<const EvidenceSpan> drafts) {
-    Choice best;
-    for (std::size_t i = 0; i < drafts.size(); ++i) {
-        if (drafts[i].empty()) continue;
-        weigh(situation, phase, drafts[i].first(1));
-        if (lengths_.expected[1] > best.tokens)
-            best = {.draft = static_cast<int>(i),
-                    .n_draft = static_cast<int>(drafts[i].size()),
-                    .tokens = lengths_.expected[1]};
-    }
-    return best;
-}
-
-bool Planner::another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
-                      const Choice& otherwise) {
+bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside) {
     const int n_drafted = static_cast<int>(draft.size());
-    const int cap = std::min(situation.max_draft, kMaxSpecLength);
+    const int cap = std::min(turn.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
-    const double step = draft_step(situation);
-    Acceptance::Forecast forecast(acceptance_, phase, situation.n_tokens,
+    const Common common{.n_sequences = 1 + n_beside,
+                        .n_rows = turn.n_pending + n_beside,
+                        .n_context = turn.n_tokens,
+                        .overhead = turn.overhead,
+                        .spent = turn.spent + seconds,
+                        .token_seconds = kAny};
+    const double step = draft_step(common.n_sequences, turn.n_tokens);
+    // Catching up pays for as long as a phase of the text lasts.
+    const double behind = n_drafted == 0 ? catch_up(turn) : 0;
+    const double most = stake(*turn.phase);
+    Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens,
                                   draft.empty() ? Source::model : draft[0].source);
-    lengths_.longest = cap;
+    chain_.longest = cap;
     for (int g = 0; g <= cap; ++g) {
         if (g > n_drafted)
             forecast.add(Source::model);
         else if (g > 0)
             forecast.add(draft[g - 1]);
-        lengths_.tokens[g] = forecast.tokens();
-        lengths_.seconds[g] = decode_seconds(situation, g) + std::max(g - n_drafted, 0) * step;
+        chain_.in_phase[g] = forecast.tokens();
+        chain_.seconds[g] =
+            decode_seconds(common, common.n_rows + g) + std::max(g - n_drafted, 0) * step;
+        if (g > 0 && n_drafted == 0) chain_.seconds[g] += tuning::kPhaseEnd * behind;
     }
-    const auto saved = lengths_.saved.begin();
-    const auto next = saved + n_drafted + 1;
+    const auto best_of = [&](int first, int last) {
+        double best = -kAny;
+        for (int g = first; g <= last; ++g)
+            if (chain_.seconds[g] - chain_.seconds[0] <= most)
+                best = std::max(best, chain_.saved(g));
+        return best;
+    };
     // What is saved by the best that is there already.
-    const auto so_far = [&] { return std::max(otherwise.saved, *std::max_element(saved, next)); };
+    const auto so_far = [&] { return std::max(turn.choice.saved, best_of(0, n_drafted)); };
+    Chain::Terms terms{.phases = forecast.weights(),
+                       .n_beside = n_beside,
+                       .spent = common.spent,
+                       .most_worth = kAny,
+                       .caution = caution(*turn.phase)};
     const auto pays = [&](const Phase::Weights& phases) {
-        lengths_.weigh(phases, situation, caution(phase));
-        return *std::max_element(next, saved + cap + 1) > so_far();
+        terms.phases = phases;
+        chain_.weigh(terms);
+        return best_of(n_drafted + 1, cap) > so_far();
     };
     if (pays(forecast.weights())) return true;
 
-    // Probes. A longer draft is worth a look if its decode may be cheaper than believed.
-    if (n_drafted > 0) {
-        const double best = so_far();
-        double hoped = best + tuning::kProbeGain * lengths_.seconds[0];
-        double loss = -1;
-        for (int g = n_drafted + 1; g <= cap; ++g) {
-            const double hope = saved[g] + hoped_gain(situation, g, n_drafted);
-            if (hope <= hoped) continue;
-            hoped = hope;
-            loss = probe_loss(best, saved[g], lengths_.seconds[g]);
+    if (n_drafted > 0) return probe_longer(common, n_drafted, so_far(), step, terms.caution);
+    if (!model_probe_.due()) return false;
+    const auto may_pay = [&] {
+        for (int s = 0; s < kPhases; ++s) {
+            Phase::Weights only{};
+            only[s] = 1;
+            if (pays(only)) return true;
         }
-        return loss >= 0 && affordable(step, loss);
+        return false;
+    };
+    // What the model has to take in grows with every token of silence; then a longer silence pays
+    // for it.
+    if (!may_pay() || !budget_.afford(step + behind, model_probe_.n_missing() * step)) return false;
+    model_probe_.begin();
+    return true;
+}
+
+// Whether a longer draft, weighed in chain_, is worth a look, since its decode may be cheaper than
+// believed.
+bool Planner::probe_longer(const Common& common, int n_drafted, double best, double step,
+                           double caution) {
+    const double credit = 1 / (1 + caution);
+    double hoped = best + credit * tuning::kProbeGain * chain_.seconds[0];
+    double loss = -1;
+    for (int g = n_drafted + 1; g <= chain_.longest; ++g) {
+        const double gain = hoped_gain(common.n_rows + g, common.n_rows + n_drafted,
+                                       decode_seconds(common, common.n_rows + g));
+        const double hope = chain_.saved(g) + credit * gain;
+        if (hope <= hoped) continue;
+        hoped = hope;
+        loss = std::max(best - chain_.saved(g), tuning::kProbeLeastLoss * chain_.seconds[g]);
     }
-    return ask_model(step, catch_up(situation, phase), [&](int s) {
-        Phase::Weights only{};
-        only[s] = 1;
-        return pays(only);
-    });
+    return loss >= 0 && budget_.afford(step, loss);
 }
 
-// A model that is never asked would never be known to have become better. It is asked for one token
-// a round, as long as they are right, so that a run of them shows the phase that the text is in.
-// What it has to take in for that may be more than is left for probes, since it grows with every
-// token of silence; then a longer silence pays for it.
-template <typename PaysIn>
-bool Planner::ask_model(double step, double catch_up, PaysIn pays_in) {
-    DraftProbe& probe = draft_probe_;
-    ++probe.n_rounds;
-    if (probe.n_right == 0 && probe.n_rounds < probe.interval) return false;
-    bool may_pay = false;
-    for (int s = 0; s < kPhases && !may_pay; ++s) may_pay = pays_in(s);
-    if (lost_ + catch_up > tuning::kCatchUpShare * seconds_) return false;
-    const int n_more = std::max(tuning::kProbeRun - 1 - probe.n_right, 0);
-    probe.under_way = may_pay && affordable(step, n_more * step);
-    if (probe.under_way) lost_ += catch_up;
-    return probe.under_way;
-}
-
-void Planner::DraftProbe::end(bool right) {
-    under_way = false;
-    n_rounds = 0;
-    if (right) {
-        ++n_right;
-        return;
+void Planner::learn(const Turn& turn) {
+    for (const Offer& one : turn.offers) {
+        const int n_known = one.n_known;
+        if (std::ssize(one.evidence) <= n_known || one.n_right < n_known ||
+            turn.n_judged <= n_known)
+            continue;
+        acceptance_.observe(*turn.phase, turn.n_tokens + n_known, one.evidence.subspan(n_known),
+                            one.n_right - n_known, turn.n_judged - n_known);
+        if (model_probe_.under_way() && one.evidence[n_known].source == Source::model)
+            model_probe_.end(one.n_right > n_known);
     }
-    interval = n_right < tuning::kProbeRun / 2 ? std::min(2 * interval, tuning::kProbeIntervalMost)
-                                               : std::max(interval / 2, 1);
-    n_right = 0;
-}
-
-void Planner::observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged) {
-    acceptance_.observe(phase, n_tokens, draft, n_right, n_judged);
-    if (draft_probe_.under_way && !draft.empty() && draft[0].source == Source::model)
-        draft_probe_.end(n_right > 0);
+    // By what is known of the decode's time now.
+    const Choice& choice = turn.choice;
+    const double plain = seconds(choice.n_committed, turn.n_tokens) + turn.overhead;
+    double extra =
+        seconds(choice.n_committed + choice.n_drafted, turn.n_tokens) + turn.overhead - plain;
+    if (choice.n_draft < choice.n_drafted)
+        extra *= static_cast<double>(choice.n_draft) / choice.n_drafted;
+    turn.phase->debt += extra + (turn.spent - (turn.n_accepted + tuning::kDebtForgiven) * plain) /
+                                    choice.n_sequences;
+    debt_ = turn.phase->debt;
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {
-    if (n == cost_probe_.n) {
-        double& interval = cost_probe_.interval;
-        const bool cheaper = seconds < (1 - tuning::kProbeSurprise) * cost_probe_.seconds;
-        interval =
-            cheaper ? 1 : std::min(tuning::kProbeSpacing * interval, tuning::kProbeSpacingMost);
-    }
-    cost_probe_.n = 0;
+    cost_probe_.observe(n, seconds);
     cost_.observe(n, n_context, seconds);
-    if (std::isfinite(seconds) && seconds > 0) seconds_ += seconds;
+    if (std::isfinite(seconds) && seconds > 0) budget_.spend(seconds);
 }
 
 }  // namespace specllama

@@ -1,97 +1,64 @@
 #pragma once
 
-#include <array>
 #include <span>
-#include <vector>
 
-#include "draft/evidence.h"
 #include "plan/acceptance.h"
+#include "plan/allotment.h"
+#include "plan/chain.h"
 #include "plan/cost_curve.h"
-#include "specllama/types.h"
+#include "plan/probes.h"
+#include "plan/turn.h"
 
 namespace specllama {
 
-using EvidenceSpan = std::span<const Evidence>;
-
-// What the planner needs to know of a round beforehand.
-struct Situation {
-    int n_tokens = 0;     // of the sequence so far: the position of a draft's first token
-    int n_pending = 1;    // of those, how many the decode takes in before the draft
-    int max_draft = 0;    // most tokens that may be drafted
-    double overhead = 0;  // seconds a round costs beside drafting and decoding, e.g. of a network
-    double spent = 0;     // seconds that went into drafts for this round so far
-    int n_beside = 0;     // other sequences that have a token each in the same decode
-};
-
-// What a round should do.
-struct Choice {
-    int draft = -1;   // index of the draft to verify; -1: none
-    int n_draft = 0;  // how many of its tokens
-    // Expected, the latter from now on without what was spent.
-    double tokens = 1;
-    double seconds = 0;
-    // Expected to be saved by it against decoding plainly.
-    double saved = 0;
-    // Not the best that is known: made to find out whether it is better.
-    bool probe = false;
-};
-
-// Decides how many tokens of which draft are verified, from what a decode costs and how likely the
-// tokens are: the choice with the highest expected speed
+// Decides what is verified, from what a decode costs and how likely the tokens are: of all tokens
+// at hand, of one or of many sequences, those by which the decode gains the most time
 //
-//     S(g) = (1 + sum over i <= g of P(first i tokens right)) / (spent + v(n_pending + g) +
-//     overhead)
+//     sum over rows of P(this and those before it right) * worth - (v(rows) - v(no drafts))
 //
-// over all drafts at hand and EVERY g from 0 to the cap: v is a staircase, so the first step that
-// does not pay says nothing about the next. (Leviathan et al. 2023, Theorem 3.8, with measured v
-// and a probability for each token.) 0 is a legal answer.
-//
-// Where the phase of the text is in doubt, the highest S is not the best: tokens gained where many
-// are right are cheap anyway, and time lost where few are is not. So a token counts as the time it
-// costs in its phase at the best g there, 1 / max S; what is maximised is the time saved, expected
-// over the phases. In a single phase this is the g of the highest S.
+// where a token is worth the time that it costs elsewhere. For one sequence in a known phase of its
+// text this is the draft length g with the highest speed (1 + sum over i <= g of P(first i tokens
+// right)) / (spent + v(n_pending + g) + overhead). (Leviathan et al. 2023, Theorem 3.8, with
+// measured v and a probability for each token.) No draft at all is a legal answer.
 //
 // The best of many guesses is too good on average, and a text may be of a kind that was never seen.
-// So what drafting has really brought is accounted: a request that it has made slower must be
-// promised more before it drafts again, and no draft stakes much more than it has brought so far.
+// So what drafting has really brought is accounted, see Phase::debt: a request that it has made
+// slower must be promised more before it drafts again, and nothing stakes much more than has been
+// brought so far.
+//
+// A round goes begin (of the request), choose, observe_decode, learn; where a draft model is asked,
+// goes_on before each of its tokens, and choose once more.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
 // request has its Phase. No call allocates.
 class Planner {
  public:
+    // pads: whether decodes get rows beside those that are wanted where that makes them cheaper.
+    // alike: whether only neighbours in the memory with as many rows each are decoded at once.
+    explicit Planner(bool pads = false, bool alike = false) : pads_(pads), alike_(alike) {}
+
     // The phase at the start of a request.
     Phase begin(double temperature, int n_prompt) const;
 
-    // What to verify of the drafts at hand; they may be none, or empty.
-    Choice choose(const Situation& situation, const Phase& phase,
-                  std::span<const EvidenceSpan> drafts);
+    // Settles the choices of turns that share a decode.
+    void choose(std::span<Turn> turns);
 
-    // Tokens to expect of a round that verifies g tokens of a draft, for g = 0, 1, ...; fewer where
-    // the request is cautious.
-    void expect(const Situation& situation, const Phase& phase, EvidenceSpan draft,
-                std::vector<double>& tokens) const;
+    // Whether a draft model should draft another token after those of `draft`, which took `seconds`
+    // beside turn.spent: unless no continuation up to the cap can be expected to beat the best
+    // that could be done without, which is to verify some of what is drafted or what turn.choice
+    // says. To be asked before the first token, too. n_beside: other sequences in the decode.
+    bool goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside = 0);
 
-    // Of the drafts at hand the one whose first token is the likeliest, where the length is fixed.
-    Choice likeliest(const Situation& situation, const Phase& phase,
-                     std::span<const EvidenceSpan> drafts);
+    // What came of a turn.
+    void learn(const Turn& turn);
 
-    // Whether a draft model should draft another token after those of `draft`, whose time is in
-    // situation.spent: unless no continuation up to the cap can be expected to beat the best that
-    // could be done without, which is to verify some of what is drafted or to do what `otherwise`
-    // says, a choice among the drafts at hand. To be asked before the first token, too.
-    bool another(const Situation& situation, const Phase& phase, EvidenceSpan draft,
-                 const Choice& otherwise);
+    // Rows that a decode of n tokens should have, and seconds that it takes then.
+    int width(int n, int n_context) const { return pads_ ? cost_.width(n, n_context) : n; }
+    double seconds(int n, int n_context) const {
+        return cost_.seconds(width(n, n_context), n_context);
+    }
 
-    // What the target said about a draft of this round: the first n_right of its tokens are the
-    // target's, and the target was heard about n_judged, which is one more than it accepted. Also
-    // for what was not verified: the round's tokens judge every draft for free.
-    void observe(Phase& phase, int n_tokens, EvidenceSpan draft, int n_right, int n_judged);
-
-    // What a round came to: of n_draft tokens that were verified n_accepted were accepted. To be
-    // told of every round, after the above.
-    void settle(Phase& phase, const Situation& situation, int n_draft, int n_accepted);
-
-    // What a decode of n tokens took: by the target, by the draft model.
+    // What a decode of n rows took: by the target, by the draft model.
     void observe_decode(int n, int n_context, double seconds);
     void observe_draft_decode(int n, int n_context, double seconds) {
         draft_cost_.observe(n, n_context, seconds);
@@ -101,58 +68,47 @@ class Planner {
     CostCurve& draft_cost() { return draft_cost_; }
 
  private:
-    // What every length of a draft is worth.
-    struct Lengths {
-        int longest = 0;
-        // [g]: in each phase; on average.
-        std::array<PhaseLanes, kMaxSpecLength + 1> tokens{};
-        std::array<double, kMaxSpecLength + 1> expected{};
-        std::array<double, kMaxSpecLength + 1> seconds{};
-        std::array<double, kMaxSpecLength + 1> saved{};
-        // caution: the part by which time to be lost counts more than time to be saved.
-        void weigh(const Phase::Weights& phases, const Situation& situation, double caution);
-    };
-    // Of decodes that may be cheaper than believed.
-    struct CostProbe {
-        double interval = 1;  // rounds from one to the next
-        int n_rounds = 0;     // since the last
-        int n = 0;            // width of the one under way
-        double seconds = 0;   // that it is believed to take
-    };
-    // Of a draft model that does not seem to pay.
-    struct DraftProbe {
-        int interval = 1;  // rounds from one to the next: longer, the more were useless
-        int n_rounds = 0;  // since the last
-        int n_right = 0;   // in a row
-        bool under_way = false;
-        void end(bool right);
+    // What the sequences of a decode have in common.
+    struct Common {
+        int n_sequences = 0;
+        int n_rows = 0;  // without drafts
+        int n_context = 0;
+        double overhead = 0;
+        double spent = 0;
+        double token_seconds = 0;  // what a token costs at most
     };
 
-    double decode_seconds(const Situation& situation, int n_draft) const;
+    static Common common(std::span<const Turn> turns);
     double caution(const Phase& phase) const;
-    // Seconds that a draft may cost more than none.
+    // Seconds that the drafts of a request may add to a decode.
     double stake(const Phase& phase) const;
-    // Of one token by the draft model, which drafts one for each sequence at once.
-    double draft_step(const Situation& situation) const;
+    // Of one token by the draft model, which drafts one for each of n sequences at once.
+    double draft_step(int n, int n_context) const;
+    double decode_seconds(const Common& common, int n_rows) const;
     // By which its first token takes longer, since it has to take in what it did not see.
-    double catch_up(const Situation& situation, const Phase& phase) const;
-    void weigh(const Situation& situation, const Phase& phase, EvidenceSpan draft);
-    // Seconds by which a decode may be cheaper than believed, next to one of another length.
-    double hoped_gain(const Situation& situation, int n_draft, int n_other) const;
-    // Whether a probe may lose so much, and this much would be left; then it is lost.
-    bool affordable(double loss, double reserve = 0);
-    template <typename PaysIn>
-    bool ask_model(double step, double catch_up, PaysIn pays_in);
+    double catch_up(const Turn& turn) const;
+    void weigh(const Common& common, const Turn& turn, EvidenceSpan draft);
+    void offer(const Common& common, Turn& turn);
+    void allot(const Common& common, std::span<Turn> turns);
+    void settle(const Common& common, std::span<Turn> turns, bool probe);
+    bool probe(const Common& common, double caution);
+    bool probe_longer(const Common& common, int n_drafted, double best, double step,
+                      double caution);
+    // Seconds by which a decode may be cheaper than believed, next to one of another width.
+    double hoped_gain(int n, int other, double seconds) const;
 
+    bool pads_;
+    bool alike_;
     CostCurve cost_;
     CostCurve draft_cost_;
     Acceptance acceptance_;
-    Lengths lengths_;     // kept here for its size
-    double debt_ = 0;     // of the request that settled last
-    double seconds_ = 0;  // of all decodes
-    double lost_ = 0;     // of those, by probes
+    ProbeBudget budget_;
     CostProbe cost_probe_;
-    DraftProbe draft_probe_;
+    ModelProbe model_probe_;
+    double debt_ = 0;  // of the request that learned last
+    // Kept here for their size.
+    Chain chain_;
+    Allotment allotment_;
 };
 
 }  // namespace specllama

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <string_view>
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): not everywhere
 
 namespace specllama {
 
@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> result;
+    result.reserve(texts.size() + 1);
     for (std::string& text : texts) result.push_back(text.data());
     result.push_back(nullptr);
     return result;

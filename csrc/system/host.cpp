@@ -11,6 +11,7 @@
 #ifdef __linux__
 #include <sched.h>
 
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <string>
@@ -66,7 +67,7 @@ int detect_cores() {
     double quota = 0;
     double period = 0;
     if (cgroup >> quota >> period && period > 0)
-        n = std::min(n, std::max(1, static_cast<int>(quota / period + 0.5)));
+        n = std::min(n, std::max(1, static_cast<int>(std::lround(quota / period))));
     return n;
 }
 

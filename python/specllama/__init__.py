@@ -39,11 +39,12 @@ from specllama.errors import (  # noqa: E402
     QueueFullError,
     SpecllamaError,
 )
-from specllama.handle import Handle  # noqa: E402
-from specllama.options import GenerateOptions  # noqa: E402
+from specllama.formats.trace import Trace  # noqa: E402
+from specllama.formats.traced_token import TracedToken  # noqa: E402
+from specllama.requests.handle import Handle  # noqa: E402
+from specllama.requests.options import GenerateOptions  # noqa: E402
+from specllama.requests.stream import Generation, Stream  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
-from specllama.stream import Generation, Stream  # noqa: E402
-from specllama.trace import Trace, TracedToken  # noqa: E402
 
 __all__ = [
     "ArgumentError",

@@ -6,19 +6,22 @@ import argparse
 import os
 import sys
 
-from specllama import (
-    __version__,
-    alpha_command,
+from specllama import __version__
+from specllama.commands import (
+    alpha,
     bench,
-    chat_command,
-    corpus_command,
-    demo_command,
+    chat,
+    corpus,
+    demo,
     divergence,
-    models_command,
-    trace_command,
+    models,
+    serve,
+    trace,
 )
 from specllama.errors import SpecllamaError
-from specllama.server import command as serve_command
+
+_COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
+"""In the order in which `--help` shows them."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -29,15 +32,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"specllama {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    alpha_command.add_command(commands)
-    bench.add_command(commands)
-    chat_command.add_command(commands)
-    corpus_command.add_command(commands)
-    demo_command.add_command(commands)
-    models_command.add_command(commands)
-    divergence.add_command(commands)
-    serve_command.add_command(commands)
-    trace_command.add_command(commands)
+    for command in _COMMANDS:
+        command.add_command(commands)
     arguments = parser.parse_args(argv)
     if sys.stdout is None:  # closed by who started this
         print("specllama: Standard output is closed.", file=sys.stderr)

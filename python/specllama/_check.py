@@ -5,10 +5,15 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from specllama import _core
 from specllama.errors import ArgumentError
+
+Tokens: TypeAlias = list[int] | NDArray[np.int32]
 
 _INT32 = 2**31
 
@@ -71,8 +76,16 @@ def path(name: str, value: Any) -> str:
     return os.path.expanduser(path)
 
 
-def tokens(name: str, value: Any) -> list[int]:
-    """Return `value` as a list of token ids. Raises ArgumentError."""
+def tokens(name: str, value: Any) -> Tokens:
+    """Return token ids as the core takes them, apart from `value`, which may change later: of an
+    array of integers an int32 array, of anything else a list. Raises ArgumentError."""
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        raise ArgumentError(f"{name} must have one dimension, not {value.ndim}.")
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        array = value.astype(np.int32)
+        for i in np.flatnonzero(array != value)[:1]:
+            integer(f"{name}[{i}]", value[i])
+        return array
     if isinstance(value, (bytes, dict, set)) or not isinstance(value, Iterable):
         raise ArgumentError(f"{name} must be a str or token ids, not {type(value).__name__}.")
     return [integer(f"{name}[{i}]", token) for i, token in enumerate(value)]

@@ -1,6 +1,11 @@
-"""The C++ core. Its names are re-exported by `specllama`; use those."""
+"""The C++ core. Its names are re-exported by `specllama`; use those.
+
+Where token ids go in, as Iterable[int], an int32 array is read where it lies and anything else is
+copied. What comes out as an NDArray is the caller's own, and not a copy of what the core keeps.
+"""
 
 import enum
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
@@ -164,6 +169,8 @@ class Stats:
         drafted: Tokens proposed.
         accepted: Of those, tokens equal to the target's choice, also those that a stop condition
             then cut off.
+        padded: Rows that target decodes had beside those that were wanted, since so they took less
+            time.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
         draft_guessed: Of these, guesses of the n-gram drafter at what the draft model would draft.
         draft_guessed_right: Of the guesses, those that it did draft.
@@ -202,6 +209,8 @@ class Stats:
     def drafted(self) -> int: ...
     @property
     def accepted(self) -> int: ...
+    @property
+    def padded(self) -> int: ...
     @property
     def draft_decoded_tokens(self) -> int: ...
     @property
@@ -296,6 +305,9 @@ class Stream:
     def step(self) -> list[Chunk] | None:
         """Return what became certain, after a step of the session if nothing has; None when all has
         been given."""
+
+    def advance(self) -> bool:
+        """Do as `step` does, but give nothing back; False when all has been given."""
 
     def take(self) -> list[Chunk]:
         """Return what became certain, without a step; nothing more will when it is `done`."""
@@ -412,8 +424,6 @@ class SamplingOptions:
         lenience: float,
         grammar: str,
     ) -> None: ...
-    def with_seed(self, seed: int) -> SamplingOptions:
-        """Return the same options with another seed."""
 
 class GenerateOptions:
     """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,
@@ -425,8 +435,8 @@ class GenerateOptions:
         max_tokens: int | None,
         stop: list[str],
         sampling: SamplingOptions,
-        reference: list[int],
-        replayed: list[int],
+        reference: Iterable[int],
+        replayed: Iterable[int],
         trace: bool,
     ) -> None: ...
 
@@ -503,7 +513,9 @@ class Session:
         ngram: NGramOptions | None,
         progress: Callable[[float], object] | None,
     ) -> None: ...
-    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
+    def tokenize(
+        self, text: str, *, add_special: bool, parse_special: bool
+    ) -> NDArray[np.int32]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
         """Raise ArgumentError for what `start` would refuse, but for a grammar."""
@@ -512,10 +524,10 @@ class Session:
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 
-    def save(self) -> tuple[str, list[int], bytes]:
+    def save(self) -> tuple[str, NDArray[np.int32], bytes]:
         """Return which sessions the state fits, its tokens, and what they left in the memory."""
 
-    def load(self, key: str, tokens: list[int], memory: bytes) -> None:
+    def load(self, key: str, tokens: Iterable[int], memory: bytes) -> None:
         """Put it back. Raises ArgumentError when it does not fit or is damaged."""
 
     def close(self) -> None: ...
@@ -666,7 +678,7 @@ class CorpusBuilder:
     """
 
     def __init__(self, max_tokens: int) -> None: ...
-    def append(self, tokens: NDArray[np.int32]) -> None:
+    def append(self, tokens: Iterable[int]) -> None:
         """Take in the next tokens of the current text. Raises ArgumentError for a negative id."""
 
     def end_text(self) -> None:
@@ -710,7 +722,7 @@ class Corpus:
     """
 
     def __init__(self, path: str) -> None: ...
-    def predict(self, text: NDArray[np.int32], n: int = 4) -> list[MatchedToken]:
+    def predict(self, text: Iterable[int], n: int = 4) -> list[MatchedToken]:
         """Copy what followed the longest match of a text's end.
 
         Of several places with such a match (of 32 from all over, if there are more) those that go
@@ -827,6 +839,9 @@ class CostCurve:
     def seconds(self, n: int, n_context: int = 0) -> float:
         """Return the seconds to expect of a decode of n tokens; never less than those of one."""
 
+    def width(self, n: int, n_context: int = 0) -> int:
+        """Return the rows of the cheapest decode that has room for n tokens: n, or more."""
+
     def doubt(self, n: int, m: int = 1) -> float:
         """Return the standard deviation of log(v(n) / v(m)).
 
@@ -888,11 +903,11 @@ class NGramFollower:
         ArgumentError: A token id is negative.
     """
 
-    def __init__(self, *, reference: Sequence[int] = ()) -> None: ...
+    def __init__(self, *, reference: Iterable[int] = ()) -> None: ...
     def append(self, token: int) -> None:
         """Take in the next token. Raises ArgumentError for a negative id."""
 
-    def append_batch(self, tokens: Sequence[int]) -> None:
+    def append_batch(self, tokens: Iterable[int]) -> None:
         """Take in tokens in order. Raises ArgumentError for a negative id."""
 
     def draft(self, n: int = 4) -> list[tuple[int, Evidence]]:
@@ -902,41 +917,20 @@ class NGramFollower:
 class Phase:
     """What is known of the phase that one request's text is in; see `Planner.begin`."""
 
-class Situation:
-    """What a planner needs to know of a round beforehand.
-
-    Args:
-        n_tokens: Tokens of the sequence so far: the position of a draft's first token.
-        n_pending: How many of those the decode takes in before the draft.
-        max_draft: Most tokens that may be drafted.
-        overhead: Seconds that a round costs beside drafting and decoding.
-        spent: Seconds that went into drafts for this round so far.
-    """
-
-    def __init__(
-        self,
-        *,
-        n_tokens: int,
-        n_pending: int = 1,
-        max_draft: int = 64,
-        overhead: float = 0.0,
-        spent: float = 0.0,
-    ) -> None: ...
-
 class Choice:
-    """What a round should do.
+    """What a round should do for a sequence.
 
     Attributes:
-        draft: Index of the draft to verify; -1: none.
+        offer: Index of the draft to verify; -1: none.
         n_draft: How many of its tokens.
         tokens: Tokens to expect of the round.
-        seconds: Seconds to expect of it, without those already spent.
+        seconds: Seconds to expect of the decode, without those already spent.
         saved: Seconds that it is expected to save against decoding plainly.
         probe: Not the best that is known: made to find out whether it is better.
     """
 
     @property
-    def draft(self) -> int: ...
+    def offer(self) -> int: ...
     @property
     def n_draft(self) -> int: ...
     @property
@@ -948,35 +942,103 @@ class Choice:
     @property
     def probe(self) -> bool: ...
 
-class Share:
-    """A sequence that has a part in a decode.
+class Turn:
+    """A sequence in a round: what is at hand, what is done, and what came of it.
 
     Args:
-        tokens: What to expect of it with 0, 1, ... tokens of its draft.
-        n_pending: Tokens that are decoded in any case.
-        all: Whether its whole draft must be verified.
-        place: Where it is in the memory.
+        phase: Its request's; updated by `Planner.learn`.
+        n_tokens: Tokens so far: the position of a draft's first token.
+        n_pending: Of those, how many the decode takes in before the draft.
+        max_draft: Most tokens that may be drafted.
+        overhead: Seconds a round costs beside drafting and decoding.
+        spent: Seconds that went into drafts for this round.
+        place: In the memory, where sequences lie apart in it.
     """
 
     def __init__(
-        self, tokens: list[float], *, n_pending: int = 1, all: bool = False, place: int = 0
+        self,
+        phase: Phase,
+        n_tokens: int,
+        *,
+        n_pending: int = 1,
+        max_draft: int = 64,
+        overhead: float = 0.0,
+        spent: float = 0.0,
+        place: int = 0,
     ) -> None: ...
+    def offer(
+        self,
+        evidence: Sequence[Evidence],
+        *,
+        n_known: int = 0,
+        drawn: bool = False,
+        required: bool = False,
+    ) -> None:
+        """Add a draft that could be verified.
 
-def share_batch(
-    shares: list[Share],
-    seconds: Callable[[int], float],
-    *,
-    spent: float = 0.0,
-    alike: bool = False,
-) -> list[int]:
-    """Return how many tokens of each draft to verify, for the most tokens per second of all.
+        Args:
+            evidence: What is known of each of its tokens.
+            n_known: How many of them are another draft's: nothing is learned from these.
+            drawn: They were drawn, and are verified all or none.
+            required: They must be verified.
+        """
 
-    Args:
-        shares: The sequences, in the order of their places.
-        seconds: What a decode of so many tokens takes.
-        spent: Seconds that went into the drafts.
-        alike: Whether only neighbours of as many tokens each are decoded at once.
-    """
+    @property
+    def choice(self) -> Choice:
+        """By `Planner.choose`."""
+
+    def came(self, n_accepted: int, n_right: Sequence[int], n_judged: int | None = None) -> None:
+        """Say what came of it.
+
+        Args:
+            n_accepted: Tokens of the draft that were accepted.
+            n_right: Of each offer, how many of its first tokens are known to be the target's.
+            n_judged: How many tokens of the target are known (one more than it accepted).
+
+        Raises:
+            ArgumentError: There are not as many numbers as offers.
+        """
+
+class Allotment:
+    """Which of the tokens at hand are verified in one decode, of one or of many sequences: those
+    that gain the most, as many as pay by what a decode of so many rows takes."""
+
+    def __init__(self) -> None: ...
+    def add_sequence(
+        self, n_rows: int = 1, tokens: float = 1.0, stake: float = math.inf, place: int = 0
+    ) -> int:
+        """Add a sequence.
+
+        Args:
+            n_rows: Rows that are decoded in any case.
+            tokens: Tokens to expect of these.
+            stake: Seconds that its drafts may add to the decode.
+            place: In the memory.
+        """
+
+    def add_row(self, predecessor: int, tokens: float, gain: float) -> int:
+        """Add a row of the sequence that was added last.
+
+        Args:
+            predecessor: The number of the row it comes after; -1: the committed tokens.
+            tokens: To expect of it.
+            gain: Seconds that these are worth.
+        """
+
+    def settle(self, price: Callable[[int], float]) -> None:
+        """Settle the lengths. `price`: the seconds of a decode of so many rows."""
+
+    def settle_alike(self, price: Callable[[int], float]) -> None:
+        """The same where only neighbours with as many rows each are decoded at once."""
+
+    @property
+    def lengths(self) -> list[int]: ...
+    @property
+    def tokens(self) -> list[float]: ...
+    @property
+    def gains(self) -> list[float]: ...
+    @property
+    def seconds(self) -> float: ...
 
 class Planner:
     """Decides how many tokens of which draft are verified, by expected speed.
@@ -988,33 +1050,36 @@ class Planner:
     It reads no clock: the same calls give the same choices.
     """
 
-    def __init__(self) -> None: ...
+    def __init__(self, *, pads: bool = False, alike: bool = False) -> None:
+        """
+        Args:
+            pads: Decodes get rows beside those that are wanted where that makes them cheaper.
+            alike: Only neighbours in the memory with as many rows each are decoded at once.
+        """
+
     def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> Phase:
         """Return the phase at the start of a request whose prompt has n_prompt tokens."""
 
-    def choose(self, situation: Situation, phase: Phase, drafts: list[list[Evidence]]) -> Choice:
-        """Return what to verify of the drafts at hand."""
+    def choose(self, turns: Sequence[Turn]) -> None:
+        """Settle the choices of turns that share a decode."""
 
-    def another(
-        self, situation: Situation, phase: Phase, draft: list[Evidence], otherwise: Choice
+    def goes_on(
+        self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0, n_beside: int = 0
     ) -> bool:
-        """Return whether a draft model should draft another token after those of `draft`."""
-
-    def observe(
-        self, phase: Phase, n_tokens: int, draft: list[Evidence], n_right: int, n_judged: int
-    ) -> None:
-        """Take in what the target said about a draft, verified or not.
+        """Return whether a draft model should draft another token after those of `draft`.
 
         Args:
-            phase: The request's; updated.
-            n_tokens: Position of the draft's first token.
-            draft: The whole draft.
-            n_right: How many of its first tokens are the target's.
-            n_judged: How many tokens of the target are known: one more than it accepted.
+            turn: The sequence's, chosen.
+            draft: What is known of each token so far.
+            seconds: What they took.
+            n_beside: Other sequences in the decode.
         """
 
-    def settle(self, phase: Phase, situation: Situation, n_draft: int, n_accepted: int) -> None:
-        """Account for a round, of which n_draft tokens were verified and n_accepted accepted."""
+    def learn(self, turn: Turn) -> None:
+        """Take in what came of a turn."""
+
+    def width(self, n: int, n_context: int = 0) -> int:
+        """Return the rows that a decode of n tokens should have."""
 
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
         """Take in what a decode of n tokens by the target took."""

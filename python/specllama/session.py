@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
-from specllama import _check, _core, hub
+from specllama import _check, _core
+from specllama._closing import Closing
 from specllama._progress import Progress
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
-from specllama.sync_model import SyncModel
+from specllama.model import hub
+from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
+from specllama.model.chat_template import Message
+from specllama.model.opening import open_core
+from specllama.requests.background import BackgroundRequests
+from specllama.requests.options import GenerateOptions
+from specllama.requests.request import Request, are_several
+from specllama.requests.stream import Generation, Stream
 
-T = TypeVar("T")
-
-_MODELS = Path(_core.__file__).parent / "models"
-
-BUNDLED_MODEL = _MODELS / "target-q8_0.gguf"
-"""The model that a session without a model uses: it continues Python in the style of the standard
-library; good for a try and for tests."""
-
-BUNDLED_DRAFT = _MODELS / "draft-q8_0.gguf"
-"""A smaller model of the same vocabulary, to draft for it."""
+__all__ = ["BUNDLED_DRAFT", "BUNDLED_MODEL", "SpecSession"]
 
 
-class SpecSession(SyncModel):
+class SpecSession(BackgroundRequests, Closing):
     """A GGUF model that generates with speculative decoding: the same tokens as without, sooner.
 
     Decoding is greedy unless a temperature is given. The KV memory stays between calls, so that a
@@ -142,76 +138,42 @@ class SpecSession(SyncModel):
     ) -> None:
         if verbose:
             _core.set_verbose(True)
-        reports = Progress(progress)
+        self._progress = Progress(progress)
         max_queue = _check.integer("max_queue", max_queue, low=0)
-        context = partial(
-            _core.ContextOptions,
-            n_ctx=_check.integer("n_ctx", _first(n_ctx, 0)),
-            n_seq=_check.integer("n_seq", n_seq),
-            n_batch=_check.integer("n_batch", n_batch),
-            flash_attn=_check.switch("flash_attn", flash_attn),
-        )
-        ngram = _core.NGramOptions(
-            max_order=_check.integer("ngram_order", ngram_order),
-            window=_check.integer("ngram_window", ngram_window),
-            max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
-            draw=bool(ngram_draw),
-        )
-        drafter = draft if isinstance(draft, Drafter) else None
-        draft_path = _draft_path(draft, bundled=model is None)
-        draft_model = None
-        if draft_path is not None:
-            draft_model = _core.DraftModelOptions(
-                model=_core.ModelOptions(
-                    path=draft_path,
-                    n_gpu_layers=_optional(
-                        _check.integer,
-                        "draft_n_gpu_layers",
-                        _first(draft_n_gpu_layers, n_gpu_layers),
-                    ),
-                    device=_check.text("draft_device", _first(draft_device, device, "")),
-                ),
-                context=context(
-                    n_threads=_check.integer(
-                        "draft_n_threads", _first(draft_n_threads, n_threads, 0)
-                    ),
-                    kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
-                ),
-                p_min=_check.number("draft_p_min", draft_p_min),
-                temperature=_optional(_check.number, "draft_temperature", draft_temperature),
-                top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
-                top_p=_optional(_check.number, "draft_top_p", draft_top_p),
-                min_p=_optional(_check.number, "draft_min_p", draft_min_p),
-            )
-        path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
-        options = _core.SessionOptions(
-            model=_core.ModelOptions(
-                path=path,
-                n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
-                device=_check.text("device", _first(device, "")),
-            ),
-            context=context(
-                n_threads=_check.integer("n_threads", _first(n_threads, 0)),
-                kv_type=_optional(_check.text, "kv_type", kv_type),
-            ),
-            spec_length=(
-                None if spec_length == "auto" else _check.integer("spec_length", spec_length)
-            ),
-            draft_model=draft_model,
-            corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
-            exact=_check.switch("exact", exact),
-        )
         # Held by a name: were it dropped when loading ends, a Ctrl-C of that time would be raised
         # in the bar's __del__, and lost there.
-        on_load = reports.load()
-        by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)
-        core = _core.Session(
-            options,
-            drafter=drafter,
-            ngram=ngram if by_ngrams else None,
+        on_load = self._progress.load()
+        core, path = open_core(
+            model,
+            draft,
+            n_ctx=n_ctx,
+            n_seq=n_seq,
+            n_batch=n_batch,
+            n_threads=n_threads,
+            n_gpu_layers=n_gpu_layers,
+            device=device,
+            flash_attn=flash_attn,
+            kv_type=kv_type,
+            exact=exact,
+            corpus=corpus,
+            spec_length=spec_length,
+            cascade=cascade,
+            ngram_order=ngram_order,
+            ngram_window=ngram_window,
+            ngram_max_bytes=ngram_max_bytes,
+            ngram_draw=ngram_draw,
+            draft_n_gpu_layers=draft_n_gpu_layers,
+            draft_device=draft_device,
+            draft_n_threads=draft_n_threads,
+            draft_kv_type=draft_kv_type,
+            draft_p_min=draft_p_min,
+            draft_temperature=draft_temperature,
+            draft_top_k=draft_top_k,
+            draft_top_p=draft_top_p,
+            draft_min_p=draft_min_p,
             progress=on_load,
         )
-        super().__init__(core, path, max_queue=max_queue, progress=reports)
+        super().__init__(core, path, max_queue=max_queue)
 
     @classmethod
     def from_pretrained(
@@ -246,47 +208,150 @@ class SpecSession(SyncModel):
             name = f"{name}/{_check.text('filename', filename)}"
         return cls(str(hub.HubName.parse(name)), draft, **options)
 
+    @overload
+    def generate(
+        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
+    ) -> Generation: ...
+    @overload
+    def generate(
+        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[Generation]: ...
+    @overload
+    def generate(
+        self, prompt: list[str] | list[list[int]], **options: Unpack[GenerateOptions]
+    ) -> list[Generation]: ...
+    @overload
+    def generate(
+        self, prompt: list[str] | list[list[int]], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[list[Generation]]: ...
+    def generate(
+        self,
+        prompt: str | Iterable[int] | list[str] | list[list[int]],
+        *,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation] | list[list[Generation]]:
+        """Continue a prompt, or several, and return the whole.
+
+        Args:
+            prompt: A text, or token ids: a list or an integer array, for example. Texts of special
+                tokens in a text become those tokens, and the model's BOS is put before it, as
+                llama.cpp does. A list of prompts gives a list of results in the same order, each
+                as if it had been alone.
+            n: How many choices to give; they come as a list. The first has the seed that was given
+                or a fresh one, each other a seed made of that one.
+            **options: See `GenerateOptions`.
+
+        Returns:
+            The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
+            way, `last` has what there was.
+
+        Raises:
+            ArgumentError: The prompt is empty, leaves no room in the context, or has ids that are
+                no tokens; or an option is wrong.
+            DecodeError: llama.cpp failed.
+            ClosedError: The session is closed.
+            BusyError: With n_seq=1: another thread is using the session.
+        """
+        several = are_several(prompt)
+        prompts: list[Any] = list(prompt) if several else [prompt]
+        if n is None and not several and self._core.n_seq == 1:
+            return self.stream(prompts[0], **options).run()
+        choices = self._wait_for_choices(prompts, 1 if n is None else n, options)
+        by_prompt = [one[0] for one in choices] if n is None else choices
+        return by_prompt if several else by_prompt[0]
+
+    def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
+        """Continue a prompt and return an iterator over the chunks as they become certain.
+
+        Arguments and errors are those of `generate`, and BusyError when n_seq others are
+        unfinished; `echo` concerns the text of `Stream.result()`. The stream may be left at any
+        time.
+        """
+        return self._start(Request.make(self, prompt, options))
+
+    def replay(
+        self,
+        prompt: str | Iterable[int],
+        text: str | Iterable[int],
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Generate as if the model had chosen a given text: for measuring on text of one's own.
+
+        Every decode, choice, draft, verification and rewind is really done; only what the model
+        chooses is put aside for what the text has there. So real text meets real cost, also with
+        models too small to have written it.
+
+        Args:
+            prompt: As for `generate`.
+            text: What is generated, as text or token ids; the context must have room for it.
+            **options: As for `generate`, without stop, grammar and max_tokens, which have no say.
+
+        Raises:
+            ArgumentError: The text is empty, or as for `generate`.
+        """
+        for name in ("stop", "grammar", "json_schema", "max_tokens"):
+            if name in options:
+                raise ArgumentError(f"replay takes no {name}: the text decides.")
+        tokens: _check.Tokens = (
+            self.tokenize(text, add_special=False)
+            if isinstance(text, str)
+            else _check.tokens("text", text)
+        )
+        if len(tokens) == 0:
+            raise ArgumentError("The text to replay is empty; give at least one token.")
+        options = {**options, "max_tokens": len(tokens)}
+        return self._start(Request.make(self, prompt, options, replayed=tokens)).run()
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Answer the last message of a conversation, by the model's own chat template.
+
+        Args:
+            messages: As {"role": "user", "content": "..."}; the whole conversation, every time:
+                what is known of it already is not decoded again.
+            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+            **options: As for `generate`.
+
+        Raises:
+            ModelError: The model has no chat template.
+            ArgumentError: The template refuses the messages; or as for `generate`.
+        """
+        return self.generate(self.render_chat(messages, template_args), **options)
+
+    def stream_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Stream:
+        """The same as `chat`, chunk by chunk: see `stream`."""
+        return self.stream(self.render_chat(messages, template_args), **options)
+
+    @property
+    def last(self) -> Generation | None:
+        """The most recent generation as far as it came, also when it was interrupted. May be read
+        from any thread."""
+        return self._last()
+
     def close(self) -> None:
         """Free the model and its memory, and end what is unfinished. Later calls raise ClosedError;
         closing twice is fine."""
         self._end_worker()
         self._core.close()
 
-    def __enter__(self) -> SpecSession:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         if self._core.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 
-
-def _draft_path(draft: Any, *, bundled: bool) -> str | None:
-    """Return the file that drafts, if one does; `bundled`: for the bundled model."""
-    if draft is None or isinstance(draft, Drafter):
-        return None
-    if not isinstance(draft, (str, os.PathLike)):
-        raise ArgumentError(
-            f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
-            f"not {draft!r}."
-        )
-    if draft == "auto":
-        return str(BUNDLED_DRAFT) if bundled else None
-    return None if draft == "ngram" else hub.local_path("draft", draft)
-
-
-def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
-    return None if value is None else check(name, value)
-
-
-def _first(*values: Any) -> Any:
-    """Return the first that is not None, if there is one."""
-    return next((value for value in values if value is not None), None)
+    def _start(self, request: Request) -> Stream:
+        record = request.begin(self._core)
+        self._last = record.result
+        return Stream(record, len(request.tokens), self._progress.prefill())

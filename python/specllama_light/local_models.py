@@ -1,5 +1,5 @@
 """The GGUF files that are on this machine already, in the caches of huggingface_hub, llama.cpp and
-LM Studio. Nothing is said of what is in them: see `specllama.models_command`."""
+LM Studio. Nothing is said of what is in them: see `specllama.model.found`."""
 
 from __future__ import annotations
 

@@ -2,32 +2,25 @@
 #include <string>
 #include <vector>
 
-#include <pybind11/numpy.h>
-
 #include "bind.h"
 #include "draft/corpus.h"
 #include "draft/corpus_builder.h"
 #include "matched_token.h"
 #include "token_arguments.h"
+#include "token_array.h"
 
 namespace specllama {
 
 namespace {
 
-using Tokens = py::array_t<Token, py::array::c_style>;
-
-TokenSpan span(const Tokens& tokens) {
-    return {tokens.data(), static_cast<std::size_t>(tokens.size())};
-}
-
 void append(CorpusBuilder& builder, const Tokens& tokens) {
-    for (const Token token : span(tokens)) check_token(token);
-    builder.append(span(tokens));
+    for (const Token token : TokenSpan(tokens)) check_token(token);
+    builder.append(tokens);
 }
 
 std::vector<MatchedToken> predict(const Corpus& corpus, const Tokens& text, int n) {
     check_draft_length(n);
-    const Match match = corpus.find(span(text));
+    const Match match = corpus.find(text);
     return copied(match, static_cast<int>(std::min<std::size_t>(n, match.continuation.size())));
 }
 

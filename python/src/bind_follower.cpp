@@ -4,6 +4,7 @@
 #include "bind.h"
 #include "draft/ngram_follower.h"
 #include "token_arguments.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -12,9 +13,9 @@ namespace {
 // A sequence and what follows it.
 class Followed {
  public:
-    explicit Followed(const std::vector<Token>& reference) : follower_({}, checked(reference)) {}
+    explicit Followed(TokenSpan reference) : follower_({}, checked(reference)) {}
 
-    void append(const std::vector<Token>& tokens) {
+    void append(TokenSpan tokens) {
         checked(tokens);
         tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     }
@@ -33,7 +34,7 @@ class Followed {
     }
 
  private:
-    static const std::vector<Token>& checked(const std::vector<Token>& tokens) {
+    static TokenSpan checked(TokenSpan tokens) {
         for (const Token token : tokens) check_token(token);
         return tokens;
     }
@@ -47,12 +48,14 @@ class Followed {
 void bind_follower(py::module_& m) {
     py::class_<Followed>(m, "NGramFollower",
                          "Drafts for one sequence as a session's n-gram drafter does.")
-        .def(py::init<const std::vector<Token>&>(), py::kw_only(),
-             py::arg("reference") = std::vector<Token>())
+        .def(py::init<const Tokens&>(), py::kw_only(), py::arg("reference") = py::tuple())
         .def(
-            "append", [](Followed& followed, Token token) { followed.append({token}); },
+            "append", [](Followed& followed, Token token) { followed.append({&token, 1}); },
             py::arg("token"))
-        .def("append_batch", &Followed::append, py::arg("tokens"))
+        .def(
+            "append_batch",
+            [](Followed& followed, const Tokens& tokens) { followed.append(tokens); },
+            py::arg("tokens"))
         .def("draft", &Followed::draft, py::arg("n") = 4);
 }
 

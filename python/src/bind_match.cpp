@@ -8,6 +8,7 @@
 #include "matched_token.h"
 #include "specllama/error.h"
 #include "token_arguments.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -22,7 +23,7 @@ void truncate(MatchFinder& finder, std::int64_t n) {
 }
 
 std::vector<MatchedToken> predict(const MatchFinder& finder, int n,
-                                  const std::optional<std::vector<Token>>& text) {
+                                  const std::optional<Tokens>& text) {
     check_draft_length(n);
     const Match match = text ? finder.find(*text) : finder.find();
     if (text) n = static_cast<int>(std::min<std::size_t>(n, match.continuation.size()));
@@ -55,8 +56,8 @@ void bind_match(py::module_& m) {
             py::arg("token"))
         .def(
             "append_batch",
-            [](MatchFinder& finder, const std::vector<Token>& tokens) {
-                for (const Token token : tokens) check_token(token);
+            [](MatchFinder& finder, const Tokens& tokens) {
+                for (const Token token : TokenSpan(tokens)) check_token(token);
                 finder.append(tokens);
             },
             py::arg("tokens"))

@@ -4,6 +4,7 @@
 #include "bind.h"
 #include "draft/ngram_predictor.h"
 #include "token_arguments.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -49,8 +50,8 @@ void bind_ngram(py::module_& m) {
             py::arg("token"))
         .def(
             "update_batch",
-            [](NGramPredictor& predictor, const std::vector<Token>& tokens) {
-                for (const Token token : tokens) check_token(token);
+            [](NGramPredictor& predictor, const Tokens& tokens) {
+                for (const Token token : TokenSpan(tokens)) check_token(token);
                 predictor.update_batch(tokens);
             },
             py::arg("tokens"))

@@ -1,21 +1,34 @@
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <pybind11/native_enum.h>
 
 #include "bind.h"
 #include "specllama/config.h"
+#include "token_array.h"
 
 namespace specllama {
 
 namespace {
 
+// What Python gives for a field.
+template <typename Field>
+using Argument = std::conditional_t<std::is_same_v<Field, std::vector<Token>>, Tokens, Field>;
+
+template <typename Value>
+Value&& to_field(Value& value) {
+    return std::move(value);
+}
+std::vector<Token> to_field(Tokens& tokens) { return tokens.to_vector(); }
+
 // Binds a struct, made in Python by giving every field by keyword.
 template <typename Struct, typename... Fields>
 py::class_<Struct> bind_struct(py::module_& m, const char* name,
                                std::pair<const char*, Fields Struct::*>... fields) {
-    return py::class_<Struct>(m, name).def(py::init([=](Fields... values) {
+    return py::class_<Struct>(m, name).def(py::init([=](Argument<Fields>... values) {
                                                Struct made;
-                                               ((made.*fields.second = std::move(values)), ...);
+                                               ((made.*fields.second = to_field(values)), ...);
                                                return made;
                                            }),
                                            py::kw_only(), py::arg(fields.first)...);
@@ -73,14 +86,7 @@ void bind_options(py::module_& m) {
         pair("logprobs", &SamplingOptions::logprobs),
         pair("processed_logprobs", &SamplingOptions::processed_logprobs),
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
-        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar))
-        .def(
-            "with_seed",
-            [](SamplingOptions options, std::uint64_t seed) {
-                options.seed = seed;
-                return options;
-            },
-            py::arg("seed"));
+        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar));
     bind_struct<GenerateOptions>(
         m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),

@@ -1,4 +1,7 @@
+#include <deque>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -6,7 +9,7 @@
 #include <pybind11/native_enum.h>
 
 #include "bind.h"
-#include "plan/batch_share.h"
+#include "plan/allotment.h"
 #include "plan/planner.h"
 #include "specllama/error.h"
 
@@ -20,10 +23,31 @@ void check_width(int n) {
                               ", not " + std::to_string(n) + ".");
 }
 
-Choice choose(Planner& planner, const Situation& situation, const Phase& phase,
-              const std::vector<std::vector<Evidence>>& drafts) {
-    const std::vector<EvidenceSpan> spans(drafts.begin(), drafts.end());
-    return planner.choose(situation, phase, spans);
+// A round and the evidence that its offers refer to.
+struct HeldTurn {
+    Turn turn;
+    std::deque<std::vector<Evidence>> evidence;
+};
+
+void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, bool drawn, bool required) {
+    held.evidence.push_back(std::move(evidence));
+    held.turn.offers.push_back({held.evidence.back(), n_known, drawn, required, 0});
+}
+
+void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
+          std::optional<int> n_judged) {
+    if (n_right.size() != held.turn.offers.size())
+        throw InvalidArgument("n_right must have a number for each offer.");
+    held.turn.n_accepted = n_accepted;
+    held.turn.n_judged = n_judged.value_or(n_accepted + 1);
+    for (std::size_t i = 0; i < n_right.size(); ++i) held.turn.offers[i].n_right = n_right[i];
+}
+
+void choose(Planner& planner, const std::vector<HeldTurn*>& turns) {
+    std::vector<Turn> all;
+    for (const HeldTurn* held : turns) all.push_back(held->turn);
+    planner.choose(all);
+    for (std::size_t i = 0; i < turns.size(); ++i) turns[i]->turn.choice = all[i].choice;
 }
 
 void bind_cost_curve(py::module_& m) {
@@ -37,6 +61,7 @@ void bind_cost_curve(py::module_& m) {
         .def(py::init())
         .def("observe", &CostCurve::observe, py::arg("n"), py::arg("n_context"), py::arg("seconds"))
         .def("seconds", &CostCurve::seconds, py::arg("n"), py::arg("n_context") = 0)
+        .def("width", &CostCurve::width, py::arg("n"), py::arg("n_context") = 0)
         .def(
             "doubt",
             [](const CostCurve& curve, int n, int m_) {
@@ -50,32 +75,27 @@ void bind_cost_curve(py::module_& m) {
         .def("restore", &CostCurve::restore, py::arg("points"));
 }
 
-void bind_batch_share(py::module_& m) {
-    py::class_<Share>(m, "Share", "A sequence that has a part in a decode.")
-        .def(py::init([](std::vector<double> tokens, int n_pending, bool all, int place) {
-                 if (tokens.empty())
-                     throw InvalidArgument("tokens must begin with those of no draft.");
-                 return Share{n_pending, std::move(tokens), all, place};
-             }),
-             py::arg("tokens"), py::kw_only(), py::arg("n_pending") = 1, py::arg("all") = false,
-             py::arg("place") = 0);
-    m.def(
-        "share_batch",
-        [](const std::vector<Share>& shares, const std::function<double(int)>& seconds,
-           double spent, bool alike) {
-            BatchShare batch;
-            batch.settle(shares, spent, alike, seconds);
-            return batch.lengths();
-        },
-        py::arg("shares"), py::arg("seconds"), py::kw_only(), py::arg("spent") = 0.0,
-        py::arg("alike") = false);
+void bind_allotment(py::module_& m) {
+    py::class_<Allotment>(m, "Allotment", "Which of the tokens at hand are verified in one decode.")
+        .def(py::init())
+        .def("add_sequence", &Allotment::add_sequence, py::arg("n_rows") = 1,
+             py::arg("tokens") = 1.0, py::arg("stake") = std::numeric_limits<double>::infinity(),
+             py::arg("place") = 0)
+        .def("add_row", &Allotment::add_row, py::arg("predecessor"), py::arg("tokens"),
+             py::arg("gain"))
+        .def("settle", &Allotment::settle, py::arg("price"))
+        .def("settle_alike", &Allotment::settle_alike, py::arg("price"))
+        .def_property_readonly("lengths", &Allotment::lengths)
+        .def_property_readonly("tokens", &Allotment::tokens)
+        .def_property_readonly("gains", &Allotment::gains)
+        .def_property_readonly("seconds", &Allotment::seconds);
 }
 
 }  // namespace
 
 void bind_plan(py::module_& m) {
     bind_cost_curve(m);
-    bind_batch_share(m);
+    bind_allotment(m);
     py::native_enum<Source>(m, "Source", "enum.Enum", "What a draft token comes from.")
         .value("match", Source::match)
         .value("corpus", Source::corpus)
@@ -90,37 +110,49 @@ void bind_plan(py::module_& m) {
         .def_readonly("length", &Evidence::length)
         .def_readonly("confidence", &Evidence::confidence);
     py::class_<Phase>(m, "Phase", "What is known of the phase that one request's text is in.");
-    py::class_<Situation>(m, "Situation", "What a planner needs to know of a round beforehand.")
-        .def(py::init<int, int, int, double, double>(), py::kw_only(), py::arg("n_tokens"),
-             py::arg("n_pending") = 1, py::arg("max_draft") = kMaxSpecLength,
-             py::arg("overhead") = 0.0, py::arg("spent") = 0.0);
     py::class_<Choice>(m, "Choice", "What a round should do.")
-        .def_readonly("draft", &Choice::draft)
+        .def_readonly("offer", &Choice::offer)
         .def_readonly("n_draft", &Choice::n_draft)
         .def_readonly("tokens", &Choice::tokens)
         .def_readonly("seconds", &Choice::seconds)
         .def_readonly("saved", &Choice::saved)
         .def_readonly("probe", &Choice::probe);
+    py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
+        .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, double overhead,
+                         double spent, int place) {
+                 HeldTurn held;
+                 held.turn.phase = &phase;
+                 held.turn.n_tokens = n_tokens;
+                 held.turn.n_pending = n_pending;
+                 held.turn.max_draft = max_draft;
+                 held.turn.overhead = overhead;
+                 held.turn.spent = spent;
+                 held.turn.place = place;
+                 return held;
+             }),
+             py::arg("phase"), py::arg("n_tokens"), py::kw_only(), py::arg("n_pending") = 1,
+             py::arg("max_draft") = kMaxSpecLength, py::arg("overhead") = 0.0,
+             py::arg("spent") = 0.0, py::arg("place") = 0, py::keep_alive<1, 2>())
+        .def("offer", &offer, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
+             py::arg("drawn") = false, py::arg("required") = false)
+        .def_property_readonly("choice", [](const HeldTurn& held) { return held.turn.choice; })
+        .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),
+             py::arg("n_judged") = std::nullopt);
     py::class_<Planner>(m, "Planner", "Decides how many tokens of which draft are verified.")
-        .def(py::init())
+        .def(py::init<bool, bool>(), py::kw_only(), py::arg("pads") = false,
+             py::arg("alike") = false)
         .def("begin", &Planner::begin, py::arg("temperature") = 0.0, py::arg("n_prompt") = 0)
-        .def("choose", &choose, py::arg("situation"), py::arg("phase"), py::arg("drafts"))
+        .def("choose", &choose, py::arg("turns"))
         .def(
-            "another",
-            [](Planner& planner, const Situation& situation, const Phase& phase,
-               const std::vector<Evidence>& draft, const Choice& otherwise) {
-                return planner.another(situation, phase, draft, otherwise);
-            },
-            py::arg("situation"), py::arg("phase"), py::arg("draft"), py::arg("otherwise"))
+            "goes_on",
+            [](Planner& planner, const HeldTurn& held, const std::vector<Evidence>& draft,
+               double seconds,
+               int n_beside) { return planner.goes_on(held.turn, draft, seconds, n_beside); },
+            py::arg("turn"), py::arg("draft"), py::arg("seconds") = 0.0, py::arg("n_beside") = 0)
         .def(
-            "observe",
-            [](Planner& planner, Phase& phase, int n_tokens, const std::vector<Evidence>& draft,
-               int n_right,
-               int n_judged) { planner.observe(phase, n_tokens, draft, n_right, n_judged); },
-            py::arg("phase"), py::arg("n_tokens"), py::arg("draft"), py::arg("n_right"),
-            py::arg("n_judged"))
-        .def("settle", &Planner::settle, py::arg("phase"), py::arg("situation"), py::arg("n_draft"),
-             py::arg("n_accepted"))
+            "learn", [](Planner& planner, const HeldTurn& held) { planner.learn(held.turn); },
+            py::arg("turn"))
+        .def("width", &Planner::width, py::arg("n"), py::arg("n_context") = 0)
         .def("observe_decode", &Planner::observe_decode, py::arg("n"), py::arg("n_context"),
              py::arg("seconds"))
         .def("observe_draft_decode", &Planner::observe_draft_decode, py::arg("n"),

@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <pybind11/numpy.h>
@@ -9,6 +10,7 @@
 #include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/error.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -47,7 +49,7 @@ void bind_sampling(py::module_& m) {
              py::arg("n_vocab"))
         .def(
             "choose",
-            [](Sampler& sampler, const Logits& logits, const std::vector<Token>& context) {
+            [](Sampler& sampler, const Logits& logits, const Tokens& context) {
                 std::vector<float> row = copy(logits);
                 return sampler.verify(row, context);
             },
@@ -57,13 +59,12 @@ void bind_sampling(py::module_& m) {
             [](Sampler& sampler, const Logits& logits, int first, int count) {
                 std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
                 std::vector<float> row;
-                std::vector<Token> chosen;
-                chosen.reserve(count);
+                std::vector<Token> chosen(static_cast<std::size_t>(count));
                 for (int i = 0; i < count; ++i) {
                     row.assign(logits.data(), logits.data() + logits.size());
-                    chosen.push_back(sampler.verify(row, TokenSpan(context).first(first + i)));
+                    chosen[i] = sampler.verify(row, TokenSpan(context).first(first + i));
                 }
-                return py::array_t<Token>(static_cast<py::ssize_t>(chosen.size()), chosen.data());
+                return to_array(std::move(chosen));
             },
             py::arg("logits"), py::arg("first"), py::arg("count"))
         .def("speculate_many", &speculate_many, py::arg("logits"), py::arg("draft_logits"),

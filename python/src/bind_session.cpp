@@ -1,12 +1,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bind.h"
 #include "py_drafter.h"
 #include "specllama/session.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -22,10 +24,21 @@ ProgressFunction load_progress(const py::object& progress) {
     };
 }
 
+TokenArray tokenize(const Session& session, std::string_view text, bool add_special,
+                    bool parse_special) {
+    std::vector<Token> tokens;
+    {
+        const py::gil_scoped_release release;
+        tokens = session.tokenize(text, add_special, parse_special);
+    }
+    return to_array(std::move(tokens));
+}
+
 }  // namespace
 
 void bind_session(py::module_& m) {
-    py::class_<Session>(m, "Session")
+    // Freeing a model takes long.
+    py::class_<Session>(m, "Session", py::release_gil_before_calling_cpp_dtor())
         .def(py::init([](SessionOptions options, const py::object& drafter,
                          const std::optional<NGramOptions>& ngram, const py::object& progress) {
                  std::shared_ptr<Drafter> made;
@@ -39,23 +52,24 @@ void bind_session(py::module_& m) {
              }),
              py::arg("options"), py::kw_only(), py::arg("drafter"), py::arg("ngram"),
              py::arg("progress"))
-        .def("tokenize", &Session::tokenize, py::call_guard<py::gil_scoped_release>(),
-             py::arg("text"), py::kw_only(), py::arg("add_special"), py::arg("parse_special"))
+        .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special"),
+             py::arg("parse_special"))
         .def(
             "detokenize",
-            [](const Session& session, const std::vector<Token>& tokens, bool special) {
+            [](const Session& session, const Tokens& tokens, bool special) {
                 const py::gil_scoped_release release;
                 return session.detokenize(tokens, special);
             },
             py::arg("tokens"), py::kw_only(), py::arg("special"))
         .def(
             "check",
-            [](const Session& session, const std::vector<Token>& prompt,
-               const GenerateOptions& options) { session.check(prompt, options); },
+            [](const Session& session, const Tokens& prompt, const GenerateOptions& options) {
+                session.check(prompt, options);
+            },
             py::arg("prompt"), py::arg("options"))
         .def(
             "start",
-            [](Session& session, const std::vector<Token>& prompt, const GenerateOptions& options) {
+            [](Session& session, const Tokens& prompt, const GenerateOptions& options) {
                 const py::gil_scoped_release release;
                 return session.start(prompt, options);
             },
@@ -68,16 +82,15 @@ void bind_session(py::module_& m) {
                      const py::gil_scoped_release release;
                      saved = session.save();
                  }
-                 return py::make_tuple(saved.key, saved.tokens,
+                 return py::make_tuple(saved.key, to_array(std::move(saved.tokens)),
                                        py::bytes(reinterpret_cast<const char*>(saved.memory.data()),
                                                  saved.memory.size()));
              })
         .def(
             "load",
-            [](Session& session, std::string key, std::vector<Token> tokens,
-               const py::bytes& memory) {
+            [](Session& session, std::string key, const Tokens& tokens, const py::bytes& memory) {
                 const std::string_view view = memory;
-                SavedState saved{std::move(key), std::move(tokens), {view.begin(), view.end()}};
+                SavedState saved{std::move(key), tokens.to_vector(), {view.begin(), view.end()}};
                 const py::gil_scoped_release release;
                 session.load(saved);
             },

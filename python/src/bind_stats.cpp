@@ -16,7 +16,7 @@ Figure to_python(const Figure& figure) {
 py::dict to_python(const decltype(Stats::by_source)& by_source) {
     py::dict dict;
     for (std::size_t i = 0; i < by_source.size(); ++i)
-        dict[Stats::kSources[i]] = as_pair(by_source[i]);
+        dict[kSourceNames[i]] = as_pair(by_source[i]);
     return dict;
 }
 

@@ -20,13 +20,20 @@ auto released(Value (Stream::*read)() const) {
 }  // namespace
 
 void bind_stream(py::module_& m) {
-    py::class_<Stream>(m, "Stream")
+    // The last stream of a session that nobody holds frees its model.
+    py::class_<Stream>(m, "Stream", py::release_gil_before_calling_cpp_dtor())
         .def("step",
              [](Stream& stream) -> std::optional<std::vector<Chunk>> {
                  const py::gil_scoped_release release;
                  std::vector<Chunk> chunks;
                  if (!stream.step(chunks)) return {};
                  return chunks;
+             })
+        .def("advance",
+             [](Stream& stream) {
+                 const py::gil_scoped_release release;
+                 std::vector<Chunk> chunks;
+                 return stream.step(chunks);
              })
         .def("take",
              [](Stream& stream) {

@@ -1,25 +1,30 @@
-#include <pybind11/numpy.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bind.h"
 #include "specllama/tokenizer.h"
+#include "token_array.h"
 
 namespace specllama {
 
 namespace {
 
-py::array_t<Token> tokenize(const Tokenizer& tokenizer, const std::string& text) {
+TokenArray tokenize(const Tokenizer& tokenizer, std::string_view text) {
     std::vector<Token> tokens;
     {
         const py::gil_scoped_release release;
         tokens = tokenizer.tokenize(text);
     }
-    return py::array_t<Token>(static_cast<py::ssize_t>(tokens.size()), tokens.data());
+    return to_array(std::move(tokens));
 }
 
 }  // namespace
 
 void bind_tokenizer(py::module_& m) {
-    py::class_<Tokenizer>(m, "Tokenizer", "The vocabulary of a GGUF file, without its weights.")
+    py::class_<Tokenizer>(m, "Tokenizer", "The vocabulary of a GGUF file, without its weights.",
+                          py::release_gil_before_calling_cpp_dtor())
         .def(py::init<const std::string&>(), py::call_guard<py::gil_scoped_release>(),
              py::arg("path"))
         .def("tokenize", &tokenize, py::arg("text"))

@@ -1,5 +1,4 @@
 #include "bind.h"
-#include "specllama/stats.h"
 #include "specllama/trace.h"
 
 namespace specllama {
@@ -7,8 +6,8 @@ namespace specllama {
 void bind_trace(py::module_& m) {
     py::class_<DraftedToken>(m, "DraftedToken", "A token that was proposed and verified.")
         .def_readonly("token", &DraftedToken::token)
-        .def_property_readonly(
-            "drafter", [](const DraftedToken& self) { return Stats::kSources[self.source]; })
+        .def_property_readonly("drafter",
+                               [](const DraftedToken& self) { return name(self.source); })
         .def_readonly("length", &DraftedToken::length)
         .def_readonly("confidence", &DraftedToken::confidence)
         .def("__repr__", [](const py::object& self) {

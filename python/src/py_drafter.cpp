@@ -55,7 +55,7 @@ void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
 
 // "ValueError: what it says", as far as it can be said.
 std::string describe(const py::error_already_set& error) {
-    const auto name = error.type().attr("__name__").cast<std::string>();
+    auto name = error.type().attr("__name__").cast<std::string>();
     try {
         const py::object text = py::str(error.value()).attr("encode")("utf-8", "backslashreplace");
         return name + ": " + text.cast<std::string>();
@@ -79,7 +79,7 @@ void call_python(Call call) {
 
 PyDrafter::PyDrafter(py::object drafter) : drafter_(std::move(drafter)) {}
 
-PyDrafter::~PyDrafter() {
+PyDrafter::~PyDrafter() {  // NOLINT(bugprone-exception-escape): taking the GIL
     const py::gil_scoped_acquire acquire;
     drafter_ = py::object();
 }

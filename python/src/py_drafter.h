@@ -1,7 +1,7 @@
 #pragma once
 
 #include "bind.h"
-#include "draft/drafter.h"
+#include "specllama/drafter.h"
 
 namespace specllama {
 

@@ -13,7 +13,7 @@
 namespace specllama {
 
 class Drafter;
-class SessionState;
+class Scheduler;
 
 // The KV memory of a conversation.
 struct SavedState {
@@ -35,7 +35,8 @@ struct SavedState {
 // that calls the session which is asking it gets Busy. Whatever only looks is safe from any thread.
 class Session {
  public:
-    // Loads the model and allocates its memory. A null drafter means plain decoding.
+    // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model or
+    // a corpus it decodes plainly.
     // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
     ~Session();
@@ -96,7 +97,7 @@ class Session {
     std::string cpu_kernels() const;
 
  private:
-    std::shared_ptr<SessionState> state_;
+    std::shared_ptr<Scheduler> scheduler_;
 };
 
 // The n-gram drafter: proposes what followed the same tokens earlier in the sequence, or in the

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "specllama/source.h"
+
 namespace specllama {
 
 // Time spent in the parts of a generation, in seconds of a monotonic clock. Only time inside the
@@ -40,6 +42,8 @@ struct Stats {
     int drafted = 0;
     // Draft tokens equal to the target's choice, also those that a stop condition then cut off.
     int accepted = 0;
+    // Rows that target decodes had beside those that were wanted, since so they took less time.
+    int padded = 0;
     // Tokens that the draft model decoded; 0 without one.
     int draft_decoded_tokens = 0;
     // Of these, guesses of the n-gram drafter at what it would draft, and those of them that it
@@ -51,11 +55,8 @@ struct Stats {
     std::vector<int> accepted_by_position;
     // One entry per round; {0, 0} where nothing was drafted.
     std::vector<Round> by_round;
-    // Whose the draft tokens were, and how many of them were accepted: matches (copied from where
-    // the same tokens stood before), the corpus (the same), n-grams (by frequencies), a draft
-    // model, any other drafter.
-    static constexpr std::array kSources = {"match", "corpus", "ngram", "model", "other"};
-    std::array<Round, kSources.size()> by_source;
+    // [source]: draft tokens that came from there, and how many of them were accepted.
+    std::array<Round, kSourceNames.size()> by_source;
     // What the planner believes at the end. [n - 1]: seconds of a target decode of n tokens at an
     // empty context, 0 where none was seen; and those of one step of the draft model. Empty and 0
     // with a fixed spec_length.

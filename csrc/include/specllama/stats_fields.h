@@ -41,6 +41,7 @@ void visit_stats(Visitor visit) {
     visit("rounds", &Stats::rounds);
     visit("drafted", &Stats::drafted);
     visit("accepted", &Stats::accepted);
+    visit("padded", &Stats::padded);
     visit("draft_decoded_tokens", &Stats::draft_decoded_tokens);
     visit("draft_guessed", &Stats::draft_guessed);
     visit("draft_guessed_right", &Stats::draft_guessed_right);

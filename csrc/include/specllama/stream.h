@@ -10,8 +10,8 @@
 
 namespace specllama {
 
+class Scheduler;
 class Sequence;
-class SessionState;
 
 // One generation, pulled by its reader. Made by Session::start; may outlive the session.
 //
@@ -60,9 +60,9 @@ class Stream {
 
  private:
     friend class Session;
-    Stream(std::shared_ptr<SessionState> session, std::shared_ptr<Sequence> sequence);
+    Stream(std::shared_ptr<Scheduler> scheduler, std::shared_ptr<Sequence> sequence);
 
-    std::shared_ptr<SessionState> session_;
+    std::shared_ptr<Scheduler> scheduler_;
     std::shared_ptr<Sequence> sequence_;
 };
 

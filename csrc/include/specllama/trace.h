@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "specllama/source.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -9,8 +10,7 @@ namespace specllama {
 // A token that was proposed and verified.
 struct DraftedToken {
     Token token = kNoToken;
-    // Index into Stats::kSources.
-    int source = 0;
+    Source source = Source::other;
     // What its drafter knew: tokens before it that agree with the text copied from, or the order of
     // the n-gram; and its relative frequency or probability, or 0 where the token copied had itself
     // broken off a copy.

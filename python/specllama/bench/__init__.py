@@ -1,8 +1,7 @@
-"""The benchmark: `specllama bench`."""
+"""The benchmark behind `specllama bench`."""
 
 from __future__ import annotations
 
-from specllama.bench.arithmetic import first_difference, repeated_share
-from specllama.bench.command import add_command
+from specllama.measure.sequences import first_difference, repeated_share
 
-__all__ = ["add_command", "first_difference", "repeated_share"]
+__all__ = ["first_difference", "repeated_share"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from specllama.measure.speed import alpha_of
 from specllama.simulate import MAX_DRAFT, ngram_drafts
-from specllama.speed import alpha_of
-from specllama.theory import measured_improvement_factor, oracle_bound
+from specllama.theory import DecodeTimes, measured_improvement_factor, oracle_bound
 
 _RESAMPLES = 2000
 
@@ -29,22 +29,8 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> tuple[float
     return float(np.median(array)), float(low), float(high)
 
 
-def repeated_share(tokens: Sequence[int], order: int = 4) -> float:
-    """Return the share of n-grams of `tokens` that occurred before among them."""
-    grams = [tuple(tokens[i : i + order]) for i in range(len(tokens) - order + 1)]
-    return 1 - len(set(grams)) / len(grams) if grams else 0.0
-
-
-def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
-    """Return the first index at which two sequences differ, None if they are equal."""
-    for i, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return i
-    return None if len(a) == len(b) else min(len(a), len(b))
-
-
-def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] = ()) -> list[float]:
-    """Return the seconds v(n) from n = 1 to the widest decode that is known: medians of times, in
+def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] = ()) -> DecodeTimes:
+    """Return the seconds v(n) up to the widest decode that is known: medians of times, in
     between by interpolation. Empty if there was no decode of one token.
 
     Args:
@@ -57,19 +43,17 @@ def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] =
     for n, seconds in decodes:
         by_width.setdefault(n, []).append(seconds)
     if 1 not in by_width:
-        return []
+        return DecodeTimes()
     v = {n: float(np.median(times)) for n, times in by_width.items()}
     one = v[1]
     for n, seconds in enumerate(before, 1):
         if seconds > 0 and before[0] > 0:
             v.setdefault(n, one * seconds / before[0])
-    known = sorted(v)
-    times = np.interp(np.arange(1, known[-1] + 1), known, [v[n] for n in known])
-    return [float(seconds) for seconds in times]
+    return DecodeTimes.through(v, max(v))
 
 
 def oracle_speed(
-    texts: Sequence[tuple[Sequence[int], Sequence[int]]], curve: Sequence[float]
+    texts: Sequence[tuple[Sequence[int], Sequence[int]]], v: DecodeTimes
 ) -> float | None:
     """Return how many times faster than plain decoding texts could at most be generated with the
     n-gram drafter's drafts, by a planner that knows what will be accepted.
@@ -77,37 +61,37 @@ def oracle_speed(
     Args:
         texts: Prompts and what follows them, as token ids. The first token of each comes with its
             prompt and does not count.
-        curve: v(n) from n = 1 on; rounds are as wide as it reaches. Empty: nothing is known.
+        v: Of the target; rounds are as wide as it reaches.
 
     Returns:
-        None if no curve, or no token that counts, is given.
+        None if nothing is known of v, or no token that counts is given.
     """
     n_tokens, time = 0, 0.0
     for prompt, text in texts:
-        if len(text) < 2 or not curve:
+        if len(text) < 2 or not v:
             continue
         drafts = ngram_drafts([*prompt, text[0]], text[1:])
         n_tokens += len(drafts)
-        time += oracle_bound(drafts.right, curve, cap=min(len(curve) - 1, MAX_DRAFT)).time
-    return n_tokens * curve[0] / time if n_tokens else None
+        time += oracle_bound(drafts.right, v, cap=min(len(v) - 1, MAX_DRAFT)).time
+    return n_tokens * v.of(1) / time if n_tokens else None
 
 
 def promised_speed(
-    rounds: Sequence[tuple[int, int]], gamma: int, curve: Sequence[float], draft_step: float
+    rounds: Sequence[tuple[int, int]], gamma: int, v: DecodeTimes, draft_step: float
 ) -> float | None:
     """Return how many times faster than plain decoding Theorem 3.8 says that drafts of `gamma`
-    tokens are, with alpha as these rounds had it (`specllama.speed.alpha_of`).
+    tokens are, with alpha as these rounds had it (`specllama.measure.speed.alpha_of`).
 
     Args:
         rounds: Drafted and accepted tokens of each, where `gamma` tokens are drafted come what may:
             a drafter that is asked only when it is likely to be right shows no alpha.
         gamma: Most tokens of a draft.
-        curve: v(n) from n = 1 on.
+        v: Of the target.
         draft_step: d, in the same unit.
 
     Returns:
-        None if the curve does not reach gamma + 1.
+        None if v does not reach gamma + 1.
     """
-    if len(curve) <= gamma:
+    if len(v) <= gamma:
         return None
-    return measured_improvement_factor(alpha_of(rounds), gamma, curve, draft_step)
+    return measured_improvement_factor(alpha_of(rounds), gamma, v, draft_step)

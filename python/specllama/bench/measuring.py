@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from specllama._core import RoundTrace
 from specllama.bench.arithmetic import (
     decode_curve,
-    first_difference,
     median_interval,
     oracle_speed,
     promised_speed,
-    repeated_share,
 )
 from specllama.bench.contestants import Contestant, Who
 from specllama.bench.workload import Task, Workload
+from specllama.measure.sequences import first_difference, repeated_share
+from specllama.requests.stream import Generation
 from specllama.session import SpecSession
-from specllama.stream import Generation
+from specllama.theory import DecodeTimes
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def measure(
     texts = [(prompt, one.tokens) for prompt, one in zip(prompts, plain, strict=False)]
     believed = [mine[-1].stats.decode_seconds for mine in runs]
     # The round that ends a prefill has no decode of its own.
-    curve = decode_curve(
+    v = decode_curve(
         (
             (len(one.draft) + 1, one.decode_seconds)
             for mine in runs
@@ -136,8 +136,8 @@ def measure(
         ),
         before=next(filter(None, believed), []),
     )
-    bound = oracle_speed(texts, curve)
-    promises = _promises(contestants, runs, curve)
+    bound = oracle_speed(texts, v)
+    promises = _promises(contestants, runs, v)
     scores = [
         _score(
             contestant,
@@ -180,13 +180,13 @@ def _rounds(runs: Iterable[Generation]) -> Iterator[RoundTrace]:
 
 
 def _promises(
-    contestants: Sequence[Contestant], runs: Sequence[list[Generation]], curve: Sequence[float]
+    contestants: Sequence[Contestant], runs: Sequence[list[Generation]], v: DecodeTimes
 ) -> dict[str, float]:
     """What is promised, by contestant."""
     promises: dict[str, float] = {}
     for contestant, mine in zip(contestants, runs, strict=True):
         if contestant.drafter == "model" and contestant.fixed_length is not None:
-            promised = _promise(mine, contestant.fixed_length, curve)
+            promised = _promise(mine, contestant.fixed_length, v)
             if promised is not None:
                 promises[contestant.name] = promised
     if promises:
@@ -197,13 +197,13 @@ def _promises(
     return promises
 
 
-def _promise(mine: Sequence[Generation], gamma: int, curve: Sequence[float]) -> float | None:
+def _promise(mine: Sequence[Generation], gamma: int, v: DecodeTimes) -> float | None:
     steps = [one.draft_seconds / len(one.draft) for one in _rounds(mine) if one.draft]
     if not steps:
         return None
     rounds = [one for generation in mine for one in generation.stats.by_round]
     # The median: the first round of a text has the draft model take in the prompt.
-    return promised_speed(rounds, gamma, curve, statistics.median(steps))
+    return promised_speed(rounds, gamma, v, statistics.median(steps))
 
 
 def _score(

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from specllama.bench.arithmetic import first_difference, median_interval, repeated_share
+from specllama.bench.arithmetic import median_interval
 from specllama.bench.servers import Answer, Server
 from specllama.bench.workload import Task, Workload
 from specllama.errors import ArgumentError
+from specllama.measure.sequences import first_difference, repeated_share
 
 _WARM_UP = 8
 """Tokens of a prompt, and to generate, that are not measured."""

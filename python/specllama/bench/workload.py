@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specllama.chat import Message
 from specllama.errors import ArgumentError
+from specllama.model.chat_template import Message
 from specllama.session import SpecSession
 from specllama.workloads import (
     ANSWERED,

@@ -1,4 +1,4 @@
 """`specllama serve`: the OpenAI API over HTTP, for one session.
 
-Everything but `command` needs `pip install specllama[server]`.
+It needs `pip install specllama[server]`, as `commands.serve` says where that is missing.
 """

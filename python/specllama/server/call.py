@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle
-from specllama.async_model import AsyncModel
+from specllama.requests.background import BackgroundRequests
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.sampling import sampling_options
@@ -37,7 +37,7 @@ class Call(ABC):
     id_prefix: ClassVar[str]
     prompt_field: ClassVar[str]
 
-    def __init__(self, model: AsyncModel, fields: Fields, settings: Settings) -> None:
+    def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.text("model")
         self._model = model
         self.given = fields.names

@@ -7,7 +7,7 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation
 from specllama._core import TokenLogprobs
-from specllama.chat import Message
+from specllama.model.chat_template import Message
 from specllama.server.call import Call
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields

@@ -8,9 +8,10 @@ from contextlib import suppress
 from threading import Lock
 
 from specllama import Handle, SpecllamaError
-from specllama.worker import Load
+from specllama._core import Source
+from specllama.requests.worker import Load
 
-_DRAFTERS = ("match", "ngram", "model", "other")
+_DRAFTERS = tuple(source.name for source in Source)
 _OUTCOMES = ("stop", "length", "cancelled", "failed", "refused")
 
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from specllama.options import GenerateOptions
+from specllama.requests.field import INT32
+from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 
 _MAX_STOPS = 16
-_INT32 = 2**31 - 1
-
-# Names of the OpenAI API and of llama-server.
-_NUMBERS = ("top_p", "min_p", "presence_penalty", "frequency_penalty", "repeat_penalty")
-_INTEGERS = {"top_k": "top_k", "repeat_last_n": "penalty_last_n"}
+_TEMPERATURE = 1.0  # as in the OpenAI API
 
 
 def sampling_options(fields: Fields) -> GenerateOptions:
     """Return what both kinds of completion have in common. Raises ApiError."""
-    options: dict[str, Any] = {"temperature": fields.number("temperature", 1.0)}
-    for name in _NUMBERS:
-        if name in fields:
-            options[name] = fields.number(name)
-    for name, option in _INTEGERS.items():
-        if name in fields:
-            options[option] = fields.integer(name, low=-1, high=_INT32)
+    options: dict[str, Any] = {"temperature": _TEMPERATURE}
+    for name, field in FIELDS.items():
+        if field.api is None or field.api not in fields:
+            continue
+        if field.kind is int and field.range is not None:
+            low, high = int(field.range.low), int(field.range.high)
+            options[name] = fields.integer(field.api, low=low, high=high)
+        else:
+            options[name] = fields.number(field.api)
     seed = fields.integer("seed", low=-(2**63), high=2**64 - 1)
     if seed is not None and seed != -1:  # which llama-server takes for a fresh one
         options["seed"] = seed % 2**64
@@ -41,7 +40,7 @@ def sampling_options(fields: Fields) -> GenerateOptions:
 def most_tokens(fields: Fields, *names: str) -> int | None:
     """Return the first of these fields that was given."""
     for name in names:
-        if (most := fields.integer(name, low=0, high=_INT32)) is not None:
+        if (most := fields.integer(name, low=0, high=INT32)) is not None:
             return most
     return None
 

@@ -14,24 +14,17 @@ from numpy.typing import NDArray
 from specllama import _check, _files
 from specllama.errors import ArgumentError
 from specllama.simulate.drafting import MAX_DRAFT
+from specllama.theory import DecodeTimes
 
 Curve: TypeAlias = NDArray[np.float64]
 """[n - 1]: v(n) / v(1), the time of a decode of n tokens over that of one; shape
-[MAX_DRAFT + 1]."""
+[MAX_DRAFT + 1]. `DecodeTimes.ratios`."""
 
 
 def curve_of(points: Mapping[int, float]) -> Curve:
     """Return a curve known at some n, 1 among them: linear in between, and on beyond the last as
     between the last two."""
-    known = sorted(points)
-    ratios = [points[n] for n in known]
-    n = np.arange(1, MAX_DRAFT + 2)
-    curve = np.interp(n, known, ratios)
-    if len(known) > 1:
-        slope = (ratios[-1] - ratios[-2]) / (known[-1] - known[-2])
-        # A curve that falls at its end does not fall to nothing.
-        curve = np.where(n > known[-1], ratios[-1] + max(slope, 0.0) * (n - known[-1]), curve)
-    return np.asarray(curve / points[1])
+    return DecodeTimes.through(points, MAX_DRAFT + 1).ratios
 
 
 def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:

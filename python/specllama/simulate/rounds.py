@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specllama._core import Planner, Situation
+from specllama._core import Planner, Turn
 from specllama.simulate.curves import Curve
 from specllama.simulate.drafting import MAX_DRAFT, Drafts
 
@@ -44,15 +44,16 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
         position = drafts.n_prompt + i
         room = min(MAX_DRAFT, len(drafts) - 1 - i) if i > 0 else 0
         draft = drafts.evidence[i][:room]
-        situation = Situation(n_tokens=position, max_draft=room)
-        choice = planner.choose(situation, phase, [draft])
-        g = choice.n_draft
+        turn = Turn(phase, position, max_draft=room)
+        turn.offer(draft)
+        planner.choose([turn])
+        g = turn.choice.n_draft
         accepted = min(g, int(drafts.right[i]))
-        cost = float(curve[g])
-        planner.observe_decode(g + 1, position, cost * _SECOND)
-        n_right = min(len(draft), int(drafts.right[i]), accepted + 1)
-        planner.observe(phase, position, draft, n_right, accepted + 1)
-        planner.settle(phase, situation, g, accepted)
+        n_rows = planner.width(g + 1, position)
+        cost = float(curve[n_rows - 1])
+        planner.observe_decode(n_rows, position, cost * _SECOND)
+        turn.came(accepted, [min(len(draft), int(drafts.right[i]), accepted + 1)])
+        planner.learn(turn)
         time += cost
         i += accepted + 1
     return time
@@ -60,7 +61,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
 
 def calibrated_planner(curve: Curve) -> Planner:
     """Return a planner that knows what a session measures of a curve before its first request."""
-    planner = Planner()
+    planner = Planner(pads=True)
     for _ in range(_N_PROBES):
         if n := planner.cost.next_probe(MAX_DRAFT + 1):
             planner.cost.observe(n, 0, float(curve[n - 1]) * _SECOND)

@@ -1,8 +1,8 @@
 """What speculative decoding can gain, as arithmetic: nothing here needs a model.
 
 `distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
-one acceptance rate, `measured` those for measured decode times, and `oracle` the bound on every
-choice of draft lengths.
+one acceptance rate, `decode_times` the times of decodes, `measured` the formulas for these, and
+`oracle` the bound on every choice of draft lengths.
 
 Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
 of equations, theorems and sections without another source are that paper's.
@@ -13,6 +13,7 @@ accepted, v(n) the time of a target decode of n tokens, and d that of one draft-
 
 from __future__ import annotations
 
+from specllama.theory.decode_times import DecodeTimes, DecodeTimesLike
 from specllama.theory.distributions import (
     acceptance,
     alpha,
@@ -29,7 +30,6 @@ from specllama.theory.iid import (
     optimal_gamma,
 )
 from specllama.theory.measured import (
-    DecodeTimes,
     measured_improvement_factor,
     measured_optimal_gamma,
     speeds,
@@ -39,6 +39,7 @@ from specllama.theory.oracle import OraclePath, oracle_bound
 
 __all__ = [
     "DecodeTimes",
+    "DecodeTimesLike",
     "OraclePath",
     "acceptance",
     "alpha",

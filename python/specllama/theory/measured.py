@@ -10,22 +10,17 @@ anything else raises ArgumentError.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from specllama.errors import ArgumentError
 from specllama.theory import _arguments
+from specllama.theory.decode_times import DecodeTimesLike
 from specllama.theory.iid import expected_tokens
-
-DecodeTimes: TypeAlias = Callable[[int], float] | ArrayLike
-"""v(n): a function of n, or the times for 1, 2, 3, ... tokens."""
 
 
 def time_per_token(
-    alpha: float, gamma: int, v: DecodeTimes, draft_step: float = 0.0, latency: float = 0.0
+    alpha: float, gamma: int, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
 ) -> float:
     """(gamma d + v(gamma + 1) + latency) / expected_tokens, the mean time of a token.
 
@@ -45,7 +40,7 @@ def time_per_token(
 
 
 def measured_improvement_factor(
-    alpha: float, gamma: int, v: DecodeTimes, draft_step: float = 0.0, latency: float = 0.0
+    alpha: float, gamma: int, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
 ) -> float:
     """How much faster than plain decoding: Theorem 3.8 with v(gamma + 1) in place of v(1).
 
@@ -65,7 +60,7 @@ def measured_improvement_factor(
 
 def measured_optimal_gamma(
     alpha: float,
-    v: DecodeTimes,
+    v: DecodeTimesLike,
     draft_step: float = 0.0,
     latency: float = 0.0,
     cap: int | None = None,
@@ -91,7 +86,7 @@ def measured_optimal_gamma(
 
 
 def speeds(
-    acceptance: ArrayLike, v: DecodeTimes, draft_step: float = 0.0, latency: float = 0.0
+    acceptance: ArrayLike, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
 ) -> NDArray[np.float64]:
     """S(gamma), tokens per time, for every gamma that the given draft allows:
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from specllama.errors import ArgumentError
 from specllama.theory import _arguments
-from specllama.theory.measured import DecodeTimes
+from specllama.theory.decode_times import DecodeTimesLike
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class OraclePath:
 
 def oracle_bound(
     acceptable: ArrayLike,
-    v: DecodeTimes,
+    v: DecodeTimesLike,
     draft_step: float = 0.0,
     latency: float = 0.0,
     cap: int | None = None,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from specllama import _check
-from specllama.chat import Message
 from specllama.errors import ArgumentError
+from specllama.model.chat_template import Message
 from specllama.workloads.replay import read_entries
 
 ANSWERED = {

@@ -1,0 +1,163 @@
+#include "assembly.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "draft/corpus_drafter.h"
+#include "draft/model_drafter.h"
+#include "engine/calibration.h"
+#include "llama/exact.h"
+#include "llama/footprint.h"
+#include "llama/gguf_file.h"
+#include "specllama/device.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// What the files say about the models.
+struct Headers {
+    Header target;
+    std::optional<Header> draft;
+};
+
+struct Drafters {
+    std::vector<std::shared_ptr<Drafter>> all;
+    std::shared_ptr<ModelDrafter> model;  // the last of them; null: none
+};
+
+int longest_draft(const SessionOptions& options) {
+    return options.spec_length.value_or(kMaxSpecLength);
+}
+
+void check_options(const SessionOptions& options, const Drafter* drafter) {
+    const int spec_length = longest_draft(options);
+    if (spec_length < 1 || spec_length > kMaxSpecLength)
+        throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
+                              ", not " + std::to_string(spec_length) + ".");
+    if (options.draft_model && drafter != nullptr && drafter->costly())
+        throw InvalidArgument(
+            "The drafter's tokens take time, and so do the draft model's; give the session one of "
+            "them.");
+    check(options.context);
+}
+
+Headers read_headers(const SessionOptions& options) {
+    Headers headers{check_gguf(options.model.path), {}};
+    if (options.draft_model) headers.draft = check_gguf(options.draft_model->model.path);
+    return headers;
+}
+
+// Settles what the options leave open; returns whether decoding will be exact.
+bool settle(const Headers& headers, SessionOptions& options) {
+    const bool exact = settle_exactness(headers.target, options);
+    if (options.draft_model) {
+        options.draft_model->context.n_seq = options.context.n_seq;
+        options.draft_model->context.n_batch = options.context.n_batch;
+    }
+    settle_memory(headers.target, headers.draft ? &*headers.draft : nullptr, options);
+    if (options.draft_model) options.draft_model->context.n_ctx = options.context.n_ctx;
+    return exact;
+}
+
+Drafters make_drafters(const SessionOptions& options, const Headers& headers, const Model& target,
+                       std::shared_ptr<Drafter> given) {
+    Drafters drafters;
+    // A draft model of fixed length has nobody beside it but the drafter that was given.
+    const bool is_alone = options.draft_model && options.spec_length;
+    // A costly one is the last.
+    const bool is_costly = given && given->costly();
+    if (given && !is_costly) drafters.all.push_back(std::move(given));
+    if (!options.corpus.empty() && !is_alone)
+        drafters.all.push_back(
+            std::make_shared<CorpusDrafter>(options.corpus, target.vocab().text_fingerprint()));
+    if (is_costly) drafters.all.push_back(std::move(given));
+    if (options.draft_model) {
+        drafters.model =
+            std::make_shared<ModelDrafter>(target, *options.draft_model, *headers.draft,
+                                           longest_draft(options), options.load_progress);
+        drafters.all.push_back(drafters.model);
+    }
+    return drafters;
+}
+
+// Measures what is not known, or no longer true.
+void measure(Context& context, int n_max, CostCurve& cost) {
+    if (cost.measured() && still_holds(context, n_max, cost)) return;
+    cost = CostCurve();
+    calibrate(context, n_max, cost);
+}
+
+// Has the speculator know what decodes take: from an earlier session, else measured now.
+// n_logits: most rows of the target's logits that a decode may give.
+KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
+                        int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
+    std::optional<std::string> target_key;
+    if (speculator.plans())
+        target_key =
+            curve_key(headers.target, options.model, options.context, context.model().kernels());
+    std::optional<std::string> draft_key;
+    if (draft_model != nullptr)
+        draft_key =
+            curve_key(*headers.draft, options.draft_model->model, options.draft_model->context,
+                      draft_model->context().model().kernels());
+    KeptCurves curves(std::move(target_key), std::move(draft_key));
+    curves.load(speculator);
+    CostCurve& cost = speculator.planner().cost();
+    if (speculator.plans()) measure(context, n_logits, cost);
+    if (draft_model != nullptr) {
+        CostCurve& draft_cost = speculator.draft_cost();
+        measure(draft_model->context(), longest_draft(options), draft_cost);
+        speculator.planner().draft_cost().restore(draft_cost.points());
+    }
+    return curves;
+}
+
+// What the bytes of a KV memory of so many parts depend on besides the numbers in the weights, on
+// one line.
+std::string state_key(const Header& header, const ContextOptions& context, int n_parts,
+                      bool exact) {
+    const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
+    return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
+           number(header.weight_bytes) + " bytes, " + number(header.n_vocab) +
+           " tokens, heads of " + number(header.head_size) + ", memory in " + number(n_parts) +
+           " parts of type " + context.kv_type.value_or("f16") + ", flash attention " +
+           number(context.flash_attn) + (exact ? ", exact" : ", not exact");
+}
+
+}  // namespace
+
+Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
+    check_options(options, drafter.get());
+    const Headers headers = read_headers(options);
+    const bool exact = settle(headers, options);
+    std::shared_ptr<const Model> model =
+        Model::load(options.model, headers.target, options.load_progress);
+    Drafters drafters = make_drafters(options, headers, *model, std::move(drafter));
+
+    // With a drafter, memories that keep snapshots of their state take another kernel (the gated
+    // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
+    const int n_logits = drafters.all.empty() ? 1 + exact : longest_draft(options) + 1;
+    auto context = std::make_unique<Context>(model, options.context, n_logits);
+    const Memory& memory = context->memory();
+    auto engine = std::make_unique<Engine>(
+        *context, Speculator(std::move(drafters.all), options.spec_length, model->vocab(),
+                             memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
+    if (options.context.never_alone && memory.n_cuttable() == 0)
+        throw InvalidArgument("exact cannot be had for " + options.model.path +
+                              ": it has float weights, and a memory that cannot be cut back.");
+    KeptCurves curves = settle_costs(options, headers, *context, n_logits, drafters.model.get(),
+                                     engine->speculator());
+    const int n_parts = memory.split() ? context->n_seq() : 1;
+    return {.model = std::move(model),
+            .context = std::move(context),
+            .engine = std::move(engine),
+            .curves = std::move(curves),
+            .exact = exact,
+            .state_key = state_key(headers.target, options.context, n_parts, exact)};
+}
+
+}  // namespace specllama

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/kept_curves.h"
+#include "llama/context.h"
+#include "llama/model.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+class Drafter;
+
+// The parts of a session; each depends on those before it.
+struct Assembly {
+    std::shared_ptr<const Model> model;
+    std::unique_ptr<Context> context;
+    std::unique_ptr<Engine> engine;
+    KeptCurves curves;
+    // Whether speculation changes no token at all; see settle_exactness.
+    bool exact;
+    // What a SavedState of it is marked with.
+    std::string state_key;
+};
+
+// Checks and settles the options, loads the models, and measures decodes where that is unknown.
+// drafter: asked before all others; null: none. Throws as Session's constructor does.
+Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter);
+
+}  // namespace specllama

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/speculator.h"
+#include "llama/gguf_file.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// What the time of a decode depends on, on one line: the key of its cost curve.
+// kernels: of the model's weights.
+std::string curve_key(const Header& header, const ModelOptions& model,
+                      const ContextOptions& context, const std::string& kernels);
+
+// What a session has learned of the time of decodes, kept for the next session with the same models
+// on the same machine: see plan/curve_file.h. The curves are the speculator's own.
+class KeptCurves {
+ public:
+    // The keys of the target's curve and of the draft model's; none: that curve is not kept.
+    KeptCurves(std::optional<std::string> target, std::optional<std::string> draft);
+
+    // Restores what an earlier session has kept.
+    void load(Speculator& speculator) const;
+    // Keeps the curves of which anything was measured.
+    void keep(Speculator& speculator) const;
+
+ private:
+    std::optional<std::string> target_;
+    std::optional<std::string> draft_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace specllama {
+
+// Which of the tokens at hand are verified in one decode, of one or of many sequences: rows in the
+// order of what they are expected to gain, as many as pay by what a decode of so many rows takes.
+// Every number of them is looked at, from none: that time is a staircase, so the first row that
+// does not pay says nothing about the next.
+//
+// A row comes after another one, without which it is worth nothing, and is never worth more than
+// that. So for each number of rows the best are the first in this order, whatever comes after what:
+// a chain, or a tree (Chen et al., "Sequoia", 2024, section 3.1).
+//
+// Pure. Kept between rounds so that none allocates.
+class Allotment {
+ public:
+    // Seconds of a decode of so many rows.
+    using Price = std::function<double(int n_rows)>;
+
+    static constexpr int kCommitted = -1;  // predecessor of a row behind the committed tokens
+
+    void clear();
+
+    // A sequence with so many rows that are decoded in any case, which are good for `tokens`; its
+    // drafts may add `stake` seconds to the decode. Of sequences that lie apart in the memory
+    // `place` is where; they come in the order of their places. Returns its number.
+    int add_sequence(int n_rows, double tokens, double stake, int place = 0);
+
+    // A row of the sequence that was added last: which row it comes after, the tokens to expect of
+    // it, and the seconds they are worth. Returns its number.
+    int add_row(int predecessor, double tokens, double gain);
+
+    // Takes back the sequence that was added last, and its rows.
+    void drop_sequence();
+
+    // Settles what follows.
+    void settle(const Price& price);
+    // The same where only neighbours in the memory with as many rows each are decoded at once.
+    // Then those that draft verify as many rows each, and every change from one place to the next
+    // is the beginning of another decode.
+    void settle_alike(const Price& price);
+
+    // [i]: rows of sequence i that are verified, the tokens to expect of it, and the seconds that
+    // those of its rows are worth.
+    const std::vector<int>& lengths() const { return lengths_; }
+    const std::vector<double>& tokens() const { return tokens_; }
+    const std::vector<double>& gains() const { return gains_; }
+    // Seconds of the decode.
+    double seconds() const { return seconds_; }
+
+    // Where all share one decode: seconds that the first k rows save, for those who want to try
+    // more or fewer than the best number of them; k up to n_candidates(). -inf: they may add more
+    // than the stakes allow.
+    int n_candidates() const { return static_cast<int>(saved_by_.size()) - 1; }
+    int n_best() const { return n_best_; }
+    double saved_by(int k) const { return saved_by_[k]; }
+    // Rows that are decoded in any case.
+    int n_certain() const;
+    // Settles for these instead.
+    void take(int k, const Price& price);
+
+ private:
+    struct Participant {
+        int n_rows;
+        double tokens;
+        double stake;
+        int place;
+        std::size_t first_row;
+    };
+    struct Row {
+        int sequence;
+        double tokens;
+        double gain;
+    };
+
+    void start();
+    void add(const Row& row);
+
+    std::vector<Participant> participants_;
+    std::vector<Row> rows_;
+    std::vector<double> saved_by_;
+    int n_best_ = 0;
+    std::vector<int> lengths_;
+    std::vector<double> tokens_;
+    std::vector<double> gains_;
+    double seconds_ = 0;
+};
+
+}  // namespace specllama

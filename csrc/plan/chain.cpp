@@ -1,0 +1,28 @@
+#include "plan/chain.h"
+
+#include <algorithm>
+
+namespace specllama {
+
+void Chain::weigh(const Terms& terms) {
+    const auto beside = static_cast<float>(terms.n_beside);
+    PhaseLanes best_speed{};
+    for (int g = 0; g <= longest; ++g) {
+        const auto rounds_per_second = static_cast<float>(1 / (terms.spent + seconds[g]));
+        for (std::size_t s = 0; s < best_speed.size(); ++s)
+            best_speed[s] = std::max(best_speed[s], (beside + in_phase[g][s]) * rounds_per_second);
+    }
+    Phase::Weights worth;
+    for (int s = 0; s < kPhases; ++s)
+        worth[s] = terms.phases[s] * std::min<double>(1 / best_speed[s], terms.most_worth) /
+                   (1 + terms.caution);
+    for (int g = 0; g <= longest; ++g) {
+        tokens[g] = gain[g] = 0;
+        for (int s = 0; s < kPhases; ++s) {
+            tokens[g] += terms.phases[s] * in_phase[g][s];
+            gain[g] += worth[s] * (in_phase[g][s] - 1);
+        }
+    }
+}
+
+}  // namespace specllama

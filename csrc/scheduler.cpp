@@ -1,0 +1,270 @@
+#include "scheduler.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/clock.h"
+#include "engine/utf8.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+[[noreturn]] void throw_closed() { throw Closed("The session is closed; open a new one."); }
+
+void check_tokens(TokenSpan tokens, const Vocab& vocab, const std::string& what) {
+    const auto wrong =
+        std::ranges::find_if(tokens, [&](Token token) { return !vocab.contains(token); });
+    if (wrong != tokens.end())
+        throw InvalidArgument("Token " + std::to_string(*wrong) + " in the " + what +
+                              " is out of range; the model has " + std::to_string(vocab.size()) +
+                              " tokens.");
+}
+
+void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
+    if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
+    check_tokens(prompt, vocab, "prompt");
+    if (prompt.size() >= static_cast<std::size_t>(n_ctx))
+        throw InvalidArgument("The prompt has " + std::to_string(prompt.size()) +
+                              " tokens, which leaves no room in a context of " +
+                              std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
+}
+
+void check_options(const GenerateOptions& options, int n_room) {
+    const int max_tokens = options.max_tokens.value_or(0);
+    if (max_tokens < -1)
+        throw InvalidArgument(
+            "max_tokens must be 0 or more, or -1 for as many as the context holds, not " +
+            std::to_string(max_tokens) + ".");
+    if (max_tokens > n_room)
+        throw InvalidArgument("max_tokens is " + std::to_string(max_tokens) +
+                              ", but behind the prompt the context has room for " +
+                              std::to_string(n_room) + "; lower it, or raise n_ctx.");
+    for (const std::string& one : options.stop) {
+        if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
+        if (find_invalid_utf8(one) != std::string::npos)
+            throw InvalidArgument("A stop string is not valid UTF-8.");
+    }
+    if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
+        throw InvalidArgument("The grammar is not valid UTF-8.");
+}
+
+// Adds the time of a step to what each of its requests took.
+class SharedTimer {
+ public:
+    explicit SharedTimer(std::span<Sequence* const> sequences) : sequences_(sequences) {}
+    ~SharedTimer() {
+        timer_.reset();
+        for (Sequence* sequence : sequences_) sequence->stats.seconds.total += seconds_;
+    }
+    SharedTimer(const SharedTimer&) = delete;
+    SharedTimer& operator=(const SharedTimer&) = delete;
+
+ private:
+    std::span<Sequence* const> sequences_;
+    double seconds_ = 0;
+    std::optional<Timer> timer_{seconds_};
+};
+
+}  // namespace
+
+Scheduler::Scheduler(Assembly parts)
+    : gate_(parts.context->n_seq() > 1 ? Gate::Policy::queue : Gate::Policy::refuse),
+      model_(std::move(parts.model)),
+      context_(std::move(parts.context)),
+      engine_(std::move(parts.engine)),
+      curves_(std::move(parts.curves)),
+      slots_(std::make_unique<SlotPool>(context_->memory(), context_->n_seq())),
+      n_ctx_(context_->n_ctx()),
+      n_seq_(context_->n_seq()),
+      n_threads_(context_->n_threads()),
+      exact_(parts.exact),
+      state_key_(std::move(parts.state_key)),
+      n_free_(n_seq_) {}
+
+std::shared_ptr<const Model> Scheduler::model() const {
+    const std::lock_guard lock(model_mutex_);
+    if (!model_) throw_closed();
+    return model_;
+}
+
+const Scheduler& Scheduler::open() const {
+    if (closed_) throw_closed();
+    return *this;
+}
+
+Scheduler::~Scheduler() {
+    if (engine_) curves_.keep(engine_->speculator());
+}
+
+void Scheduler::close() {
+    const Gate::Work work(gate_);
+    if (closed_) return;
+    closed_ = true;
+    for (const auto& sequence : active_) leave(*sequence);
+    active_.clear();
+    curves_.keep(engine_->speculator());
+    slots_.reset();
+    engine_.reset();
+    context_.reset();
+    const std::lock_guard lock(model_mutex_);
+    model_.reset();
+}
+
+void Scheduler::leave(Sequence& sequence) {
+    slots_->take_out(sequence);
+    n_free_ = slots_->n_free();
+    engine_->end(sequence);
+}
+
+void Scheduler::retire() {
+    for (std::size_t i = 0; i < active_.size();) {
+        const std::shared_ptr<Sequence> sequence = active_[i];
+        if (sequence->abandoned() && !sequence->done()) sequence->finish(FinishReason::none);
+        if (!sequence->done()) {
+            ++i;
+            continue;
+        }
+        active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+        leave(*sequence);
+    }
+}
+
+void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
+    const std::shared_ptr<const Model> model = this->model();
+    check_prompt(prompt, model->vocab(), n_ctx());
+    check_tokens(options.reference, model->vocab(), "reference");
+    check_tokens(options.replayed, model->vocab(), "replayed text");
+    check_options(options, n_ctx() - static_cast<int>(prompt.size()));
+}
+
+std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
+    check(prompt, options);
+    const std::shared_ptr<const Model> model = this->model();
+    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, n_ctx());
+    sequence->stats.exact = exact_;
+    const Gate::Work work(gate_, [&] {
+        if (n_seq_ == 1 && !active_.empty() && owner_ != std::this_thread::get_id())
+            throw Busy(
+                "The session has an unfinished generation in another thread; use one session "
+                "per thread, or finish or cancel that generation.");
+    });
+    if (closed_) throw_closed();
+    retire();
+    if (n_seq_ == 1 && !active_.empty()) leave(*std::exchange(active_, {}).front());
+    if (sequence->n_tokens_left() == 0)
+        sequence->finish(FinishReason::length);
+    else
+        enter(sequence, options.reference);
+    return sequence;
+}
+
+void Scheduler::throw_taken() const {
+    throw Busy("All " + std::to_string(n_seq_) +
+               " sequences of the session are in use; wait until one is free, or raise n_seq.");
+}
+
+void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
+    if (slots_->n_free() == 0) throw_taken();
+    const Timer timer(sequence->stats.seconds.total);
+    {
+        const Timer prefill_timer(sequence->stats.seconds.prefill);
+        slots_->put(*sequence);
+    }
+    try {
+        engine_->begin(*sequence, reference);
+    } catch (...) {
+        slots_->take_out(*sequence);
+        throw;
+    }
+    active_.push_back(sequence);
+    owner_ = std::this_thread::get_id();
+    n_free_ = slots_->n_free();
+}
+
+void Scheduler::advance() {
+    stepping_.clear();
+    for (const auto& sequence : active_) stepping_.push_back(sequence.get());
+    {
+        const SharedTimer timer(stepping_);
+        engine_->step(stepping_);
+    }
+    retire();
+}
+
+bool Scheduler::step() {
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    if (active_.empty()) return false;
+    advance();
+    return true;
+}
+
+bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
+    chunks.clear();
+    if (sequence.all_taken()) return false;
+    const Gate::Work work(gate_);
+    take_ready(sequence, chunks);
+    if (chunks.empty() && !sequence.done()) {
+        advance();
+        take_ready(sequence, chunks);
+    }
+    return true;
+}
+
+bool Scheduler::take(Sequence& sequence, std::vector<Chunk>& chunks) {
+    chunks.clear();
+    if (sequence.all_taken()) return false;
+    const Gate::Work work(gate_);
+    take_ready(sequence, chunks);
+    return true;
+}
+
+void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
+    if (!closed_) retire();
+    if (!sequence.done()) {
+        if (closed_) throw_closed();
+        if (std::ranges::none_of(active_, [&](const auto& one) { return one.get() == &sequence; }))
+            throw Closed("This stream was ended when the session began another generation.");
+    }
+    Seconds& seconds = sequence.stats.seconds;
+    const Timer total_timer(seconds.total);
+    const Timer text_timer(seconds.text);
+    sequence.take_chunks(chunks);
+}
+
+// Waits for nobody: what is abandoned while another thread works ends when that is done.
+void Scheduler::cancel(Sequence& sequence) {
+    sequence.abandon();
+    const Gate::Work work(gate_, std::try_to_lock);
+    if (work.entered() && !closed_) retire();
+}
+
+SavedState Scheduler::save() {
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    SlotPool::Left left = slots_->left();
+    if (left.tokens.empty() || left.state.empty())
+        throw InvalidArgument("There is no state to save; generate something first.");
+    return {state_key_, std::move(left.tokens), std::move(left.state)};
+}
+
+void Scheduler::load(const SavedState& saved) {
+    if (saved.key != state_key_)
+        throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
+                              "), not of this one (" + state_key_ + ").");
+    check_prompt(saved.tokens, model()->vocab(), n_ctx() + 1);
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    if (slots_->n_free() == 0) throw_taken();
+    if (!slots_->load(saved.tokens, saved.memory))
+        throw InvalidArgument("The state is damaged: it does not fit the memory of this session.");
+}
+
+}  // namespace specllama

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "assembly.h"
+#include "engine/engine.h"
+#include "engine/gate.h"
+#include "engine/kept_curves.h"
+#include "engine/sequence.h"
+#include "engine/slot_pool.h"
+#include "llama/context.h"
+#include "llama/model.h"
+#include "specllama/config.h"
+#include "specllama/session.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Whose turn it is in a session: lets one thread at a time work, gives requests their places in the
+// KV memory, and has the engine advance all of them together. Shared by a session and its streams.
+class Scheduler {
+ public:
+    explicit Scheduler(Assembly parts);
+
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;
+    Scheduler& operator=(const Scheduler&) = delete;
+
+    // Throws Closed. Safe from any thread; the model lives as long as it is held.
+    std::shared_ptr<const Model> model() const;
+    bool closed() const { return closed_; }
+    bool entered() { return gate_.entered(); }
+    // Throw Closed. Of these only n_free() changes while the session is open.
+    int n_ctx() const { return open().n_ctx_; }
+    int n_threads() const { return open().n_threads_; }
+    int n_seq() const { return open().n_seq_; }
+    int n_free() const { return open().n_free_; }
+
+    void close();
+
+    void check(TokenSpan prompt, const GenerateOptions& options) const;
+    std::shared_ptr<Sequence> start(TokenSpan prompt, const GenerateOptions& options);
+    // Advances all unfinished sequences by a step of the engine; false if there are none.
+    bool step();
+    // Replaces `chunks` by what became certain of a sequence since the last call; step() advances
+    // all sequences first if nothing has. False once everything has been given.
+    bool step(Sequence& sequence, std::vector<Chunk>& chunks);
+    bool take(Sequence& sequence, std::vector<Chunk>& chunks);
+    void cancel(Sequence& sequence);
+
+    // See Session.
+    SavedState save();
+    void load(const SavedState& saved);
+
+    // Calls `read` while nothing changes the sequence.
+    template <typename Read>
+    auto look(Read read) {
+        const Gate::Look look(gate_);
+        return read();
+    }
+
+ private:
+    const Scheduler& open() const;
+    // All below are called by a thread that has entered gate_ as Gate::Work.
+    void enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
+    [[noreturn]] void throw_taken() const;
+    void advance();
+    void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
+    // Takes a sequence out of the engine; what the KV memory holds of it stays for the next.
+    void leave(Sequence& sequence);
+    // Takes the sequences that are done or abandoned out of the engine.
+    void retire();
+
+    Gate gate_;
+    std::atomic<bool> closed_ = false;
+    mutable std::mutex model_mutex_;
+    std::shared_ptr<const Model> model_;
+    std::unique_ptr<Context> context_;
+    std::unique_ptr<Engine> engine_;
+    KeptCurves curves_;
+    std::unique_ptr<SlotPool> slots_;
+    int n_ctx_;
+    int n_seq_;
+    int n_threads_;
+    bool exact_;
+    std::string state_key_;
+    std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their beginning
+    std::thread::id owner_;                          // thread that began the last of them
+    std::atomic<int> n_free_;
+    std::vector<Sequence*> stepping_;  // kept so that no step allocates
+};
+
+}  // namespace specllama

@@ -1,0 +1,122 @@
+"""Arguments that subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Literal, cast
+
+from specllama.model.hub import SCHEME
+from specllama.requests.options import FIELDS, GenerateOptions
+
+EXACT: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
+"""What SpecSession calls each value of --exact."""
+
+_SAMPLING = [name for name, field in FIELDS.items() if field.flags]
+
+
+def add_session(
+    parser: argparse.ArgumentParser,
+    *,
+    help: str,
+    bundled: bool = True,
+) -> None:
+    """Add what `session_options` returns; `help` as for `add_models`, `bundled`: whether the
+    bundled model may be meant."""
+    others = "n-grams, or the bundled one" if bundled else "n-grams"
+    draft_help = f"GGUF file that drafts (default: {others})"
+    add_models(parser, help=help, draft_help=draft_help)
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
+    parser.add_argument(
+        "--spec-length", type=_length, default="auto",
+        help="most drafted tokens, or auto: as many as pay (auto)",
+    )  # fmt: skip
+    add_corpus(parser)
+
+
+def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of SpecSession for which there are options of `add_session`."""
+    return {
+        "model": arguments.model,
+        "draft": arguments.draft_model or "auto",
+        "n_ctx": arguments.ctx_size,
+        "n_threads": arguments.threads,
+        "n_gpu_layers": arguments.n_gpu_layers,
+        "spec_length": arguments.spec_length,
+        "corpus": arguments.corpus,
+        "progress": True,
+    }
+
+
+def add_models(
+    parser: argparse.ArgumentParser,
+    *,
+    help: str,
+    draft_help: str = "GGUF file that drafts (default: n-grams)",
+    required: bool = False,
+) -> None:
+    """Add the target and the draft model, each a file or a name on the Hub: `model` and
+    `draft_model`, as SpecSession takes them.
+
+    Args:
+        parser: Where to add them.
+        help: What the target has to be.
+        draft_help: The same of the draft model.
+        required: There is no target to fall back on.
+    """
+    add_target(parser, help=help, required=required)
+    draft = parser.add_mutually_exclusive_group()
+    draft.add_argument("-md", "--draft-model", help=draft_help)
+    draft.add_argument(
+        "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
+        help="instead: user/repo[:quant] of the Hub",
+    )  # fmt: skip
+
+
+def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
+    """Add the target alone; see `add_models`."""
+    target = parser.add_mutually_exclusive_group(required=required)
+    target.add_argument("-m", "--model", help=help)
+    target.add_argument(
+        "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
+        help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
+    )  # fmt: skip
+
+
+def add_corpus(parser: argparse.ArgumentParser) -> None:
+    """Add the corpus, as SpecSession takes it."""
+    parser.add_argument(
+        "--corpus", metavar="FILE", help="file by `specllama corpus build`, to copy from (none)"
+    )
+
+
+def add_exact(parser: argparse.ArgumentParser) -> None:
+    """Add --exact, a key of `EXACT`."""
+    parser.add_argument("--exact", choices=EXACT, default="auto", help="as a session's (auto)")
+
+
+def add_sampling(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add options of a generation, by their names as such; none: all that command lines have."""
+    for name in names or _SAMPLING:
+        field = FIELDS[name]
+        brief = field.brief[0].lower() + field.brief[1:]
+        parser.add_argument(
+            *field.flags, dest=name, type=field.kind, default=field.default,
+            help=f"{brief} ({field.by_default})",
+        )  # fmt: skip
+
+
+def sampling_options(arguments: argparse.Namespace) -> GenerateOptions:
+    """Return the options of a generation that `add_sampling` added, all of them."""
+    return cast(GenerateOptions, {name: getattr(arguments, name) for name in _SAMPLING})
+
+
+def _length(value: str) -> int | str:
+    if value != "auto" and not value.isdecimal():
+        raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
+    return value if value == "auto" else int(value)
+
+
+def _hub_name(name: str) -> str:
+    return SCHEME + name.removeprefix(SCHEME)

@@ -1,0 +1,259 @@
+"""`specllama alpha`: which share of their tokens drafters get accepted by a model, and what that is
+worth on this machine.
+
+Prompts are continued by the model; at every token of that, the distributions of model and drafters
+are compared (by llama-cpp-python, one token drafted at a time). alpha = E[min(p, q)] is what
+rejection sampling accepts. The speed to expect follows from alpha, the measured times of decodes
+and the best draft length, as if tokens were accepted independently of each other; drafters that
+often propose nothing do better, for a round without a draft costs no more than plain decoding."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from specllama_light.local_models import files
+from tqdm import tqdm
+
+from specllama import _check, _core, _files
+from specllama.commands import _arguments
+from specllama.errors import ArgumentError
+from specllama.measure import alpha, alpha_tables, costs, speed
+from specllama.measure.alpha import Text
+from specllama.measure.alpha_tables import Measured
+from specllama.measure.approximations import DraftModel, counting
+from specllama.measure.logits import LogitsModel
+from specllama.measure.sequences import repeated_share
+from specllama.model import hub
+from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
+from specllama.model.found import Found, look
+from specllama.workloads import HELD_OUT, packaged_prompts
+
+MAX_GAMMA = 8
+"""Draft lengths that are timed and considered."""
+
+MAX_CONTEXT = 8192
+"""Bound on the tokens of a text, whose logits are kept."""
+
+_TURNS = 5
+_SPEED_PROMPTS = 4
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure and print; the exit code."""
+    _check_arguments(arguments)
+    target = hub.local_path("-m", arguments.model) if arguments.model else str(BUNDLED_MODEL)
+    drafts = _drafts(target, arguments)
+    if arguments.speed and len(drafts) != 1:
+        raise ArgumentError(f"--speed is for one draft model, not {len(drafts)}.")
+    options = {"n_threads": arguments.threads, "n_gpu_layers": arguments.n_gpu_layers}
+    measured = Measured()
+    n_ctx = arguments.prompt_length + arguments.n_predict
+    with LogitsModel(target, n_ctx=n_ctx, **options) as model:
+        prompts = _prompts(model, arguments)
+        texts = _generate(model, prompts, arguments, measured)
+        _compare(model, texts, drafts, arguments, measured, n_ctx, options)
+    _time(target, drafts, prompts[0], arguments, measured, options)
+    if arguments.speed:
+        _measure_speed(target, drafts, prompts, arguments, measured, options)
+    if arguments.json:
+        print(json.dumps(asdict(measured)))
+    else:
+        print(alpha_tables.render(measured, Path(target).name, arguments.lenience))
+    return 0
+
+
+def _generate(
+    model: LogitsModel,
+    prompts: Sequence[Sequence[int]],
+    arguments: argparse.Namespace,
+    measured: Measured,
+) -> dict[float, list[Text]]:
+    texts = {}
+    for temperature in arguments.temp:
+        bar = _bar(prompts, f"generating at T = {temperature:g}")
+        texts[temperature] = alpha.generate(model, bar, arguments.n_predict, temperature)
+        generated = [text.tokens[text.first :] for text in texts[temperature]]
+        measured.n_tokens[temperature] = sum(map(len, generated))
+        measured.repeated[temperature] = sum(
+            repeated_share(tokens) * len(tokens) for tokens in generated
+        ) / sum(map(len, generated))
+    return texts
+
+
+def _compare(
+    model: LogitsModel,
+    texts: dict[float, list[Text]],
+    drafts: dict[str, str],
+    arguments: argparse.Namespace,
+    measured: Measured,
+    n_ctx: int,
+    options: dict[str, Any],
+) -> None:
+    for temperature, some in texts.items():
+        bar = _bar(some, f"counting at T = {temperature:g}")
+        measured.alphas += alpha.measure(model, bar, counting(), arguments.lenience)
+    for name, path in drafts.items():  # one at a time in memory
+        with LogitsModel(path, n_ctx=n_ctx, **options) as draft:
+            for temperature, some in texts.items():
+                bar = _bar(some, f"{name} at T = {temperature:g}")
+                drafter = [DraftModel(name, draft)]
+                measured.alphas += alpha.measure(model, bar, drafter, arguments.lenience)
+                bar = _bar(some, f"{name}, rules at T = {temperature:g}")
+                measured.rules.append(alpha.compare_rules(model, draft, bar, name))
+
+
+def _time(
+    target: str,
+    drafts: dict[str, str],
+    prompt: Sequence[int],
+    arguments: argparse.Namespace,
+    measured: Measured,
+    options: dict[str, Any],
+) -> None:
+    bar = _bar(range(1 + len(drafts)), "timing decodes")
+    next(bar)
+    options = options | {"n_ctx": _session_context(arguments)}
+    measured.v = costs.target_times(target, prompt, MAX_GAMMA + 1, _TURNS, **options)
+    for (name, path), _ in zip(drafts.items(), bar, strict=True):
+        step = costs.draft_step(target, path, prompt, _TURNS, **options)
+        measured.draft_steps[name] = step
+
+
+def _measure_speed(
+    target: str,
+    drafts: dict[str, str],
+    prompts: Sequence[Sequence[int]],
+    arguments: argparse.Namespace,
+    measured: Measured,
+    options: dict[str, Any],
+) -> None:
+    ((name, path),) = drafts.items()
+    settings: list[tuple[float, alpha.Rule]] = []
+    for temperature in arguments.temp:
+        settings.append((temperature, "coupled"))
+        if temperature > 0:
+            settings.append((temperature, "rejection"))
+    with tqdm(
+        total=(MAX_GAMMA + 1) * arguments.repeat, desc="generating", leave=False, disable=None
+    ) as bar:
+        measured.speeds = speed.measure(
+            target,
+            path,
+            prompts[:_SPEED_PROMPTS],
+            settings,
+            costs.Costs(measured.v, measured.draft_steps[name]),
+            n_tokens=arguments.n_predict,
+            repeat=arguments.repeat,
+            advance=bar.update,
+            **options,
+            n_ctx=_session_context(arguments),
+        )
+
+
+def _session_context(arguments: argparse.Namespace) -> int:
+    return int(arguments.prompt_length + max(arguments.n_predict, (MAX_GAMMA + 1) * costs.N_TURN))
+
+
+def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int]]:
+    """Prompts of at most --prompt-length tokens, cut from the text given or from the package's."""
+    length, count = arguments.prompt_length, arguments.count
+    begin = model.tokenize("", add_special=True)
+    if arguments.file is None:
+        pieces = [
+            model.tokenize(prompt, add_special=False)[: length - len(begin)]
+            for prompt in packaged_prompts(HELD_OUT)[:count]
+        ]
+    else:
+        tokens = model.tokenize(_files.read_text(arguments.file), add_special=False)
+        step = length - len(begin)
+        n_pieces = len(tokens) // step
+        if n_pieces < 2:
+            raise ArgumentError(
+                f"{arguments.file} has {len(tokens)} tokens, too few for two prompts of {length}."
+            )
+        # Spread over the text, if there are more than are wanted.
+        chosen = [i * n_pieces // count for i in range(count)] if n_pieces > count else None
+        pieces = [tokens[i * step : (i + 1) * step] for i in chosen or range(n_pieces)]
+    return [begin + piece for piece in pieces]
+
+
+def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
+    """Names and paths of the draft models to measure; in a folder all that could draft."""
+    found = Found(Path(target), _core.read_model_file(target))
+    if arguments.draft_model is None:
+        return {} if arguments.model else {BUNDLED_DRAFT.name: str(BUNDLED_DRAFT)}
+    path = hub.local_path("-md", arguments.draft_model)
+    if not os.path.isdir(path):
+        draft = _core.read_model_file(path)
+        if found.file is None or draft.vocabulary != found.file.vocabulary:
+            raise ArgumentError(f"{path} has another vocabulary than {target}.")
+        return {Path(path).name: path}
+    bar = _bar(list(files([Path(path)])), "reading")
+    fitting = [one for one in map(look, bar) if one.could_draft_for(found)]
+    if not fitting:
+        raise ArgumentError(
+            f"No model in {path} could draft for {target}: none is smaller, with its vocabulary."
+        )
+    return {os.path.relpath(one.path, path): str(one.path) for one in fitting}
+
+
+def _check_arguments(arguments: argparse.Namespace) -> None:
+    _check.integer("-n", arguments.n_predict, low=1)
+    if arguments.threads is not None:
+        _check.integer("-t", arguments.threads, low=1, high=512)
+    _check.integer("--count", arguments.count, low=2)
+    _check.integer("--prompt-length", arguments.prompt_length, low=2)
+    _check.integer("--repeat", arguments.repeat, low=1)
+    if arguments.prompt_length + arguments.n_predict > MAX_CONTEXT:
+        raise ArgumentError(f"--prompt-length and -n together must be at most {MAX_CONTEXT}.")
+    for temperature in arguments.temp:
+        if not 0 <= temperature < float("inf"):
+            raise ArgumentError(f"--temp must be finite and not negative, not {temperature}.")
+    for one in arguments.lenience:
+        if not 0 < one <= 1:
+            raise ArgumentError(f"--lenience must be more than 0 and at most 1, not {one}.")
+    arguments.temp = list(dict.fromkeys(arguments.temp))
+    arguments.lenience = list(dict.fromkeys(arguments.lenience))
+
+
+def _bar(values: Any, what: str) -> Iterator[Any]:
+    return iter(tqdm(values, desc=what, leave=False, delay=0.3, disable=None))
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `alpha` to the command line."""
+    parser = commands.add_parser(
+        "alpha", help="measure which share of their tokens drafters get accepted",
+        description=__doc__,
+    )  # fmt: skip
+    _arguments.add_models(
+        parser,
+        help="GGUF file (default: the bundled model)",
+        draft_help="GGUF file to draft, or a folder: every file in it that could",
+    )
+    parser.add_argument("-f", "--file", help="text to cut prompts from (the package's, held out)")
+    parser.add_argument("-n", "--n-predict", type=int, default=128, help="tokens of each (128)")
+    parser.add_argument("--count", type=int, default=48, help="most prompts (48)")
+    parser.add_argument("--prompt-length", type=int, default=96, help="tokens of a prompt (96)")
+    parser.add_argument(
+        "--temp", type=float, nargs="+", default=[0.0, 0.5, 1.0], help="temperatures (0 0.5 1)"
+    )
+    parser.add_argument(
+        "--lenience", type=float, nargs="+", default=[1.0], metavar="L",
+        help="also with a lossy rejection, e.g. 1 0.5 0.3 0.1 (1: lossless)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--speed", action="store_true",
+        help="also generate with every draft length and compare with what theory expects",
+    )  # fmt: skip
+    parser.add_argument("--repeat", type=int, default=3, help="turns of --speed (3)")
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)

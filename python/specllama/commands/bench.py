@@ -1,0 +1,213 @@
+"""`specllama bench`: what speculation is worth on this machine, as a ratio to plain decoding
+measured in one process, the contestants taking turns; with --concurrency, for many requests at
+once; or, with --simulate, on other machines, by arithmetic."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import get_args
+
+from specllama import _check, _files
+from specllama.bench import contestants, page, servers, table, throughput, workload
+from specllama.bench.mean import mean_of
+from specllama.bench.measuring import measure
+from specllama.bench.simulating import geometric_mean, simulate
+from specllama.commands import _arguments
+from specllama.errors import ArgumentError
+from specllama.model import hub
+from specllama.model.bundled import BUNDLED_MODEL
+from specllama.session import SpecSession
+from specllama.simulate import read_curves
+from specllama.workloads import Half
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure or simulate, and print; the exit code."""
+    n_tokens = _positive("-n", arguments.n_predict, low=8)
+    n_texts = _positive("--texts", arguments.texts, low=1)
+    repeat = _positive("--repeat", arguments.repeat, low=1)
+    workloads = workload.choose(arguments.workload, arguments.replay, n_texts, arguments.half)
+    if arguments.llama_server is not None and arguments.concurrency is None:
+        raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
+    if arguments.simulate is not None:
+        for name in ("corpus", "draft_model", "contestants"):
+            if getattr(arguments, name) is not None:
+                raise ArgumentError(
+                    "--simulate knows n-grams and matches of any length and no others; leave out "
+                    f"--{name.replace('_', '-')}."
+                )
+        if arguments.concurrency is not None:
+            raise ArgumentError("--simulate knows of one request; leave out --concurrency.")
+        if arguments.html is not None:
+            raise ArgumentError("--html shows what was measured; leave it out with --simulate.")
+        return _simulate(arguments, workloads, n_tokens)
+    if arguments.concurrency is not None:
+        if arguments.html is not None:
+            raise ArgumentError("--html has no page for --concurrency; leave one of the two out.")
+        at_once = [
+            _check.integer("--concurrency", n, low=2, high=64) for n in arguments.concurrency
+        ]
+        return _serve(arguments, workloads, at_once, n_tokens, repeat)
+    chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
+    if arguments.html is not None:
+        _files.check_writable(arguments.html)
+    options = {
+        "n_threads": arguments.threads,
+        "n_gpu_layers": arguments.n_gpu_layers,
+        "kv_type": arguments.kv_type,
+        "n_ctx": arguments.ctx_size,
+        "corpus": arguments.corpus,
+        "progress": True,
+    }
+    with contestants.sessions(
+        chosen, arguments.model, arguments.draft_model, **options
+    ) as sessions:
+        plain = sessions[0]
+        workloads = workload.for_model(workloads, plain, n_texts, arguments.half)
+        about = [_about(plain, arguments.kv_type, f"{n_tokens} tokens a text", repeat)]
+        if arguments.draft_model is not None:
+            about.append(f"draft model: {arguments.draft_model}")
+        if arguments.corpus is not None:
+            about.append(f"corpus: {arguments.corpus}")
+        if not arguments.json:
+            print(*about, "", table.head(), sep="\n")
+        results = []
+        for one in workloads:
+            results.append(
+                measure(one, chosen, sessions, n_tokens, repeat, bounded=arguments.corpus is None)
+            )
+            last = results[-1]
+            print(json.dumps(asdict(last)) if arguments.json else table.measured(last), flush=True)
+            if arguments.html is not None:  # each time: who ends it early has what there was
+                _files.write(arguments.html, page.document(about, results))
+        if len(results) > 1:
+            mean = mean_of(results)
+            print(json.dumps(asdict(mean)) if arguments.json else table.mean(mean))
+    return 0
+
+
+def _simulate(
+    arguments: argparse.Namespace, workloads: list[workload.Workload], n_tokens: int
+) -> int:
+    curves = read_curves(arguments.simulate)
+    workloads = workloads or workload.choose("replayed", None, arguments.texts)
+    with SpecSession(arguments.model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
+        simulations = simulate(workloads, curves, session, n_tokens)
+    if arguments.json:
+        for one in simulations:
+            print(json.dumps(asdict(one) | {"bound_share": one.bound_share}))
+        return 0
+    print(f"up to {n_tokens} tokens a text, by arithmetic: speeds as multiples of plain decoding\n")
+    print(table.SIMULATED_HEAD)
+    for _, group in itertools.groupby(simulations, key=lambda one: one.curve):
+        of_machine = list(group)
+        for one in of_machine:
+            print(table.simulated(one))
+        if len(of_machine) > 1:
+            print(table.simulated(geometric_mean(of_machine)))
+    return 0
+
+
+def _serve(
+    arguments: argparse.Namespace,
+    workloads: list[workload.Workload],
+    at_once: Sequence[int],
+    n_tokens: int,
+    repeat: int,
+) -> int:
+    draft_model = arguments.draft_model
+    model = hub.local_path("model", arguments.model or BUNDLED_MODEL)
+    with SpecSession(model, None, n_ctx=64, n_threads=arguments.threads, n_gpu_layers=0) as session:
+        workloads = workload.for_model(workloads, session, arguments.texts, arguments.half)
+        # Twice as many: when one has been answered, the next one comes.
+        prompts = throughput.mixed(
+            workloads, 2 * max(at_once), lambda task: task.prompt_tokens(session)
+        )
+        n_ctx = arguments.ctx_size or max(map(len, prompts)) + n_tokens
+        setup = servers.Setup(
+            model=model,
+            draft_model=None if draft_model is None else hub.local_path("draft", draft_model),
+            n_threads=session.n_threads,
+            n_ctx=n_ctx,
+            kv_type=arguments.kv_type,
+            n_gpu_layers=arguments.n_gpu_layers,
+            corpus=arguments.corpus,
+            program=None if arguments.llama_server is None else Path(arguments.llama_server),
+        )
+        about = _about(session, arguments.kv_type, f"{n_tokens} tokens an answer", repeat)
+    chosen = servers.choose(arguments.contestants, setup, at_once)
+    if not arguments.json:
+        print(about, flush=True)
+    result = throughput.measure(chosen, prompts, n_tokens, repeat)
+    print(json.dumps(asdict(result)) if arguments.json else table.served(result))
+    return 0
+
+
+def _about(session: SpecSession, kv_type: str, length: str, repeat: int) -> str:
+    kernels = f", CPU kernels: {session.cpu_kernels}" if session.cpu_kernels else ""
+    return (
+        f"{session.model_description}, {session.n_threads} threads{kernels}, KV {kv_type}, up to "
+        f"{length}, medians of {repeat} alternating runs of each"
+    )
+
+
+def _positive(name: str, value: int, *, low: int) -> int:
+    if value < low:
+        raise ArgumentError(f"{name} must be at least {low}, not {value}.")
+    return _check.integer(name, value)
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `bench` to the command line."""
+    parser = commands.add_parser(
+        "bench", help="measure speculation against plain decoding", description=__doc__
+    )
+    _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
+    names = ", ".join(workload.NAMES)
+    parser.add_argument(
+        "--workload", metavar="NAME,...",
+        help=f"of {names} or all; code is two, replayed-code and generated-code (answered if the "
+        "model has a chat template, else replayed and generated)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replay", metavar="FILE.jsonl",
+        help='texts to replay: {"prompt": ..., "reference": ...} lines',
+    )  # fmt: skip
+    parser.add_argument(
+        "--contestants", metavar="NAME,...",
+        help="beside plain: ngram, match, model, cascade; with drafts of 1, 2, 4, 8 or 16 tokens "
+        "ngram-N, model-N; or all (ngram, and cascade with a draft model)",
+    )  # fmt: skip
+    _arguments.add_corpus(parser)
+    parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
+    parser.add_argument("--texts", type=int, default=4, help="texts per workload (4)")
+    parser.add_argument(
+        "--half", choices=get_args(Half), help="of the answered texts: those for tuning, or others"
+    )
+    parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
+    parser.add_argument(
+        "--concurrency", metavar="N", type=int, nargs="+",
+        help="many requests: N at once against one after another",
+    )  # fmt: skip
+    parser.add_argument(
+        "--llama-server", metavar="PATH",
+        help="with --concurrency: llama.cpp's server takes part, with as many slots; also as "
+        "contestants server and server-TYPE-N",
+    )  # fmt: skip
+    parser.add_argument(
+        "--simulate", metavar="CURVES.json",
+        help="no decoding: replayed texts at the costs of other machines, "
+        '{"name": {"1": 1.0, "2": 1.24, ...}}',
+    )  # fmt: skip
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
+    parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")
+    parser.add_argument("--json", action="store_true", help="a JSON object per workload")
+    parser.set_defaults(run=run)

@@ -1,0 +1,71 @@
+"""`specllama corpus`: texts of one's own, as a file that every session may draft from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from specllama import _core
+from specllama.commands import _arguments
+from specllama.formats import corpus
+from specllama.model import hub
+from specllama.model.bundled import BUNDLED_MODEL
+
+
+def build(arguments: argparse.Namespace) -> int:
+    """Build a corpus; the exit code."""
+    files = corpus.find_files(arguments.paths, arguments.glob)
+    built = corpus.build(
+        hub.local_path("model", arguments.model or BUNDLED_MODEL),
+        files,
+        arguments.output,
+        max_tokens=arguments.max_tokens,
+        progress=True,
+    )
+    print(f"{built.n_tokens} tokens of {built.n_texts} files")
+    if built.n_skipped:
+        print(f"{built.n_skipped} files are no text that can be read")
+    if built.n_left_out:
+        print(f"{built.n_left_out} files, those changed longest ago, did not fit (--max-tokens)")
+    return 0
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Show what a corpus holds; the exit code."""
+    opened = _core.Corpus(arguments.file)
+    print(
+        f"{opened.n_tokens} tokens of {opened.n_texts} texts, {opened.size_bytes / 1e6:.1f} MB, "
+        f"for vocabulary {opened.vocabulary:016x} of {opened.n_vocab} tokens"
+    )
+    return 0
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `corpus` to the command line."""
+    parser = commands.add_parser(
+        "corpus", help="make texts of your own drafted from", description=__doc__
+    )
+    kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    builder = kinds.add_parser(
+        "build",
+        help="build a corpus",
+        description="Builds a corpus of text files, those changed last first, until it is full. "
+        "Below folders, hidden files are passed over, and everywhere what is not UTF-8.",
+    )
+    builder.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="file or folder")
+    _arguments.add_target(
+        builder, help="GGUF file with the vocabulary (default: the bundled model)"
+    )
+    builder.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write")
+    builder.add_argument(
+        "--glob", action="append", default=[], metavar="PATTERN",
+        help="only files of such a name, e.g. '*.py', below folders; may be repeated",
+    )  # fmt: skip
+    builder.add_argument(
+        "--max-tokens", type=int, default=corpus.MAX_TOKENS, metavar="N",
+        help=f"most tokens, of 9 bytes each ({corpus.MAX_TOKENS})",
+    )  # fmt: skip
+    builder.set_defaults(run=build)
+    shower = kinds.add_parser("info", help="check a corpus, and show what it holds")
+    shower.add_argument("file", metavar="FILE")
+    shower.set_defaults(run=info)

@@ -1,0 +1,110 @@
+"""`specllama divergence`: where speculative decoding gives other tokens than plain decoding.
+
+In the exact configuration it does not. Elsewhere a decode of several tokens, or for several
+requests, rounds its sums in another order than one of a single token, and where two tokens are
+nearly tied the other one may win: this counts how often, and how near the ties were."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from dataclasses import asdict
+
+from tqdm import tqdm
+
+from specllama import _check
+from specllama.commands import _arguments
+from specllama.errors import ArgumentError
+from specllama.measure.divergence import N_LIKELIEST, compare, summarise, text
+from specllama.session import SpecSession
+from specllama.workloads import REPLAYED, longer_prompts, read_prompts
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Generate, compare and print; the exit code, 0 whatever is found."""
+    n_tokens = _check.integer("-n", arguments.n_predict, low=1)
+    count = _check.integer("--count", arguments.count, low=1)
+    n_seq = _check.integer("--n-seq", arguments.n_seq, low=1)
+    prompts = read_prompts(arguments.file) if arguments.file else longer_prompts(REPLAYED)
+    if count > len(prompts) and arguments.temperature == 0:
+        raise ArgumentError(
+            f"--count is {count}, but there are {len(prompts)} prompts, and at temperature 0 each "
+            "gives one text only."
+        )
+    exact = _arguments.EXACT[arguments.exact]
+    if n_seq > 1 and exact == "auto":
+        exact = False  # as it is then for several, so that both have a KV memory of one type
+    options = {
+        "n_ctx": arguments.ctx_size,
+        "n_threads": arguments.threads,
+        "n_gpu_layers": arguments.n_gpu_layers,
+        "kv_type": arguments.kv_type,
+        "exact": exact,
+        "progress": True,
+    }
+    drafter = arguments.draft_model or "auto"
+    comparisons = []
+    with (
+        SpecSession(arguments.model, None, **options) as plain,
+        SpecSession(
+            arguments.model, drafter, spec_length=arguments.spec_length, n_seq=n_seq, **options
+        ) as speculative,
+    ):
+        room = plain.n_ctx - n_tokens
+        if room < 1:
+            raise ArgumentError(f"-n {n_tokens} leaves no room in a context of {plain.n_ctx}.")
+        seeds = tqdm(range(count), desc="generating", leave=False, disable=None)
+        requests = (
+            (plain.tokenize(prompt)[:room], {
+                "max_tokens": n_tokens, "temperature": arguments.temperature, "seed": seed,
+            })
+            for seed, prompt in zip(seeds, itertools.cycle(prompts), strict=False)
+        )  # fmt: skip
+        while group := list(itertools.islice(requests, n_seq)):
+            alone = [
+                plain.generate(tokens, **wanted, logprobs=N_LIKELIEST) for tokens, wanted in group
+            ]
+            together = [speculative.submit(tokens, **wanted) for tokens, wanted in group]
+            comparisons += [
+                compare(one, other.result()) for one, other in zip(alone, together, strict=True)
+            ]
+        description = plain.model_description
+    report = summarise(comparisons)
+    if arguments.json:
+        each = [asdict(one) for one in comparisons]
+        head = {"model": description, "n_seq": n_seq}
+        print(json.dumps({**head, **asdict(report), "comparisons": each}))
+    else:
+        at_once = f", {n_seq} requests at once" if n_seq > 1 else ""
+        print(f"{description}, temperature {arguments.temperature:g}{at_once}")
+        print(text(report))
+    return 0
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `divergence` to the command line."""
+    parser = commands.add_parser(
+        "divergence", help="count tokens that differ from plain decoding", description=__doc__
+    )
+    _arguments.add_models(
+        parser,
+        help="GGUF file (default: the bundled model)",
+        draft_help="GGUF file that drafts (default: as a session's, n-grams or the bundled one)",
+    )
+    parser.add_argument("-n", "--n-predict", type=int, default=300, help="tokens of each (300)")
+    parser.add_argument("--count", type=int, default=100, help="generations (100)")
+    parser.add_argument("-f", "--file", help='JSON lines with a "prompt" (the package\'s replays)')
+    _arguments.add_sampling(parser, "temperature")
+    parser.add_argument("--spec-length", type=int, default=4, help="most drafted tokens (4)")
+    parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
+    _arguments.add_exact(parser)
+    parser.add_argument(
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=int, default=1, metavar="N",
+        help="requests that speculate together, each compared with itself alone (1)",
+    )  # fmt: skip
+    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
+    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (all)")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)

@@ -1,0 +1,104 @@
+"""`specllama models`: the GGUF files that are on this machine already, in the caches of
+huggingface_hub, llama.cpp and LM Studio, and which of them could draft for which."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from specllama_light.local_models import caches, files
+from tqdm import tqdm
+
+from specllama.errors import ArgumentError
+from specllama.model.found import Found, look
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the models; the exit code."""
+    for folder in arguments.folders:
+        if not folder.is_dir():
+            raise ArgumentError(f"There is no directory {folder}.")
+    paths = list(files([*caches(), *arguments.folders]))
+    bar = tqdm(paths, desc="reading", leave=False, delay=0.3, disable=None)
+    found = [look(path) for path in bar]
+    # Small ones first: a model's number is known before a larger one's drafts are listed.
+    found.sort(key=lambda model: (model.file.weight_bytes if model.file else 0, model.name))
+    if arguments.json:
+        for model in found:
+            print(json.dumps(_record(model, found)))
+    else:
+        _print_table([model for model in found if model.file])
+        for model in found:
+            if model.error:
+                print(model.error)
+        if not found:
+            print("There are no models in the usual places; name a folder to look in.")
+    return 0
+
+
+def _record(model: Found, found: Sequence[Found]) -> dict[str, object]:
+    file = model.file
+    return {
+        "name": model.name,
+        "path": str(model.path),
+        "error": model.error,
+        "architecture": file and file.architecture,
+        "weights": file and file.weight_type,
+        "parameters": file and file.n_parameters,
+        "bytes": file and file.weight_bytes,
+        "drafts": [str(draft.path) for draft in found if draft.could_draft_for(model)],
+    }
+
+
+def _print_table(models: Sequence[Found]) -> None:
+    if not models:
+        return
+    rows = [("", "size", "parameters", "architecture", "weights", "drafts", "model")]
+    for i, model in enumerate(models):
+        file = model.file
+        assert file is not None
+        drafts = [str(j + 1) for j, draft in enumerate(models) if draft.could_draft_for(model)]
+        rows.append(
+            (
+                str(i + 1),
+                _short(file.weight_bytes) + "B",
+                _short(file.n_parameters),
+                file.architecture,
+                file.weight_type,
+                " ".join(drafts) or "-",
+                model.name,
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column < 3 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+    print(
+        "drafts: the numbers of smaller models with the same vocabulary, which could draft for it"
+    )
+
+
+def _short(number: float) -> str:
+    """A number to three digits: 5.87M."""
+    for unit in ("", "k", "M", "G"):
+        if number < 999.5:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g}T"
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `models` to the command line."""
+    parser = commands.add_parser(
+        "models", help="list the models on this machine", description=__doc__
+    )
+    parser.add_argument(
+        "folders", nargs="*", type=Path, metavar="DIR", help="where else to look for GGUF files"
+    )
+    parser.add_argument("--json", action="store_true", help="a JSON object per model")
+    parser.set_defaults(run=run)

@@ -1,0 +1,114 @@
+"""`specllama serve`: the OpenAI API over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from specllama.commands import _arguments
+from specllama.errors import ArgumentError, SpecllamaError
+from specllama.model.bundled import BUNDLED_MODEL
+from specllama.server.settings import Settings
+from specllama.session import SpecSession
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal ends it; the exit code."""
+    try:
+        from specllama.server.app import App
+        from specllama.server.graceful import GracefulServer
+    except ImportError as error:
+        raise ArgumentError(
+            f"The server needs {error.name}; run: pip install specllama[server]"
+        ) from None
+    settings = Settings(
+        name=arguments.alias or Path(arguments.model or BUNDLED_MODEL).stem,
+        host=arguments.host,
+        api_key=arguments.api_key or os.environ.get("SPECLLAMA_API_KEY") or None,
+        cors_origins=tuple(arguments.cors_origin),
+        max_body=arguments.max_body,
+        max_prompt=arguments.max_prompt,
+        timeout=arguments.timeout,
+    )
+    with (
+        _listen(arguments.host, arguments.port) as listening,
+        SpecSession(
+            **_arguments.session_options(arguments),
+            n_seq=arguments.n_seq,
+            exact=_arguments.EXACT[arguments.exact],
+            max_queue=arguments.max_queue,
+        ) as session,
+    ):
+        host, port = listening.getsockname()[:2]
+        host = f"[{host}]" if ":" in host else host
+        print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
+        GracefulServer(App(session, settings), arguments.shutdown_timeout).serve_at(listening)
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens: before the model is loaded, to say at once if it cannot."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise SpecllamaError(f"Cannot listen at {host} port {port}: {why}.") from None
+
+
+def _from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
+    def integer(value: str) -> int:
+        if not value.isdecimal() or not low <= int(value) <= high:
+            raise argparse.ArgumentTypeError(f"must be from {low} to {high}, not {value!r}")
+        return int(value)
+
+    return integer
+
+
+def _key(value: str) -> str:
+    if not value:  # of a variable that is not set, say
+        raise argparse.ArgumentTypeError("is empty; leave it out for a server without a key")
+    return value
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `serve` to the command line."""
+    parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
+    _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
+    parser.add_argument("-a", "--alias", help="name of the model in answers (its file's)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
+    parser.add_argument("--port", type=_from(0, 65535), default=8080, help="port (8080); 0: any")
+    parser.add_argument(
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
+        help="requests worked at together (8)",
+    )  # fmt: skip
+    _arguments.add_exact(parser)
+    parser.add_argument(
+        "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
+    )
+    parser.add_argument(
+        "--api-key", type=_key,
+        help="what requests must carry (the variable SPECLLAMA_API_KEY, or nothing)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cors-origin", action="append", default=[], metavar="ORIGIN",
+        help="web page that may use it, e.g. http://localhost:3000; may be repeated (none)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-body", type=_from(1), default=1 << 20, help="bytes of a request (1048576)"
+    )
+    parser.add_argument(
+        "--max-prompt", type=_from(1), help="tokens of a prompt (what the context holds)"
+    )
+    parser.add_argument(
+        "--timeout", type=_from(1), default=600, help="seconds for one answer (600)"
+    )
+    parser.add_argument(
+        "--shutdown-timeout", type=_from(0), default=10,
+        help="seconds that answers have to finish after SIGTERM or Ctrl-C (10)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)

@@ -1,0 +1,50 @@
+"""`specllama trace`: a generation, and who drafted what of it, as text or as an HTML page."""
+
+from __future__ import annotations
+
+import argparse
+
+from specllama import _files
+from specllama.commands import _arguments
+from specllama.session import SpecSession
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Generate and write the trace; the exit code."""
+    prompt = arguments.prompt if arguments.file is None else _files.read_text(arguments.file)
+    with SpecSession(**_arguments.session_options(arguments)) as session:
+        options = _arguments.sampling_options(arguments)
+        options["max_tokens"] = arguments.n_predict
+        options["trace"] = True
+        stream = session.stream(prompt, **options)
+        if arguments.output is not None:
+            _files.check_writable(arguments.output)
+        interrupted = False
+        with stream:
+            try:
+                for _ in stream:
+                    pass
+            except KeyboardInterrupt:
+                interrupted = True
+        trace = stream.result().trace
+    assert trace is not None  # it was asked for
+    if arguments.output is None:
+        print(trace)
+    else:
+        _files.write(arguments.output, trace.to_html())
+    return 130 if interrupted else 0
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `trace` to the command line."""
+    parser = commands.add_parser(
+        "trace", help="show who drafted what of a generation", description=__doc__
+    )
+    _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("-p", "--prompt", help="text to continue")
+    prompt.add_argument("-f", "--file", help="file with the text to continue")
+    parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
+    parser.add_argument("-n", "--n-predict", type=int, default=128, help="most tokens (128)")
+    _arguments.add_sampling(parser)
+    parser.set_defaults(run=run)

@@ -1,0 +1,151 @@
+"""Corpora: texts of one's own, tokenized and indexed once, that every session may draft from."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from specllama import _check, _core, _files
+from specllama.errors import ArgumentError
+
+MAX_TOKENS = 10_000_000
+"""Default bound on the tokens of a corpus, whose file takes 9 bytes for each."""
+
+# Characters that are tokenized at once: Ctrl-C waits no longer.
+_PIECE = 1 << 18
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of the files.
+
+    Attributes:
+        n_texts: Files taken in, the last one perhaps in part.
+        n_tokens: Their tokens, and one for the end of each.
+        n_skipped: Files that are no text: not UTF-8, or with NUL characters, or not to be read.
+        n_left_out: Files that there was no more room for.
+    """
+
+    n_texts: int
+    n_tokens: int
+    n_skipped: int
+    n_left_out: int
+
+
+def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path]:
+    """Return files, and those below folders, each once, those changed last first.
+
+    Below folders, hidden files and folders are passed over.
+
+    Args:
+        paths: Files and folders.
+        patterns: Glob patterns, e.g. "*.py", of which the name of a file in a folder must fit one;
+            none: all fit.
+
+    Raises:
+        ArgumentError: There is no such file or folder.
+    """
+    found: dict[str, tuple[float, Path]] = {}
+    for path in paths:
+        if not (path.is_file() or path.is_dir()):
+            raise ArgumentError(f"There is no file or folder {path}.")
+        for file in _below(path, patterns) if path.is_dir() else [path]:
+            try:
+                found.setdefault(os.path.realpath(file), (file.stat().st_mtime, file))
+            except OSError:
+                continue  # gone, or a link to nowhere
+    return [file for _, file in sorted(found.values(), key=lambda one: (-one[0], one[1]))]
+
+
+def build(
+    model: str | os.PathLike[str],
+    files: Sequence[Path],
+    output: str | os.PathLike[str],
+    *,
+    max_tokens: int = MAX_TOKENS,
+    progress: bool = False,
+) -> Built:
+    """Write a corpus of text files, for models with a given vocabulary.
+
+    Args:
+        model: Path of a GGUF file, of which only the vocabulary is read.
+        files: What to take in, in this order until there is no more room.
+        output: The corpus file. It is replaced as a whole, at the end, or not at all.
+        max_tokens: Most tokens, 1 to 2^28.
+        progress: Draw a bar on stderr.
+
+    Raises:
+        ArgumentError: No file is text, or an argument is wrong.
+        ModelError: The model cannot be used.
+        SpecllamaError: The corpus cannot be written.
+    """
+    builder = _core.CorpusBuilder(_check.integer("max_tokens", max_tokens))
+    path = Path(_check.path("output", output))
+    tokenizer = _core.Tokenizer(_check.path("model", model))
+    with _files.replacing(path) as fresh:
+        built = _fill(builder, tokenizer, files, progress)
+        builder.write(str(fresh), tokenizer.n_vocab, tokenizer.fingerprint)
+    return built
+
+
+def _fill(
+    builder: _core.CorpusBuilder, tokenizer: _core.Tokenizer, files: Sequence[Path], progress: bool
+) -> Built:
+    n_skipped = n_left_out = 0
+    sizes = [_size(file) for file in files]
+    with tqdm(
+        total=sum(sizes),
+        desc="tokenizing",
+        unit="B",
+        unit_scale=True,
+        leave=False,
+        delay=0.3,
+        disable=None if progress else True,
+    ) as bar:
+        for file, size in zip(files, sizes, strict=True):
+            if builder.full:
+                n_left_out += 1
+                continue
+            try:
+                for piece in _pieces(file):
+                    builder.append(tokenizer.tokenize(piece))
+            except (OSError, UnicodeDecodeError, ArgumentError):
+                n_skipped += 1
+            builder.end_text()
+            bar.update(size)
+    if builder.n_texts == 0:
+        raise ArgumentError("None of the files is text to build a corpus of.")
+    return Built(builder.n_texts, builder.n_tokens, n_skipped, n_left_out)
+
+
+def _pieces(file: Path) -> Iterator[str]:
+    """Yield a file's text in pieces that end with a line. Raises UnicodeDecodeError where it is no
+    text."""
+    with open(file, encoding="utf-8", newline="") as stream:
+        while piece := stream.read(_PIECE):
+            piece += stream.readline(_PIECE)
+            if "\0" in piece:
+                raise UnicodeDecodeError("utf-8", b"\0", 0, 1, "no text")
+            yield piece
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _below(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    for place, below, names in os.walk(folder):
+        below[:] = [name for name in below if not name.startswith(".")]
+        for name in names:
+            fits = not patterns or any(fnmatch.fnmatch(name, one) for one in patterns)
+            path = Path(place, name)
+            if fits and not name.startswith(".") and path.is_file():
+                yield path

@@ -1,0 +1,97 @@
+"""Saved states: a conversation's tokens and what they left in the KV memory, as a file.
+
+The first line names the format and has the SHA-256 of all that follows: one line of JSON, which
+says what the state fits, the tokens as little-endian int32, and the memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama import _files
+from specllama.errors import ArgumentError
+
+_FORMAT = b"specllama state 1 "
+_MOST_LINE = 4096
+_SAMPLES, _SAMPLE_BYTES, _HEAD_BYTES = 64, 4096, 1 << 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a state fits.
+
+    Attributes:
+        model: Fingerprint of the model file.
+        key: What else the memory depends on, as the core says it.
+    """
+
+    model: str
+    key: str
+
+
+def fingerprint(model: str) -> str:
+    """Return a hash of a model file's first megabyte, which has its metadata, its size, and pages
+    spread over its weights. Of a split model, of its first part. Raises ArgumentError."""
+    digest = hashlib.sha256()
+    try:
+        with open(model, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            digest.update(b"%d" % size + file.read(_HEAD_BYTES))
+            for i in range(_SAMPLES):
+                file.seek(size * i // _SAMPLES)
+                digest.update(file.read(_SAMPLE_BYTES))
+    except OSError as error:
+        raise ArgumentError(f"{model} cannot be read any more: {error.strerror}.") from None
+    return digest.hexdigest()
+
+
+def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: bytes) -> None:
+    """Write a state; see `_files.replacing`.
+
+    Raises:
+        SpecllamaError: It cannot be written; what had that name before is still there.
+    """
+    head = json.dumps({**asdict(kind), "n_tokens": len(tokens)}).encode() + b"\n"
+    parts = [head, tokens.astype("<i4").tobytes(), memory]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    with _files.replacing(path) as fresh, open(fresh, "wb") as file:
+        file.writelines([_FORMAT, digest.hexdigest().encode(), b"\n", *parts])
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], bytes]:
+    """Return the key, the tokens and the memory of a state for the model with a fingerprint.
+
+    Raises:
+        ArgumentError: The file is missing, damaged, no saved state, or another model's.
+    """
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(_MOST_LINE)
+            if not first.startswith(_FORMAT):
+                raise ArgumentError(f"{path} is no saved state, or one of another version.")
+            rest = file.read()
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+    if first != _FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
+        raise ArgumentError(f"{path} is damaged: its checksum does not fit.")
+    line, _, payload = rest.partition(b"\n")
+    try:
+        head = json.loads(line)
+        kind, n_bytes = Kind(head["model"], head["key"]), 4 * head["n_tokens"]
+        tokens = np.frombuffer(payload[:n_bytes], "<i4").astype(np.int32)
+    except (ValueError, KeyError, TypeError):
+        raise ArgumentError(f"{path} is no saved state: its head cannot be read.") from None
+    if kind.model != model:
+        raise ArgumentError(f"{path} was saved with another model.")
+    return kind.key, tokens, payload[n_bytes:]

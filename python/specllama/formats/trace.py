@@ -1,0 +1,112 @@
+"""What every round of a generation did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from specllama._core import RoundTrace, Stats
+from specllama.formats import trace_page
+from specllama.formats.traced_token import Kind, TracedToken
+
+_PROMPT_LENGTH = 400
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What every round did; in a notebook, or by `to_html`, the text with who drafted what (after
+    Leviathan et al. 2023, figure 1). `str()` has a line per round.
+
+    Attributes:
+        rounds: The rounds, in order.
+        prompt: The end of the prompt's text.
+        pieces: The text of every token id that occurs in the rounds.
+        stats: The statistics of the generation.
+    """
+
+    rounds: list[RoundTrace]
+    prompt: str
+    pieces: dict[int, str]
+    stats: Stats
+
+    def tokens(self, index: int) -> Iterator[TracedToken]:
+        """Return the tokens of the round at `index`, drafted ones first."""
+        one = self.rounds[index]
+        n_left = self.stats.generated_tokens - one.position  # those behind an end are cut off
+        for i, drafted in enumerate(one.draft):
+            kind: Kind = "rejected" if i >= one.accepted else "accepted" if i < n_left else "cut"
+            yield TracedToken(kind, drafted.token, self._text(drafted.token), drafted)
+        if one.next is None:
+            return
+        if one.accepted >= n_left:
+            kind = "cut"
+        elif not one.draft:
+            kind = "plain"
+        else:
+            kind = "bonus" if one.accepted == len(one.draft) else "replacement"
+        yield TracedToken(kind, one.next, self._text(one.next), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prompt's end and the rounds as a dict that `json` can write."""
+        return {
+            "prompt": self.prompt,
+            "rounds": [
+                {
+                    "position": one.position,
+                    "tokens": [token.to_dict() for token in self.tokens(index)],
+                    "draft_seconds": one.draft_seconds,
+                    "decode_seconds": one.decode_seconds,
+                    "expected_tokens": one.expected_tokens,
+                    "expected_seconds": one.expected_seconds,
+                }
+                for index, one in enumerate(self.rounds)
+            ],
+        }
+
+    def to_html(self) -> str:
+        """Return an HTML document that needs nothing else: the text, tinted and underlined by who
+        drafted it, rejected tokens struck out, and the figures of every token on hover."""
+        return trace_page.document(self._fragment())
+
+    def _repr_html_(self) -> str:
+        return self._fragment()
+
+    def _fragment(self) -> str:
+        rounds = [(one, list(self.tokens(index))) for index, one in enumerate(self.rounds)]
+        return trace_page.fragment(self.figures(), self.prompt, rounds)
+
+    def __str__(self) -> str:
+        """Return the figures, and a line per round: its number, its time, its tokens."""
+        width = len(str(len(self.rounds)))
+        lines = [*self.figures(), ""]
+        for index, one in enumerate(self.rounds):
+            runs = groupby(self.tokens(index), key=attrgetter("name"))
+            text = " ".join(f"{name} {''.join(t.text for t in run)!r}" for name, run in runs)
+            milliseconds = 1e3 * (one.draft_seconds + one.decode_seconds)
+            lines.append(f"{index + 1:>{width}} {milliseconds:>9.2f} ms  {text}")
+        return "\n".join(lines)
+
+    def figures(self) -> list[str]:
+        """Return what it came to, in two sentences for people."""
+        stats = self.stats
+        shares = [
+            f"{name} {accepted} of {drafted} ({accepted / drafted:.0%})"
+            for name, (drafted, accepted) in stats.by_drafter.items()
+            if drafted > 0
+        ]
+        return [
+            f"{stats.generated_tokens} tokens in {stats.rounds} rounds, "
+            f"{stats.tokens_per_round:.2f} per round, {stats.tokens_per_second:.1f} tokens/s",
+            f"accepted: {', '.join(shares) or 'nothing was drafted'}",
+        ]
+
+    def _text(self, token: int) -> str:
+        return self.pieces.get(token) or f"<{token}>"
+
+
+def shortened(prompt: str) -> str:
+    """Return as much of a prompt's end as a trace shows."""
+    return prompt if len(prompt) <= _PROMPT_LENGTH else f"…{prompt[-_PROMPT_LENGTH:]}"

@@ -1,0 +1,139 @@
+"""A trace as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from specllama._core import DraftedToken, RoundTrace
+from specllama.formats.traced_token import TracedToken
+
+# Every distinction is made twice, by a tint and by a line or a weight. A notebook has other
+# styles, and a theme that the media query does not know: so all is scoped, and colour and ground
+# are set together. The mark of a line's end is no text, and what was rejected is not selected: a
+# copy of the text is the text.
+_STYLE = """
+.specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
+  --corpus: #c9ebe4; --ngram: #e6efb0; --model: #cfe0fb; --other: #e5d9f5; --no: #b3261e;
+  --own: #0b4fa8;
+  color: var(--ink); background: var(--paper); padding: 1em; font: 15px/1.6 sans-serif }
+@media (prefers-color-scheme: dark) { .specllama-trace { --ink: #e8e8e8; --paper: #181818;
+  --faint: #9a9a9a; --match: #1f4d26; --corpus: #174a45;
+  --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b; --no: #ff8a80; --own: #8ab8ff } }
+.specllama-trace p { margin: 0 0 .4em }
+.specllama-trace .text { font: 14px/1.9 monospace; white-space: pre-wrap; overflow-wrap: anywhere;
+  tab-size: 4; margin-top: 1em }
+.specllama-trace .prompt, .specllama-trace .cut, .specllama-trace .newline { color: var(--faint) }
+.specllama-trace .cut { font-style: italic }
+.specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }
+.specllama-trace .corpus { background: var(--corpus); text-decoration: underline wavy 1px }
+.specllama-trace .ngram { background: var(--ngram); text-decoration: underline solid 1px }
+.specllama-trace .model { background: var(--model); text-decoration: underline double 1px }
+.specllama-trace .other { background: var(--other); text-decoration: underline dotted 2px }
+.specllama-trace del { color: var(--no); font-size: 70%; user-select: none }
+.specllama-trace strong { color: var(--own); font-weight: bold }
+.specllama-trace .newline::before { content: "\\21b5" }
+.specllama-trace .round:hover { outline: 1px solid var(--faint) }
+.specllama-trace .legend > * { margin-right: 1em }
+"""
+
+_LEGEND = (
+    '<p class="legend"><span class="match">accepted, copied from a match</span>'
+    '<span class="corpus">accepted, copied from the corpus</span>'
+    '<span class="ngram">accepted, n-gram</span>'
+    '<span class="model">accepted, draft model</span>'
+    '<span class="other">accepted, other drafter</span>'
+    "<del>rejected</del><strong>replaced</strong><span>plain or bonus</span>"
+    '<span class="cut">behind the end</span></p>\n'
+)
+
+# Control characters are shown by their pictures; a line's end and a tab are what they are.
+_PICTURES = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
+
+_MEANING = {
+    "accepted": "accepted",
+    "rejected": "rejected, or behind a rejected token",
+    "replacement": "the model's own token, in place of the rejected one",
+    "bonus": "bonus: the model's own token behind an accepted draft",
+    "plain": "the model's own token, nothing was drafted",
+    "cut": "behind the end of the generation",
+}
+
+
+def document(fragment: str) -> str:
+    """Return a document around a `fragment`."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Trace</title>'
+        "<style>html { color-scheme: light dark } body { margin: 0 }</style></head>\n"
+        f"<body>{fragment}</body></html>\n"
+    )
+
+
+def fragment(
+    figures: Iterable[str], prompt: str, rounds: Iterable[tuple[RoundTrace, Sequence[TracedToken]]]
+) -> str:
+    """Return an element, for a page that has others.
+
+    Args:
+        figures: What it came to, a paragraph each.
+        prompt: The end of the prompt.
+        rounds: The rounds, in order, each with its tokens, drafted ones first.
+    """
+    paragraphs = "".join(f"<p>{escape(line)}</p>\n" for line in figures)
+    spans = "".join(_round(number, *one) for number, one in enumerate(rounds, 1))
+    beginning = f'<span class="prompt" title="prompt">{_text(prompt)}</span>'
+    return (
+        f'<div class="specllama-trace"><style>{_STYLE}</style>\n{paragraphs}{_LEGEND}'
+        f'<div class="text">{beginning}{spans}</div></div>'
+    )
+
+
+def _round(number: int, one: RoundTrace, tokens: Sequence[TracedToken]) -> str:
+    n_tokens = sum(token.kind not in ("rejected", "cut") for token in tokens)
+    figures = _figures(one, n_tokens)
+    spans = "".join(_token(token, f"round {number}: ", figures) for token in tokens)
+    return f'<span class="round">{spans}</span>'
+
+
+def _token(token: TracedToken, start: str, figures: str) -> str:
+    evidence = "" if token.drafted is None else f"\n{_evidence(token.drafted)}"
+    title = escape(f"{start}{_MEANING[token.kind]}\ntoken {token.token}{evidence}\n{figures}")
+    if token.kind == "rejected":
+        return f'<del title="{title}">{_text(token.text, breaks=False)}</del>'
+    if token.kind == "replacement":
+        return f'<strong title="{title}">{_text(token.text)}</strong>'
+    return f'<span class="{token.name}" title="{title}">{_text(token.text)}</span>'
+
+
+def _evidence(drafted: DraftedToken) -> str:
+    tokens = "1 token" if drafted.length == 1 else f"{drafted.length} tokens"
+    if drafted.drafter == "match":
+        doubt = "" if drafted.confidence > 0 else ", at a token that broke off a copy itself"
+        return f"drafted from a match of {tokens}{doubt}"
+    if drafted.drafter == "corpus":
+        return f"drafted from a match of {tokens} in the corpus"
+    if drafted.drafter == "ngram":
+        return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
+    if drafted.drafter == "model":
+        return f"drafted by the draft model, probability {drafted.confidence:.2f}"
+    return "drafted by another drafter"
+
+
+def _figures(one: RoundTrace, n_tokens: int) -> str:
+    """Return the times of a round, and what the planner expected of it."""
+    decoding = (
+        f"decoding {1e3 * one.decode_seconds:.2f} ms"
+        if one.decode_seconds > 0
+        else "decoded with the prompt"
+    )
+    expected = (
+        f"expected {one.expected_tokens:.2f} tokens in {1e3 * one.expected_seconds:.2f} ms"
+        if one.expected_tokens > 0
+        else "no expectation: the draft length is fixed"
+    )
+    return f"drafting {1e3 * one.draft_seconds:.2f} ms, {decoding}\n{expected}; came {n_tokens}"
+
+
+def _text(text: str, *, breaks: bool = True) -> str:
+    newline = f'<span class="newline">{chr(10) if breaks else ""}</span>'
+    return escape(text.translate(_PICTURES)).replace("\n", newline)

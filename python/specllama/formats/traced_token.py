@@ -1,0 +1,47 @@
+"""A token of a round, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from specllama._core import DraftedToken
+
+Kind = Literal["accepted", "rejected", "replacement", "bonus", "plain", "cut"]
+
+
+@dataclass(frozen=True)
+class TracedToken:
+    """A token that a round drafted or chose.
+
+    Attributes:
+        kind: "accepted"; "rejected", by the target or because it stood behind such a token;
+            "replacement", the target's own token in place of a rejected one; "bonus", its own
+            behind a draft that was accepted whole; "plain", its own where nothing was drafted;
+            "cut", whoever it is from, if the generation had ended before it.
+        token: Token id.
+        text: Its text, with U+FFFD for what is only part of a character; its id in angle brackets
+            if it has none.
+        drafted: Who drafted it and why; None for the target's own.
+    """
+
+    kind: Kind
+    token: int
+    text: str
+    drafted: DraftedToken | None
+
+    @property
+    def name(self) -> str:
+        """The kind, but of an accepted token its drafter, as in `Stats.by_drafter`."""
+        if self.kind == "accepted" and self.drafted is not None:
+            return self.drafted.drafter
+        return self.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known of it as a dict that `json` can write."""
+        known: dict[str, Any] = {"kind": self.kind, "token": self.token, "text": self.text}
+        if self.drafted is not None:
+            known["drafter"] = self.drafted.drafter
+            known["length"] = self.drafted.length
+            known["confidence"] = self.drafted.confidence
+        return known

@@ -1,0 +1,185 @@
+"""The tables that `specllama alpha` prints: Markdown, aligned to be read as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from specllama import theory
+from specllama.measure.alpha import Alpha, Rules
+from specllama.measure.speed import Speed
+
+
+@dataclass
+class Measured:
+    """All that the command finds out.
+
+    Attributes:
+        repeated: Per temperature the share of 4-grams of the generated text that it had before.
+        n_tokens: Per temperature the number of generated tokens.
+        v: Of the model, seconds.
+        draft_steps: d of each draft model, by name, seconds.
+        alphas: Of every drafter at every temperature with every lenience.
+        rules: Of every draft model at every temperature.
+        speeds: Of every setting and draft length.
+    """
+
+    repeated: dict[float, float] = field(default_factory=dict)
+    n_tokens: dict[float, int] = field(default_factory=dict)
+    alphas: list[Alpha] = field(default_factory=list)
+    rules: list[Rules] = field(default_factory=list)
+    v: theory.DecodeTimes = field(default_factory=theory.DecodeTimes)
+    draft_steps: dict[str, float] = field(default_factory=dict)
+    speeds: list[Speed] = field(default_factory=list)
+
+
+def render(measured: Measured, target: str, lenience: Sequence[float]) -> str:
+    """Return all tables that there are figures for."""
+    parts = [f"{target}\n\n" + _texts(measured), "Decodes\n\n" + _times(measured)]
+    strict = [one for one in measured.alphas if one.lenience == 1]
+    if strict:
+        parts.append("alpha (± standard error)\n\n" + _alphas(strict, measured))
+    if len(measured.draft_steps) > 1 and strict:
+        parts.append(_best(strict, measured))
+    if measured.rules:
+        parts.append("Three ways to accept\n\n" + _rules(measured))
+    if set(lenience) != {1.0}:
+        parts.append("Lenience (lossy)\n\n" + _lenience(measured, lenience))
+    if measured.speeds:
+        parts.append("Speed by draft length\n\n" + _speeds(measured))
+    return "\n\n".join(parts)
+
+
+def expectation(one: Alpha, measured: Measured) -> tuple[int, float]:
+    """Return the best gamma for an alpha, and how much faster than plain decoding it is."""
+    step = measured.draft_steps.get(one.drafter, 0.0)
+    alpha = one.alpha.mean
+    gamma = theory.measured_optimal_gamma(alpha, measured.v, step)
+    return gamma, theory.measured_improvement_factor(alpha, gamma, measured.v, step)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table, its first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    return "\n".join([line(header), line(rule), *map(line, rows)])
+
+
+def _texts(measured: Measured) -> str:
+    rows = [
+        (f"{temperature:g}", str(n), f"{100 * measured.repeated[temperature]:.0f} %")
+        for temperature, n in measured.n_tokens.items()
+    ]
+    return markdown(("T", "tokens generated", "repeated 4-grams"), rows)
+
+
+def _times(measured: Measured) -> str:
+    rows = [
+        (f"v({n})", f"{1000 * seconds:.3f}", f"{seconds / measured.v.of(1):.2f}")
+        for n, seconds in enumerate(measured.v, start=1)
+    ]
+    rows += [
+        (f"d, {name}", f"{1000 * seconds:.3f}", f"{seconds / measured.v.of(1):.3f}")
+        for name, seconds in measured.draft_steps.items()
+    ]
+    return markdown(("", "ms", "of v(1)"), rows)
+
+
+def _alphas(alphas: Sequence[Alpha], measured: Measured) -> str:
+    rows = []
+    for one in sorted(alphas, key=lambda one: one.temperature):
+        gamma, factor = expectation(one, measured)
+        rows.append(
+            (
+                one.drafter,
+                f"{one.temperature:g}",
+                f"{100 * one.proposed:.0f} %",
+                str(one.alpha),
+                str(one.agreement),
+                str(gamma),
+                f"{factor:.2f}",
+            )
+        )
+    header = ("drafter", "T", "proposes", "alpha", "greedy agreement", "best gamma", "speed")
+    return markdown(header, rows)
+
+
+def _best(alphas: Sequence[Alpha], measured: Measured) -> str:
+    """Which draft model suits the target."""
+    lines = []
+    for temperature in measured.n_tokens:
+        models = [
+            one
+            for one in alphas
+            if one.temperature == temperature and one.drafter in measured.draft_steps
+        ]
+        best = max(models, key=lambda one: expectation(one, measured)[1])
+        gamma, factor = expectation(best, measured)
+        lines.append(
+            f"At T = {temperature:g} {best.drafter} suits best: {factor:.2f} times plain decoding "
+            f"with gamma = {gamma}."
+        )
+    return "\n".join(lines)
+
+
+def _rules(measured: Measured) -> str:
+    rows = [
+        (
+            one.drafter,
+            f"{one.temperature:g}",
+            *map(str, (one.greedy, one.coupled, one.bound, one.rejection, one.overlap)),
+        )
+        for one in measured.rules
+    ]
+    header = (
+        "draft model",
+        "T",
+        "greedy draft + match",
+        "coupled",
+        "(1 - TV) / (1 + TV)",
+        "rejection",
+        "1 - TV",
+    )
+    return markdown(header, rows)
+
+
+def _lenience(measured: Measured, lenience: Sequence[float]) -> str:
+    rows: dict[tuple[str, float], list[str]] = {}
+    for one in sorted(measured.alphas, key=lambda one: one.temperature):
+        gamma, factor = expectation(one, measured)
+        cells = rows.setdefault((one.drafter, one.temperature), [])
+        cells.append(f"{one.alpha} ({factor:.2f} at {gamma})")
+    header = ("drafter", "T", *(f"l = {one:g}: alpha (speed at gamma)" for one in lenience))
+    return markdown(
+        header, [(name, f"{temperature:g}", *cells) for (name, temperature), cells in rows.items()]
+    )
+
+
+def _speeds(measured: Measured) -> str:
+    best: dict[tuple[float, str], Speed] = {}
+    for one in measured.speeds:
+        key = one.temperature, one.acceptance
+        if key not in best or one.measured > best[key].measured:
+            best[key] = one
+    rows = [
+        (
+            one.acceptance + (" *" if one in best.values() else ""),
+            f"{one.temperature:g}",
+            str(one.gamma),
+            f"{one.alpha:.2f}",
+            f"{one.expected:.2f}",
+            f"{one.measured:.2f}",
+            f"{one.low:.2f} to {one.high:.2f}",
+        )
+        for one in measured.speeds
+    ]
+    header = ("rule (* fastest)", "T", "gamma", "alpha", "expected", "measured", "turns")
+    return markdown(header, rows)

@@ -1,0 +1,159 @@
+"""Approximation models: whatever gives a distribution over the next token, cheaply.
+
+(Leviathan et al. 2023, sections 2.3 and 3.6: the M_q of a target M_p.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from specllama import _core
+from specllama.measure.logits import LogitsModel, Probabilities, probabilities
+
+
+class Approximation(ABC):
+    """Something that drafts, seen as distributions.
+
+    Attributes:
+        name: What it is called in tables.
+    """
+
+    name: str
+
+    @abstractmethod
+    def distributions(
+        self, tokens: Sequence[int], first: int, temperature: float, n_vocab: int
+    ) -> Probabilities:
+        """Return what it expects in place of tokens[first], tokens[first + 1], ...
+
+        Args:
+            tokens: A text.
+            first: From 1 on.
+            temperature: At 0 all is on the likeliest token.
+            n_vocab: Size of the vocabulary.
+
+        Returns:
+            Shape [n_tokens - first, n_vocab]. A row of zeros: it proposes nothing there.
+        """
+
+
+class DraftModel(Approximation):
+    """A second, smaller model."""
+
+    def __init__(self, name: str, model: LogitsModel) -> None:
+        self.name = name
+        self.model = model
+
+    def distributions(
+        self, tokens: Sequence[int], first: int, temperature: float, n_vocab: int
+    ) -> Probabilities:
+        return probabilities(self.model.rows(tokens, first), temperature)
+
+
+class _Counting(Approximation):
+    """Learns from the text as it goes; at temperatures above 0 it has what it counted, whatever
+    the temperature."""
+
+    def distributions(
+        self, tokens: Sequence[int], first: int, temperature: float, n_vocab: int
+    ) -> Probabilities:
+        self.clear()
+        rows = np.zeros((len(tokens) - first, n_vocab))
+        for i, token in enumerate(tokens):
+            if i >= first:
+                q = self.predict()
+                if q and temperature == 0:
+                    q = {max(q, key=lambda one: q[one]): 1.0}
+                rows[i - first, list(q)] = list(q.values())
+            self.learn(token)
+        return rows
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget the text."""
+
+    @abstractmethod
+    def learn(self, token: int) -> None:
+        """Take in the next token."""
+
+    @abstractmethod
+    def predict(self) -> Mapping[int, float]:
+        """Return the probabilities of the tokens that may come next; empty if there are none."""
+
+
+class Unigram(_Counting):
+    """How often each token came so far."""
+
+    name = "unigram"
+
+    def clear(self) -> None:
+        self._counts: Counter[int] = Counter()
+
+    def learn(self, token: int) -> None:
+        self._counts[token] += 1
+
+    def predict(self) -> Mapping[int, float]:
+        return _shares(self._counts)
+
+
+class Bigram(_Counting):
+    """How often each token came so far after the last one."""
+
+    name = "bigram"
+
+    def clear(self) -> None:
+        self._counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        self._last = -1
+
+    def learn(self, token: int) -> None:
+        self._counts[self._last][token] += 1
+        self._last = token
+
+    def predict(self) -> Mapping[int, float]:
+        return _shares(self._counts[self._last])
+
+
+class NGrams(_Counting):
+    """The token that NGramPredictor has: the most frequent one after the longest known context."""
+
+    def __init__(self, order: int) -> None:
+        self.name = f"n-grams to {order}"
+        self._order = order
+
+    def clear(self) -> None:
+        self._predictor = _core.NGramPredictor(max_order=self._order)
+
+    def learn(self, token: int) -> None:
+        self._predictor.update(token)
+
+    def predict(self) -> Mapping[int, float]:
+        return {one.token: 1.0 for one in self._predictor.predict(1)}
+
+
+class Matches(_Counting):
+    """The token that MatchFinder copies: what followed the longest match of the text's end."""
+
+    name = "matches"
+
+    def clear(self) -> None:
+        self._finder = _core.MatchFinder()
+
+    def learn(self, token: int) -> None:
+        self._finder.append(token)
+
+    def predict(self) -> Mapping[int, float]:
+        return {one.token: 1.0 for one in self._finder.predict(1)}
+
+
+def counting() -> list[Approximation]:
+    """Return those that need no model."""
+    return [Unigram(), Bigram(), NGrams(3), NGrams(4), Matches()]
+
+
+def _shares(counts: Counter[int]) -> Mapping[int, float]:
+    total = counts.total()
+    return {token: count / total for token, count in counts.items()}

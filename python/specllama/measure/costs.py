@@ -1,0 +1,126 @@
+"""What decodes cost here: v(n) of a target and d of a draft model, as sessions do them."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama.drafter import Drafter
+from specllama.errors import ArgumentError
+from specllama.session import SpecSession
+from specllama.theory import DecodeTimes
+
+N_TURN = 8
+"""Rounds before the next width has its turn."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Medians, in seconds.
+
+    Attributes:
+        v: Of target decodes.
+        draft_step: d, the time in which a draft model makes one token; 0 without one.
+    """
+
+    v: DecodeTimes
+    draft_step: float
+
+
+class _Noise(Drafter):
+    """Drafts so many random tokens: what is decoded then does not depend on what is likely."""
+
+    def __init__(self) -> None:
+        self.n_tokens = 0
+        self.n_vocab = 1
+        self._rng = np.random.default_rng(0)
+
+    def propose(
+        self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
+    ) -> Iterable[int] | None:
+        n = min(self.n_tokens, max_tokens)
+        return [int(token) for token in self._rng.integers(0, self.n_vocab, n)]
+
+
+def target_times(
+    model: str | os.PathLike[str] | None,
+    prompt: Sequence[int],
+    n_most: int,
+    repeat: int,
+    **options: Any,
+) -> DecodeTimes:
+    """Return v(1) to v(n_most) after a prompt, the widths taking turns.
+
+    Args:
+        model: As `SpecSession` takes it.
+        prompt: Token ids.
+        n_most: Widest decode, 2 to 65.
+        repeat: Turns of each width; each is `N_TURN` rounds.
+        **options: Of `SpecSession`.
+
+    Raises:
+        ArgumentError: The model ends its text before a round could be timed.
+    """
+    drafter = _Noise()
+    times: dict[int, list[float]] = {n: [] for n in range(1, n_most + 1)}
+    with SpecSession(model, drafter, spec_length=n_most - 1, **options) as session:
+        drafter.n_vocab = session.n_vocab
+        for turn in range(repeat + 1):
+            for n, measured in times.items():
+                drafter.n_tokens = n - 1
+                rounds = list(_rounds(session, prompt, n))
+                # The first turn warms up.
+                if turn > 0:
+                    measured += [verify for verify, _, drafted in rounds if drafted == n - 1]
+    return DecodeTimes(_median(measured) for measured in times.values())
+
+
+def draft_step(
+    model: str | os.PathLike[str] | None,
+    draft: str | os.PathLike[str],
+    prompt: Sequence[int],
+    repeat: int,
+    **options: Any,
+) -> float:
+    """Return d of a draft model, as part of drafts of 4 tokens. Arguments as above."""
+    times: list[float] = []
+    with SpecSession(model, draft, spec_length=4, **options) as session:
+        for turn in range(repeat + 1):
+            rounds = list(_rounds(session, prompt, 5))
+            if turn > 0:
+                times += [drafting / drafted for _, drafting, drafted in rounds if drafted > 0]
+    return _median(times)
+
+
+def _median(times: Sequence[float]) -> float:
+    if not times:
+        raise ArgumentError("The model ends its text too soon after this prompt to be timed.")
+    return statistics.median(times)
+
+
+def _rounds(
+    session: SpecSession, prompt: Sequence[int], n: int
+) -> Iterator[tuple[float, float, int]]:
+    """Seconds of verifying, seconds of drafting and drafted tokens of at most N_TURN rounds of up
+    to `n` tokens, after the first, in which a draft model takes in the prompt."""
+    with session.stream(prompt, max_tokens=N_TURN * n, temperature=0.0) as stream:
+        before = None
+        for _ in stream:
+            now = stream.stats
+            if before is not None and now.rounds == before.rounds:
+                continue
+            if before is not None and before.rounds > 1:
+                yield (
+                    now.seconds.verify - before.seconds.verify,
+                    now.seconds.draft - before.seconds.draft,
+                    now.drafted - before.drafted,
+                )
+            if now.rounds > N_TURN:
+                return
+            before = now

@@ -1,0 +1,117 @@
+"""Speculative runs beside plain ones of the same prompts: whether, where and how nearly tied their
+tokens differ."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from specllama.measure.sequences import first_difference
+from specllama.requests.stream import Generation
+
+N_LIKELIEST = 100
+"""So many candidates are looked at: at temperatures above 0 the other one may be unlikely."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One prompt, continued plainly by itself and speculatively with the same seed.
+
+    Attributes:
+        first: Index of the first generated token in which they differ; None if they do not.
+        gap: There, the distance in nats between the log-probabilities of the two candidates, by
+            the model's own distribution in the plain run. At temperatures above 0 noise decides
+            between them, so that it may be wide. None where one of the two ended, or where
+            a candidate is not among the 100 likeliest.
+        exact: Both were in the exact configuration.
+        n_tokens: Tokens of the plain run.
+        acceptance_rate: Of the speculative run.
+    """
+
+    first: int | None
+    gap: float | None
+    exact: bool
+    n_tokens: int
+    acceptance_rate: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What many comparisons come to.
+
+    Attributes:
+        count: How many there are.
+        exact: How many were in the exact configuration.
+        differ: How many differ.
+        first: Lower quartile, median and upper quartile of where; empty if none differs.
+        gap_median, gap_largest: Of the known gaps, nats; None if there is none.
+        unknown_gaps: Differences without one.
+        n_tokens: Tokens compared, all plain runs together.
+    """
+
+    count: int
+    exact: int
+    differ: int
+    first: list[float]
+    gap_median: float | None
+    gap_largest: float | None
+    unknown_gaps: int
+    n_tokens: int
+
+
+def compare(plain: Generation, speculative: Generation) -> Comparison:
+    """Compare two runs of one prompt; the plain one with log-probabilities."""
+    first = first_difference(plain.tokens, speculative.tokens)
+    gap = None
+    if first is not None and first < min(len(plain.tokens), len(speculative.tokens)):
+        there = plain.logprobs[first]
+        other = dict(there.top).get(speculative.tokens[first])
+        gap = None if other is None else abs(there.logprob - other)
+    return Comparison(
+        first,
+        gap,
+        plain.stats.exact and speculative.stats.exact,
+        len(plain.tokens),
+        speculative.stats.acceptance_rate,
+    )
+
+
+def summarise(comparisons: Sequence[Comparison]) -> Report:
+    """Count and order comparisons, at least one."""
+    firsts = [one.first for one in comparisons if one.first is not None]
+    gaps = [one.gap for one in comparisons if one.gap is not None]
+    return Report(
+        count=len(comparisons),
+        exact=sum(one.exact for one in comparisons),
+        differ=len(firsts),
+        first=np.quantile(firsts, (0.25, 0.5, 0.75)).tolist() if firsts else [],
+        gap_median=statistics.median(gaps) if gaps else None,
+        gap_largest=max(gaps, default=None),
+        unknown_gaps=len(firsts) - len(gaps),
+        n_tokens=sum(one.n_tokens for one in comparisons),
+    )
+
+
+def text(report: Report) -> str:
+    """Return a report in words."""
+    lines = [
+        f"{report.differ} of {report.count} generations differ from plain decoding "
+        f"({report.n_tokens} tokens; {report.exact} in the exact configuration)"
+    ]
+    if report.differ:
+        low, middle, high = (f"{x:g}" for x in report.first)
+        lines.append(f"first different token: quartiles {low}, {middle}, {high}")
+    if report.gap_median is not None and report.gap_largest is not None:
+        lines.append(
+            f"gap between the two candidates there: median {report.gap_median:.2g}, largest "
+            f"{report.gap_largest:.2g} nats"
+        )
+    if report.unknown_gaps:
+        lines.append(
+            f"gap unknown for {report.unknown_gaps}: one ended, or a candidate is not among the "
+            f"{N_LIKELIEST} likeliest"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,143 @@
+"""Speed by draft length, measured beside what theory expects of it.
+
+(Leviathan et al. 2023: tables 2 and 4, Theorem 3.8.)
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specllama import theory
+from specllama.measure.alpha import Rule
+from specllama.measure.costs import Costs
+from specllama.requests.stream import Generation
+from specllama.session import SpecSession
+
+_PLAIN = 0
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One draft length at one temperature.
+
+    Attributes:
+        temperature: Of both models.
+        acceptance: The rule; at temperature 0 both are the same.
+        gamma: Most tokens drafted per round.
+        alpha: Of the tokens that were judged, the share accepted. (Tokens behind a rejected one are
+            not judged.)
+        expected: Theorem 3.8 with the measured v(gamma + 1), d and this alpha.
+        measured: Median over turns of tokens per second over those of plain decoding.
+        low, high: Smallest and largest of a turn.
+    """
+
+    temperature: float
+    acceptance: Rule
+    gamma: int
+    alpha: float
+    expected: float
+    measured: float
+    low: float
+    high: float
+
+
+def alpha_of(by_round: Sequence[tuple[int, int]]) -> float:
+    """Return accepted / judged tokens, of (drafted, accepted) per round; 0 if none was judged.
+
+    With one alpha for all tokens this is its estimate of greatest likelihood.
+    """
+    accepted = sum(accepted for _, accepted in by_round)
+    rejected = sum(accepted < drafted for drafted, accepted in by_round)
+    return accepted / (accepted + rejected) if accepted + rejected else 0.0
+
+
+def measure(
+    model: str | os.PathLike[str] | None,
+    draft: str | os.PathLike[str],
+    prompts: Sequence[Sequence[int]],
+    settings: Sequence[tuple[float, Rule]],
+    costs: Costs,
+    *,
+    n_tokens: int,
+    repeat: int,
+    advance: Callable[[], object] = lambda: None,
+    **options: Any,
+) -> list[Speed]:
+    """Generate after each prompt plainly and with every gamma that `costs` reaches, taking turns.
+
+    Args:
+        model: As `SpecSession` takes it.
+        draft: The draft model.
+        prompts: Token ids; prompt i is continued with seed i.
+        settings: Temperatures and rules.
+        costs: v(1) to v(gamma + 1) for the largest gamma, and d.
+        n_tokens: Most tokens of a generation.
+        repeat: Turns.
+        advance: Called len(costs.v) * repeat times.
+        **options: Of `SpecSession`.
+
+    Returns:
+        For each setting one for each gamma from 1 on.
+    """
+    gammas = range(len(costs.v))
+    rates: dict[tuple[int, int], list[float]] = {}
+    rounds: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for _ in range(repeat):
+        for gamma in gammas:
+            # Opened anew, so that only one holds memory at a time; the file stays in the cache.
+            drafter = None if gamma == _PLAIN else draft
+            with SpecSession(model, drafter, spec_length=max(gamma, 1), **options) as session:
+                session.generate(prompts[0], max_tokens=8)
+                for i, (temperature, rule) in enumerate(settings):
+                    runs = [
+                        session.generate(
+                            prompt,
+                            max_tokens=n_tokens,
+                            temperature=temperature,
+                            seed=seed,
+                            acceptance=rule,
+                        )
+                        for seed, prompt in enumerate(prompts)
+                    ]
+                    rates.setdefault((i, gamma), []).append(_rate(runs))
+                    rounds[i, gamma] = [one for run in runs for one in run.stats.by_round]
+            advance()
+    return [
+        _speed(setting, gamma, rounds[i, gamma], rates[i, gamma], rates[i, _PLAIN], costs)
+        for i, setting in enumerate(settings)
+        for gamma in gammas[1:]
+    ]
+
+
+def _rate(runs: Sequence[Generation]) -> float:
+    """Tokens per second after the prefill, over all runs together."""
+    seconds = sum(run.stats.seconds.total - run.stats.seconds.prefill for run in runs)
+    return sum(len(run.tokens) for run in runs) / seconds
+
+
+def _speed(
+    setting: tuple[float, Rule],
+    gamma: int,
+    rounds: Sequence[tuple[int, int]],
+    rates: Sequence[float],
+    plain: Sequence[float],
+    costs: Costs,
+) -> Speed:
+    temperature, rule = setting
+    alpha = alpha_of(rounds)
+    expected = theory.measured_improvement_factor(alpha, gamma, costs.v, costs.draft_step)
+    ratios = [fast / slow for fast, slow in zip(rates, plain, strict=True)]
+    return Speed(
+        temperature,
+        rule,
+        gamma,
+        alpha,
+        expected,
+        statistics.median(ratios),
+        min(ratios),
+        max(ratios),
+    )

@@ -1,0 +1,152 @@
+"""A model in memory: its texts and tokens, its chat template, what it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from specllama import _check, _core
+from specllama.formats import state_file
+from specllama.model.chat_template import ChatTemplate, Message
+
+
+class LoadedModel:
+    """What a session knows of its model besides how to generate. From any thread; after `close`
+    everything raises ClosedError."""
+
+    def __init__(self, core: _core.Session, path: str) -> None:
+        self._core = core
+        self._path = path
+        self._chat_template: ChatTemplate | None = None
+
+    def tokenize(
+        self, text: str, *, add_special: bool = True, parse_special: bool = True
+    ) -> list[int]:
+        """Return the token ids of a text.
+
+        Args:
+            text: Any text.
+            add_special: Put the model's BOS, and whatever else it wants, around it.
+            parse_special: Read the texts of special tokens as those tokens.
+
+        Returns:
+            A list, always. (Where token ids are taken, they may be int32 arrays as well.)
+        """
+        tokens: list[int] = self._core.tokenize(
+            _check.text("text", text),
+            add_special=bool(add_special),
+            parse_special=bool(parse_special),
+        ).tolist()
+        return tokens
+
+    def detokenize(self, tokens: Iterable[int], *, special: bool = False) -> str:
+        """Return the text of token ids, U+FFFD for what is no UTF-8.
+
+        Args:
+            tokens: Token ids.
+            special: Show the texts of special tokens, too.
+        """
+        return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
+
+    def token_text(self, token: int) -> str:
+        """Return what a token adds to a text, the texts of special tokens included; U+FFFD for what
+        is no UTF-8 by itself."""
+        return piece(self._core, token)
+
+    def render_chat(
+        self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
+    ) -> list[int]:
+        """Return the token ids of the prompt that `chat` has continued.
+
+        Args:
+            messages: As {"role": "user", "content": "..."}; the whole conversation.
+            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+
+        Raises:
+            ModelError: The model has no chat template.
+            ArgumentError: The template refuses the messages.
+        """
+        # The template has written the special tokens itself.
+        return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)
+
+    @property
+    def chat_template(self) -> ChatTemplate:
+        """The model's chat template. Raises ModelError if it has none."""
+        if self._chat_template is None:
+            bos, eos = (
+                self.detokenize([token], special=True) if token >= 0 else ""
+                for token in (self._core.bos, self._core.eos)
+            )
+            self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
+        return self._chat_template
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Save what the generation that ended last has left in the KV memory, its tokens and what
+        was computed from them, so that another session need not compute it again.
+
+        The file is written beside its place and then put there: it is whole, or as it was before.
+
+        Raises:
+            ArgumentError: Nothing has been generated yet.
+            SpecllamaError: The file cannot be written.
+        """
+        key, tokens, memory = self._core.save()
+        kind = state_file.Kind(state_file.fingerprint(self._path), key)
+        state_file.write(Path(path), kind, tokens, memory)
+
+    def load_state(self, path: str | os.PathLike[str]) -> None:
+        """Load what `save_state` saved: of prompts that begin with the same tokens, only what
+        follows is decoded. The model, the type of the KV memory, flash attention, exactness,
+        llama.cpp's version and, where the requests' memories lie apart, n_seq must be the same.
+
+        It goes to the place that has been without a request for the longest, when all has been
+        checked: a file that is refused changes nothing. The checksum is against damage, not
+        against malice: load only what you trust.
+
+        Raises:
+            ArgumentError: The file is missing, damaged, or of another kind of session.
+            BusyError: All places are taken.
+        """
+        saved = state_file.read(Path(path), state_file.fingerprint(self._path))
+        self._core.load(*saved)
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the model can `chat`."""
+        return bool(self._core.chat_template)
+
+    @property
+    def n_ctx(self) -> int:
+        """Most tokens of prompt and generation together."""
+        return self._core.n_ctx
+
+    @property
+    def n_vocab(self) -> int:
+        """Number of tokens the model knows."""
+        return self._core.n_vocab
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that compute."""
+        return self._core.n_threads
+
+    @property
+    def model_description(self) -> str:
+        """What the model file says it is: architecture, size and weight type."""
+        return self._core.model_description
+
+    @property
+    def cpu_kernels(self) -> str:
+        """Which of llama.cpp's CPU kernels multiply how much of the weights, e.g. "AMX 76 %, plain
+        24 %": AMX's tiles, weights repacked for the processor, weights as they are in the file. ""
+        where a GPU holds weights."""
+        return self._core.cpu_kernels
+
+
+def piece(core: _core.Session, token: int) -> str:
+    """See `LoadedModel.token_text`."""
+    # The first token of a text loses its leading space in some vocabularies; the second does not.
+    first = core.detokenize([token], special=True)
+    return core.detokenize([token, token], special=True)[len(first) :]

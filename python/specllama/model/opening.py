@@ -1,0 +1,132 @@
+"""From the arguments of a session to a session of the core: checked, files found, loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from specllama import _check, _core
+from specllama.drafter import Drafter
+from specllama.errors import ArgumentError
+from specllama.model import hub
+from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
+
+T = TypeVar("T")
+
+
+def open_core(
+    model: str | os.PathLike[str] | None,
+    draft: str | os.PathLike[str] | Drafter | None,
+    *,
+    n_ctx: int | None,
+    n_seq: int,
+    n_batch: int,
+    n_threads: int | None,
+    n_gpu_layers: int | None,
+    device: str | None,
+    flash_attn: bool | Literal["auto"],
+    kv_type: str | None,
+    exact: bool | Literal["auto"],
+    corpus: str | os.PathLike[str] | None,
+    spec_length: int | Literal["auto"],
+    cascade: bool,
+    ngram_order: int,
+    ngram_window: int,
+    ngram_max_bytes: int,
+    ngram_draw: bool,
+    draft_n_gpu_layers: int | None,
+    draft_device: str | None,
+    draft_n_threads: int | None,
+    draft_kv_type: str | None,
+    draft_p_min: float,
+    draft_temperature: float | None,
+    draft_top_k: int | None,
+    draft_top_p: float | None,
+    draft_min_p: float | None,
+    progress: Callable[[float], None] | None,
+) -> tuple[_core.Session, str]:
+    """Load the models and return the core's session and the target's file. Arguments and errors are
+    those of `SpecSession`; `progress` is told which fraction has been loaded."""
+    context = partial(
+        _core.ContextOptions,
+        n_ctx=_check.integer("n_ctx", _first(n_ctx, 0)),
+        n_seq=_check.integer("n_seq", n_seq),
+        n_batch=_check.integer("n_batch", n_batch),
+        flash_attn=_check.switch("flash_attn", flash_attn),
+    )
+    ngram = _core.NGramOptions(
+        max_order=_check.integer("ngram_order", ngram_order),
+        window=_check.integer("ngram_window", ngram_window),
+        max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
+        draw=bool(ngram_draw),
+    )
+    drafter = draft if isinstance(draft, Drafter) else None
+    draft_path = _draft_path(draft, bundled=model is None)
+    draft_model = None
+    if draft_path is not None:
+        draft_model = _core.DraftModelOptions(
+            model=_core.ModelOptions(
+                path=draft_path,
+                n_gpu_layers=_optional(
+                    _check.integer,
+                    "draft_n_gpu_layers",
+                    _first(draft_n_gpu_layers, n_gpu_layers),
+                ),
+                device=_check.text("draft_device", _first(draft_device, device, "")),
+            ),
+            context=context(
+                n_threads=_check.integer("draft_n_threads", _first(draft_n_threads, n_threads, 0)),
+                kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
+            ),
+            p_min=_check.number("draft_p_min", draft_p_min),
+            temperature=_optional(_check.number, "draft_temperature", draft_temperature),
+            top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
+            top_p=_optional(_check.number, "draft_top_p", draft_top_p),
+            min_p=_optional(_check.number, "draft_min_p", draft_min_p),
+        )
+    path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
+    options = _core.SessionOptions(
+        model=_core.ModelOptions(
+            path=path,
+            n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
+            device=_check.text("device", _first(device, "")),
+        ),
+        context=context(
+            n_threads=_check.integer("n_threads", _first(n_threads, 0)),
+            kv_type=_optional(_check.text, "kv_type", kv_type),
+        ),
+        spec_length=None if spec_length == "auto" else _check.integer("spec_length", spec_length),
+        draft_model=draft_model,
+        corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
+        exact=_check.switch("exact", exact),
+    )
+    by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)
+    core = _core.Session(
+        options, drafter=drafter, ngram=ngram if by_ngrams else None, progress=progress
+    )
+    return core, path
+
+
+def _draft_path(draft: Any, *, bundled: bool) -> str | None:
+    """Return the file that drafts, if one does; `bundled`: for the bundled model."""
+    if draft is None or isinstance(draft, Drafter):
+        return None
+    if not isinstance(draft, (str, os.PathLike)):
+        raise ArgumentError(
+            f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
+            f"not {draft!r}."
+        )
+    if draft == "auto":
+        return str(BUNDLED_DRAFT) if bundled else None
+    return None if draft == "ngram" else hub.local_path("draft", draft)
+
+
+def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
+    return None if value is None else check(name, value)
+
+
+def _first(*values: Any) -> Any:
+    """Return the first that is not None, if there is one."""
+    return next((value for value in values if value is not None), None)

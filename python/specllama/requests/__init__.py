@@ -1,0 +1,2 @@
+"""A request from its options to its end: read, handed to a thread, streamed. Imports `model` and
+`formats`."""

@@ -1,0 +1,150 @@
+"""Requests that a thread of the session's own works at, from any thread and from asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncGenerator, Callable, Iterable
+from itertools import chain
+from typing import overload
+
+from typing_extensions import Unpack
+
+from specllama import _check, _core
+from specllama._core import Chunk
+from specllama.model.loaded_model import LoadedModel
+from specllama.requests.handle import Handle
+from specllama.requests.options import GenerateOptions
+from specllama.requests.request import Request
+from specllama.requests.stream import Generation
+from specllama.requests.worker import Load, Worker
+
+
+class BackgroundRequests(LoadedModel):
+    """A loaded model that takes requests from any thread, and has a thread of its own for them."""
+
+    def __init__(self, core: _core.Session, path: str, *, max_queue: int) -> None:
+        super().__init__(core, path)
+        self._last: Callable[[], Generation | None] = lambda: None
+        self._worker = Worker(core, max_queue)
+        # Also when the process ends: then it must not be inside the core any more.
+        self._end_worker = weakref.finalize(self, self._worker.close)
+
+    @overload
+    def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle: ...
+    @overload
+    def submit(
+        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[Handle]: ...
+    def submit(
+        self,
+        prompt: str | Iterable[int],
+        *,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Handle | list[Handle]:
+        """Have a prompt continued in the background; from any thread.
+
+        Arguments are those of `generate`, but for one prompt.
+
+        Returns:
+            A handle at once; of n choices, a list of them. A grammar is read when its request
+            begins: what is wrong with it is raised by the handle.
+
+        Raises:
+            ArgumentError: The prompt is empty, has ids that are no tokens, or does not fit the
+                context with what may follow it; or an option is wrong.
+            QueueFullError: More than `max_queue` requests would wait.
+            ClosedError: The session is closed.
+        """
+        handles = self._submit(Request.choices(self, prompt, options, _count(n)))
+        return handles[0] if n is None else handles
+
+    async def astream(
+        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
+    ) -> AsyncGenerator[Chunk, None]:
+        """Continue a prompt, chunk by chunk: `async for chunk in session.astream(...)`.
+
+        Arguments and errors are those of `submit`. Who leaves the loop, or is cancelled, ends the
+        request. (After a `break`, when the iterator is closed or collected.)
+        """
+        request = await asyncio.to_thread(Request.make, self, prompt, options)
+        (handle,) = self._submit([request])
+        try:
+            while chunks := await handle.next_chunks():
+                for chunk in chunks:
+                    yield chunk
+        finally:
+            handle.cancel()
+
+    @overload
+    async def agenerate(
+        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
+    ) -> Generation: ...
+    @overload
+    async def agenerate(
+        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[Generation]: ...
+    async def agenerate(
+        self,
+        prompt: str | Iterable[int],
+        *,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation]:
+        """Continue a prompt without blocking the event loop. Cancelling the task ends the request.
+
+        Args:
+            prompt: As for `generate`. (For several, gather several calls.)
+            n: How many choices to give, as for `generate`; they come as a list.
+            **options: See `GenerateOptions`.
+
+        Raises: what `submit` and `Handle.result` raise.
+        """
+        # In another thread: of a long prompt, tokenizing takes a while, and so may a grammar.
+        requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
+        handles = self._submit(requests)
+        try:
+            answers = [await handle for handle in handles]
+        finally:
+            for handle in handles:
+                handle.cancel()
+        return answers[0] if n is None else answers
+
+    @property
+    def load(self) -> Load:
+        """What the session's thread is at: requests waiting and running, tokens, speed."""
+        return self._worker.load
+
+    def _wait_for_choices(
+        self, prompts: Iterable[str | Iterable[int]], n: int, options: GenerateOptions
+    ) -> list[list[Generation]]:
+        """Return n choices for each prompt. If one fails, or the wait is broken off, all end."""
+        n = _count(n)
+        choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
+        handles = self._submit(chain.from_iterable(choices), wait=True)
+        self._last = handles[-1].so_far
+        try:
+            answers = [handle.result() for handle in handles]
+        finally:
+            for handle in handles:
+                handle.cancel()
+        return [answers[i : i + n] for i in range(0, len(answers), n)]
+
+    def _submit(self, requests: Iterable[Request], *, wait: bool = False) -> list[Handle]:
+        """Submit all or, if that fails, none."""
+        handles: list[Handle] = []
+        try:
+            for request in requests:
+                request.check(self._core)
+                job = self._worker.submit(request, wait=wait)
+                handles.append(Handle(self, self._worker, job))
+        except BaseException:
+            for handle in handles:
+                handle.cancel()
+            raise
+        return handles
+
+
+def _count(n: int | None) -> int:
+    return 1 if n is None else _check.integer("n", n, low=1)

@@ -1,0 +1,101 @@
+"""A request that the session works at by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from specllama._core import Chunk
+from specllama.requests.job import Job
+from specllama.requests.stream import Generation
+from specllama.requests.worker import Worker
+
+
+class Handle:
+    """A request that the session works at by itself. Made by `SpecSession.submit`.
+
+    It may be used from any thread, awaited (`await handle` is its result), and iterated over, which
+    yields the chunks as they become certain; each chunk goes to one reader. Nobody has to read: the
+    session never waits for a reader. Without a handle, a request runs on as long as the session is
+    held.
+    """
+
+    def __init__(self, owner: object, worker: Worker, job: Job) -> None:
+        self._owner = owner  # the session, which lives as long as somebody wants something of it
+        self._job = job
+        self._worker = worker
+
+    def result(self, timeout: float | None = None) -> Generation:
+        """Wait for the end and return the whole; of a cancelled request, what there was.
+
+        Args:
+            timeout: Most seconds to wait. None: as long as it takes.
+
+        Raises:
+            concurrent.futures.TimeoutError: It has not ended yet.
+            ClosedError: It was cancelled, or the session closed, before it had begun; or the
+                session was closed before it had ended.
+            BusyError: A drafter of the session, or a done-callback, may not wait for it.
+            SpecllamaError: What else went wrong with it: see `SpecSession.generate`. What was
+                generated until then is in `so_far()`.
+        """
+        if not self.done():
+            self._worker.check_may_wait()
+        return self._job.ending.result(timeout)
+
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._job.ending.done()
+
+    def cancel(self) -> None:
+        """End it where it is, before the next round. Nothing happens if it has ended already."""
+        self._worker.cancel(self._job)
+
+    def so_far(self) -> Generation | None:
+        """Return what has been generated so far; None before it has begun. May take as long as a
+        round takes."""
+        return self._job.so_far()
+
+    def add_done_callback(self, callback: Callable[[Handle], object]) -> None:
+        """Have a function called with the handle when it has ended, at once if it has. It is called
+        by the thread that works at all requests, and must be quick."""
+        self._job.ending.add_done_callback(lambda _: callback(self))
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Yield the chunks as they come. Raises what ended the request, if it went wrong."""
+        while True:
+            news = threading.Event()
+            chunks = self._job.take(news.set)
+            if chunks is None:
+                return
+            if not chunks:
+                self._worker.check_may_wait()
+                news.wait()
+            yield from chunks
+
+    async def next_chunks(self) -> list[Chunk]:
+        """Wait for chunks and return all there are; [] after the last.
+
+        Raises what ended the request, if it went wrong.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            news = asyncio.Event()
+            chunks = self._job.take(partial(_soon, loop, news.set))
+            if chunks is None:
+                return []
+            if chunks:
+                return chunks
+            await news.wait()
+
+    def __await__(self) -> Generator[Any, None, Generation]:
+        return asyncio.wrap_future(self._job.ending).__await__()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # a loop that has been closed has no readers any more
+        loop.call_soon_threadsafe(call)

@@ -1,0 +1,80 @@
+"""A request on its way through the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+
+from specllama._core import Chunk
+from specllama.requests.request import Request
+from specllama.requests.stream import Generation, Record
+
+Wake = Callable[[], None]
+
+
+class Job:
+    """Where the worker leaves what became of a request, and its readers find it.
+
+    Attributes:
+        request: The request.
+        record: Its generation in the core, as soon as it has begun.
+        wanted: It was not cancelled.
+        ending: Done when it has ended, with the result or the error. Cannot be cancelled.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.record: Record | None = None
+        self.wanted = True
+        self.ending: Future[Generation] = Future()
+        self.ending.set_running_or_notify_cancel()
+        self._lock = Lock()
+        self._chunks: list[Chunk] = []
+        self._wakes: list[Wake] = []
+
+    def give(self, chunks: list[Chunk]) -> None:
+        """Leave chunks for the readers. None of them can keep the worker waiting: max_tokens
+        bounds what an unread request can hold."""
+        if chunks:
+            with self._lock:
+                self._chunks.extend(chunks)
+            self._wake()
+
+    def finish(self, generation: Generation) -> None:
+        """End it with what has been generated."""
+        self.ending.set_result(generation)
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """End it with an error."""
+        self.ending.set_exception(error)
+        self._wake()
+
+    def take(self, wake: Wake) -> list[Chunk] | None:
+        """Return the chunks not yet taken; if there are none, None if it has ended, else [], and
+        `wake` is called, once and from any thread, when there is something new.
+
+        Raises the error that ended it, after its chunks.
+        """
+        with self._lock:
+            chunks, self._chunks = self._chunks, []
+            if chunks:
+                return chunks
+            if not self.ending.done():
+                self._wakes.append(wake)
+                return []
+        self.ending.result()
+        return None
+
+    def so_far(self) -> Generation | None:
+        """Return what has been generated; None before it has begun. May wait for a round."""
+        if self.ending.done() and self.ending.exception() is None:
+            return self.ending.result()
+        return None if self.record is None else self.record.result()
+
+    def _wake(self) -> None:
+        with self._lock:
+            wakes, self._wakes = self._wakes, []
+        for wake in wakes:
+            wake()

@@ -1,0 +1,177 @@
+"""Options of a generation: the one table of them. Who reads them anywhere, from a caller, a request
+to the server or a command line, takes names, types, ranges and defaults from here."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, get_type_hints
+
+from typing_extensions import TypedDict, Unpack
+
+from specllama import _check, _core
+from specllama.requests import read
+from specllama.requests.field import INT32, Field, Range
+from specllama.requests.grammar import gbnf
+
+
+class GenerateOptions(TypedDict, total=False):
+    """What `generate`, `stream`, `submit` and the others take besides the prompt; all by keyword,
+    all optional.
+
+    The steps of sampling come in llama.cpp's order: bias and penalties, grammar, top_k, top_p,
+    min_p, temperature.
+    """
+
+    max_tokens: Annotated[int | None, Field(
+        ..., "256, or until the context is full", read.most_tokens,
+        "Most tokens to generate. The context must have room for them. None: until it is full.",
+        int, Range(0, INT32),
+    )]  # fmt: skip
+    stop: Annotated[str | Iterable[str] | None, Field(
+        None, "none", read.stop, "Text, or several, before which the generation ends.",
+    )]  # fmt: skip
+    echo: Annotated[bool, Field(False, "False", read.flag, "Put the prompt before the text.")]
+    temperature: Annotated[float, Field(
+        0.0, "0", _check.number,
+        "0 is greedy: the most likely token, always; more: less likely ones, too.",
+        float, Range(0), ("--temp",), "temperature",
+    )]  # fmt: skip
+    top_k: Annotated[int, Field(
+        0, "0: off", _check.integer, "Only the k most likely tokens.",
+        int, Range(0, INT32), ("--top-k",), "top_k",
+    )]  # fmt: skip
+    top_p: Annotated[float, Field(
+        1.0, "1: off", _check.number, "Only the most likely tokens that together are this likely.",
+        float, Range(0, 1, above=True), ("--top-p",), "top_p",
+    )]  # fmt: skip
+    min_p: Annotated[float, Field(
+        0.0, "0: off", _check.number,
+        "Only tokens at least this fraction as likely as the most likely one.",
+        float, Range(0, 1), ("--min-p",), "min_p",
+    )]  # fmt: skip
+    repeat_penalty: Annotated[float, Field(
+        1.0, "1: off", _check.number,
+        "Divides positive and multiplies negative logits of recent tokens.",
+        float, Range(0, above=True), api="repeat_penalty",
+    )]  # fmt: skip
+    frequency_penalty: Annotated[float, Field(
+        0.0, "0: off", _check.number,
+        "Taken off the logits of recent tokens, for each occurrence.",
+        float, Range(), api="frequency_penalty",
+    )]  # fmt: skip
+    presence_penalty: Annotated[float, Field(
+        0.0, "0: off", _check.number, "Taken off the logits of recent tokens, once.",
+        float, Range(), api="presence_penalty",
+    )]  # fmt: skip
+    penalty_last_n: Annotated[int, Field(
+        64, "64", _check.integer,
+        "How many tokens, the prompt's included, are recent; -1: all.",
+        int, Range(-1, INT32), api="repeat_last_n",
+    )]  # fmt: skip
+    logit_bias: Annotated[Mapping[int, float] | None, Field(
+        None, "none", read.biases,
+        "Added to the logits of token ids; minus infinity forbids one.",
+    )]  # fmt: skip
+    logprobs: Annotated[int | None, Field(
+        None, "none", read.logprobs,
+        "Log-probabilities of each token and of this many most likely ones at its position.",
+        int, Range(0, 100),
+    )]  # fmt: skip
+    processed_logprobs: Annotated[bool, Field(
+        False, "False", read.flag,
+        "They are of what the steps above make of the distribution, not of the model's own.",
+    )]  # fmt: skip
+    seed: Annotated[int | None, Field(
+        None, "a fresh one", read.seed,
+        "Same seed, same tokens, whoever drafts. It is reported in `Generation.stats.seed`.",
+        int, Range(0, 2**64 - 1), ("-s", "--seed"),
+    )]  # fmt: skip
+    acceptance: Annotated[Literal["coupled", "rejection"], Field(
+        "coupled", '"coupled"', read.acceptance,
+        "What becomes of drafts at temperatures above 0. "
+        '"coupled": kept if they are what the model chooses with this seed, so that the same seed '
+        'gives the same tokens whoever drafts. "rejection": kept with probability p / q (Leviathan '
+        "et al. 2023, algorithm 1), which is more often; the output has the same distribution, but "
+        "which text comes depends on the drafter, too.",
+    )]  # fmt: skip
+    lenience: Annotated[float, Field(
+        1.0, "1: off", _check.number,
+        "Below 1, rejection keeps more, and the output is no longer the model's. "
+        "q is scaled by it in the test of p / q: no token comes more often than with p / lenience "
+        "(Leviathan et al. 2023, appendix A.5). At temperature 0, a draft token at least this "
+        "fraction as likely as the likeliest is kept.",
+        float, Range(0, 1, above=True),
+    )]  # fmt: skip
+    grammar: Annotated[str | None, Field(
+        None, "none", read.anything,
+        "GBNF text that the output must follow, at most 64 kB. "
+        "The output may end early by max_tokens or a stop string.",
+    )]  # fmt: skip
+    json_schema: Annotated[str | Mapping[str, Any] | None, Field(
+        None, "none", read.anything,
+        "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar. "
+        "{}: any JSON value.",
+    )]  # fmt: skip
+    reference: Annotated[str | Iterable[int] | None, Field(
+        None, "none", read.reference,
+        "A text, or token ids, that the n-gram drafter may copy from besides prompt and "
+        "generation. For example the file being edited, or retrieved documents. It is no part of "
+        "the prompt; it changes the speed, not the text, as drafters do.",
+    )]  # fmt: skip
+    trace: Annotated[bool, Field(
+        False, "False", read.flag, "Keep in `Generation.trace` what every round did.",
+    )]  # fmt: skip
+
+
+FIELDS: Mapping[str, Field] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(GenerateOptions, include_extras=True).items()
+}
+"""The table, by name."""
+
+_OF_REQUEST = {"max_tokens", "stop", "echo", "json_schema", "reference", "trace"}
+"""What is no option of the core's sampler."""
+
+
+def _described(name: str, field: Field) -> str:
+    values = "" if field.range is None or str(field.range) == "any" else f"; {field.range}"
+    text = f"{name}: {field.doc} ({field.by_default}{values})"
+    return textwrap.fill(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 12)
+
+
+GenerateOptions.__doc__ = "\n".join([
+    f"{(GenerateOptions.__doc__ or '').rstrip()}\n",
+    "    Attributes, with what they are by default and may be:",
+    *(_described(*one) for one in FIELDS.items()),
+])  # fmt: skip
+
+
+def checked(options: GenerateOptions) -> dict[str, Any]:
+    """Return all options, defaults filled in, as the core takes them; a schema as a grammar.
+
+    Raises:
+        ArgumentError: A value is of a wrong type.
+        TypeError: There is no such option.
+    """
+    given: dict[str, Any] = {**options}
+    for name in given:
+        if name not in FIELDS:
+            raise TypeError(f"There is no option {name!r} of a generation.")
+    values = {
+        name: field.check(name, given.get(name, field.default)) for name, field in FIELDS.items()
+    }
+    values["grammar"] = gbnf(values["grammar"], values.pop("json_schema"))
+    return values
+
+
+def sampling(values: Mapping[str, Any]) -> _core.SamplingOptions:
+    """Return the part of `checked` options that is the sampler's."""
+    return _core.SamplingOptions(
+        **{name: value for name, value in values.items() if name not in _OF_REQUEST}
+    )
+
+
+def sampling_options(**options: Unpack[GenerateOptions]) -> _core.SamplingOptions:
+    """Return what the core's sampler takes. Raises as `checked`."""
+    return sampling(checked(options))

@@ -1,0 +1,75 @@
+"""Options of a generation as the core takes them, each read from its name and what was given. Of a
+wrong type it raises ArgumentError."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from specllama import _check, _core
+from specllama.errors import ArgumentError
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return whether it is wanted."""
+    return bool(value)
+
+
+def anything(name: str, value: Any) -> Any:
+    """Return it as it is: checked where it is used."""
+    return value
+
+
+def stop(name: str, value: Any) -> list[str]:
+    """Return the strings."""
+    return _check.stop_strings(value)
+
+
+def most_tokens(name: str, value: Any) -> int | None:
+    """Return what the core calls it: -1 until the context is full, None for the default."""
+    if value is None:
+        return -1
+    return None if value is ... else _check.integer(name, value, low=0)
+
+
+def biases(name: str, value: Any) -> list[tuple[int, float]]:
+    """Return pairs of a token id and its bias."""
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        raise ArgumentError(
+            f"{name} must map token ids to numbers, not be a {type(value).__name__}."
+        )
+    biases = []
+    for token, bias in value.items():
+        one = f"{name}[{token!r}]"
+        number = _check.number(one, bias)
+        if math.isnan(number) or number > 1e30:
+            raise ArgumentError(f"{one} must be finite or minus infinity, not {bias!r}.")
+        biases.append((_check.integer(f"a token id of {name}", token), number))
+    return biases
+
+
+def logprobs(name: str, value: Any) -> int:
+    """Return how many; -1: none."""
+    return -1 if value is None else _check.integer(name, value, low=0)
+
+
+def seed(name: str, value: Any) -> int | None:
+    """Return the seed; None: a fresh one."""
+    return None if value is None else _check.integer(name, value, low=0, high=2**64 - 1)
+
+
+def acceptance(name: str, value: Any) -> _core.AcceptanceRule:
+    """Return the rule."""
+    if value not in ("coupled", "rejection"):
+        raise ArgumentError(f'{name} must be "coupled" or "rejection", not {value!r}.')
+    return _core.AcceptanceRule[value]
+
+
+def reference(name: str, value: Any) -> str | _check.Tokens:
+    """Return a text, or token ids."""
+    if value is None:
+        return []
+    return _check.text(name, value) if isinstance(value, str) else _check.tokens(name, value)

@@ -1,0 +1,107 @@
+"""What is asked of a session: a prompt and its options, checked."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from specllama import _check, _core
+from specllama.errors import ArgumentError
+from specllama.formats.trace import shortened
+from specllama.model.loaded_model import LoadedModel, piece
+from specllama.requests.options import GenerateOptions, checked, sampling
+from specllama.requests.stream import Record
+
+
+@dataclass(frozen=True)
+class Request:
+    """A generation to be.
+
+    Attributes:
+        tokens: The prompt.
+        text: The same as text, where the result needs it; else "".
+        options: All options, as the core takes them, by name.
+        reference: Tokens that may be copied from.
+        replayed: Tokens to generate, whatever the model chooses; none: as it chooses.
+    """
+
+    tokens: _check.Tokens
+    text: str
+    options: Mapping[str, Any]
+    reference: _check.Tokens
+    replayed: _check.Tokens
+
+    @classmethod
+    def make(
+        cls,
+        model: LoadedModel,
+        prompt: str | Iterable[int],
+        options: GenerateOptions,
+        replayed: _check.Tokens | None = None,
+    ) -> Request:
+        """Check and tokenize. Arguments and errors are those of `SpecSession.generate`."""
+        values = checked(options)
+        reference = values["reference"]
+        if isinstance(reference, str):
+            reference = model.tokenize(reference, add_special=False)
+        tokens: _check.Tokens
+        if isinstance(prompt, str):
+            if not prompt:
+                raise ArgumentError("The prompt is empty; give at least one character.")
+            tokens, text = model.tokenize(prompt), prompt
+        else:
+            tokens, text = _check.tokens("prompt", prompt), ""
+        if (values["echo"] or values["trace"]) and not text:
+            text = model.detokenize(tokens)
+        return cls(tokens, text, values, reference, [] if replayed is None else replayed)
+
+    @classmethod
+    def choices(
+        cls, model: LoadedModel, prompt: str | Iterable[int], options: GenerateOptions, n: int
+    ) -> list[Request]:
+        """Return n requests that differ in their seeds: the given or a fresh one, and others made
+        of it."""
+        seed = options.get("seed")
+        if seed is None:
+            seed = secrets.randbits(64)
+        first = cls.make(model, prompt, {**options, "seed": seed})
+        return [
+            replace(first, options={**first.options, "seed": _core.choice_seed(seed, i)})
+            for i in range(n)
+        ]
+
+    def check(self, core: _core.Session) -> None:
+        """Raise ArgumentError if it can never begin, but for its grammar."""
+        core.check(self.tokens, self._core_options())
+
+    def _core_options(self) -> _core.GenerateOptions:
+        return _core.GenerateOptions(
+            max_tokens=self.options["max_tokens"],
+            stop=self.options["stop"],
+            sampling=sampling(self.options),
+            reference=self.reference,
+            replayed=self.replayed,
+            trace=self.options["trace"],
+        )
+
+    def begin(self, core: _core.Session) -> Record:
+        """Begin it in the core."""
+        return Record(
+            core.start(self.tokens, self._core_options()),
+            echo=self.text if self.options["echo"] else "",
+            prompt=shortened(self.text) if self.options["trace"] else "",
+            # Not a method of the session, which would then hold itself.
+            piece=partial(piece, core) if self.options["trace"] else None,
+        )
+
+
+def are_several(prompt: Any) -> bool:
+    """Return whether it is a list of prompts, not of token ids."""
+    if not isinstance(prompt, (list, tuple)) or not prompt:
+        return False
+    return all(isinstance(one, (str, list, tuple, np.ndarray)) for one in prompt)

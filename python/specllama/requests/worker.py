@@ -1,0 +1,228 @@
+"""The thread that drives a session for requests from any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+from specllama import _core
+from specllama.errors import BusyError, ClosedError, QueueFullError, SpecllamaError
+from specllama.requests.job import Job
+from specllama.requests.meter import Meter
+from specllama.requests.request import Request
+from specllama.requests.stream import Generation
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a session's thread is at.
+
+    Attributes:
+        n_waiting: Requests that have not begun.
+        n_running: Requests that have.
+        generated_tokens: Tokens generated since the session was opened.
+        tokens_per_second: Of all requests together, while at work, lately: half of it from the
+            last 10 seconds.
+    """
+
+    n_waiting: int
+    n_running: int
+    generated_tokens: int
+    tokens_per_second: float
+
+
+class Worker:
+    """Works at requests, as many at once as the session has places, the others in the order in
+    which they came.
+
+    The thread begins with the first request and alone touches the core: what other threads want
+    of it they say by the queue and by `Job.wanted`, which it looks at between two rounds. An error
+    ends the request that it belongs to and no other.
+
+    Args:
+        core: The session.
+        max_queue: How many requests may wait while all its places are taken.
+    """
+
+    def __init__(self, core: _core.Session, max_queue: int) -> None:
+        self._core = core
+        self._n_seq = core.n_seq
+        self._max_queue = max_queue
+        self._changed = threading.Condition()
+        self._waiting: deque[Job] = deque()
+        self._running: list[Job] = []
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._n_tokens = 0
+        self._meter = Meter()
+
+    @property
+    def load(self) -> Load:
+        """What it is at; never waits."""
+        return Load(
+            n_waiting=len(self._waiting),
+            n_running=len(self._running),
+            generated_tokens=self._n_tokens,
+            tokens_per_second=self._meter.tokens_per_second,
+        )
+
+    def check_may_wait(self) -> None:
+        """Raise BusyError in a thread that would wait for itself: this one, or one in which a
+        drafter is being asked."""
+        if self._core.entered or threading.current_thread() is self._thread:
+            raise BusyError("A drafter, or a callback, may not wait for its own session.")
+
+    def submit(self, request: Request, *, wait: bool = False) -> Job:
+        """Take a request.
+
+        Args:
+            request: The request.
+            wait: Wait for room in the queue.
+
+        Raises:
+            QueueFullError: There is no room.
+            ClosedError: The worker has been closed.
+            BusyError: Waiting would be for itself: see `check_may_wait`.
+        """
+        if wait:
+            self.check_may_wait()
+        with self._changed:
+            if wait:
+                self._changed.wait_for(lambda: self._closed or self._has_room())
+            if self._closed:
+                raise ClosedError("The session is closed; open a new one.")
+            if not self._has_room():
+                raise QueueFullError(
+                    f"{self._n_seq} requests are at work and {self._max_queue} wait already; "
+                    "try again later, or raise max_queue."
+                )
+            if self._thread is None:
+                # A daemon, so that a process may end with requests unfinished; the session sees to
+                # it that the thread has left the core by then.
+                thread = threading.Thread(target=self._run, name="specllama", daemon=True)
+                thread.start()
+                self._thread = thread
+            job = Job(request)
+            self._waiting.append(job)
+            self._changed.notify_all()
+        return job
+
+    def _has_room(self) -> bool:
+        return len(self._waiting) + len(self._running) < self._n_seq + self._max_queue
+
+    def cancel(self, job: Job) -> None:
+        """End a request: at once if it waits, else before the next round."""
+        with self._changed:
+            job.wanted = False
+            if job not in self._waiting:
+                return
+            self._waiting.remove(job)
+            self._changed.notify_all()
+        job.fail(ClosedError("The request was cancelled before it had begun."))
+
+    def close(self) -> None:
+        """End all requests and the thread, when its round is over. Closing twice is fine."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        # Whoever drops the last reference to a session closes it, be it a callback in this thread.
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while self._has_work():
+                began, n_before = monotonic(), self._n_tokens
+                self._cancel_unwanted()
+                self._admit()
+                self._step()
+                self._meter.add(self._n_tokens - n_before, monotonic() - began)
+        finally:
+            self._end_all()
+
+    def _has_work(self) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._waiting or self._running)
+            return not self._closed
+
+    def _cancel_unwanted(self) -> None:
+        for job in [job for job in self._running if not job.wanted]:
+            assert job.record is not None
+            job.record.core.cancel()
+            self._collect(job)
+
+    def _admit(self) -> None:
+        while len(self._running) < self._n_seq:
+            with self._changed:
+                if not self._waiting:
+                    return
+                job = self._waiting.popleft()
+                self._running.append(job)
+            try:
+                job.record = job.request.begin(self._core)
+            except BusyError as error:
+                # A stream has the place. Among several, each step advances that one, too.
+                if self._n_seq > 1:
+                    with self._changed:
+                        self._running.remove(job)
+                        self._waiting.appendleft(job)
+                    return
+                self._end(job, error)
+            except Exception as error:
+                self._end(job, error)
+
+    def _step(self) -> None:
+        if not self._running and not self._waiting:
+            return  # an only stream may be at work: that is its reader's
+        try:
+            self._core.step()
+        except Exception as error:
+            for job in list(self._running):
+                self._end(job, error)
+        for job in list(self._running):
+            self._collect(job)
+
+    def _collect(self, job: Job) -> None:
+        """Give a request what became certain, and let it go if it has ended."""
+        assert job.record is not None
+        try:
+            chunks = job.record.core.take()
+            result = job.record.result() if job.record.core.done else None
+        except Exception as error:
+            self._end(job, error)
+            return
+        self._n_tokens += sum(chunk.token is not None for chunk in chunks)
+        job.give(chunks)
+        if result is not None:
+            self._end(job, result)
+
+    def _end(self, job: Job, ending: Generation | Exception) -> None:
+        with self._changed:
+            self._running.remove(job)
+            self._changed.notify_all()
+        if isinstance(ending, Exception):
+            _leave(job)
+            job.fail(ending)
+        else:
+            job.finish(ending)
+
+    def _end_all(self) -> None:
+        with self._changed:
+            self._closed = True
+            jobs = [*self._running, *self._waiting]
+            self._waiting.clear()
+            self._running.clear()
+            self._changed.notify_all()
+        for job in jobs:
+            _leave(job)
+            job.fail(ClosedError("The session was closed before the request had ended."))
+
+
+def _leave(job: Job) -> None:
+    """Have the core go on without a request."""
+    if job.record is not None:
+        with suppress(SpecllamaError):
+            job.record.core.cancel()

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <pybind11/numpy.h>
+
+#include "bind.h"
+
+namespace specllama {
+
+using TokenArray = py::array_t<Token, py::array::c_style>;
+
+// Token ids that Python passes. An int32 array is read where it lies, and must not change until the
+// call returns; any other iterable of ints is copied. Implicitly the span that it stands for.
+class Tokens {
+ public:
+    Tokens() = default;
+    explicit Tokens(TokenArray array) : array_(std::move(array)) {}
+    explicit Tokens(std::vector<Token> copy) : copy_(std::move(copy)) {}
+
+    operator TokenSpan() const {
+        if (!array_) return copy_;
+        return {array_->data(), static_cast<std::size_t>(array_->size())};
+    }
+    std::vector<Token> to_vector() const {
+        const TokenSpan tokens = *this;
+        return {tokens.begin(), tokens.end()};
+    }
+
+ private:
+    std::optional<TokenArray> array_;
+    std::vector<Token> copy_;
+};
+
+// An array that owns the tokens, which are not copied.
+inline TokenArray to_array(std::vector<Token> tokens) {
+    auto owned = std::make_unique<std::vector<Token>>(std::move(tokens));
+    const auto* data = owned->data();
+    const auto size = static_cast<py::ssize_t>(owned->size());
+    const py::capsule owner(owned.get(),
+                            [](void* one) { delete static_cast<std::vector<Token>*>(one); });
+    owned.release();
+    return TokenArray(size, data, owner);
+}
+
+}  // namespace specllama
+
+namespace pybind11::detail {
+
+template <>
+struct type_caster<specllama::Tokens> {
+    PYBIND11_TYPE_CASTER(specllama::Tokens, const_name("collections.abc.Iterable[int]"));
+
+    bool load(handle source, bool convert) {
+        if (isinstance<specllama::TokenArray>(source)) {
+            auto array = reinterpret_borrow<specllama::TokenArray>(source);
+            const bool aligned = (array.flags() & npy_api::NPY_ARRAY_ALIGNED_) != 0;
+            if (array.ndim() == 1 && aligned) {
+                value = specllama::Tokens(std::move(array));
+                return true;
+            }
+        }
+        make_caster<std::vector<specllama::Token>> sequence;
+        if (!sequence.load(source, convert)) return false;
+        value = specllama::Tokens(cast_op<std::vector<specllama::Token>&&>(std::move(sequence)));
+        return true;
+    }
+};
+
+}  // namespace pybind11::detail

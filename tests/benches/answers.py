@@ -1,0 +1,65 @@
+"""Real answers as token ids, and what drafters would have said of them: tests/data/answers.jsonl.
+
+48 conversations (tests/data/questions.jsonl) in eight kinds, answered greedily by
+Qwen2.5-Coder-1.5B-Instruct and -0.5B-Instruct (Q4_K_M, at most 192 tokens). Nothing was tuned by
+the second half of them. For the larger model's answers the smaller one's choice at each position is
+there, and how sure it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from specllama._core import Evidence, Source
+from specllama.simulate import Drafts, ngram_drafts
+
+
+@dataclass(frozen=True)
+class Answer:
+    """
+    Attributes:
+        model: Who answered: "1.5B" or "0.5B".
+        kind, half, name: Of the conversation; half is "first" or "second".
+        prompt, tokens: Token ids.
+        draft, sure: For each token, what the draft model would have chosen there, and with which
+            probability; empty without one.
+    """
+
+    model: str
+    kind: str
+    half: str
+    name: str
+    prompt: list[int]
+    tokens: list[int]
+    draft: list[int]
+    sure: list[float]
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """The n-gram drafter's, from the second token on: the first comes with the prompt."""
+        return ngram_drafts([*self.prompt, self.tokens[0]], self.tokens[1:])
+
+    @cached_property
+    def model_evidence(self) -> list[Evidence]:
+        """What the draft model says of its token at each position of `drafts`."""
+        return [Evidence(Source.model, 0, sure) for sure in self.sure[1:]]
+
+    @cached_property
+    def model_run(self) -> list[int]:
+        """How many tokens the draft model gets right from each position of `drafts` on."""
+        run = [0]
+        for drafted, token in zip(reversed(self.draft[1:]), reversed(self.tokens[1:]), strict=True):
+            run.append(run[-1] + 1 if drafted == token else 0)
+        return run[::-1]
+
+
+def answers(half: str | None = None) -> Iterator[Answer]:
+    """Those of a half, or all, of more than a line."""
+    path = Path(__file__).parents[1] / "data" / "answers.jsonl"
+    for line in path.read_text().splitlines():
+        answer = Answer(**({"draft": [], "sure": []} | json.loads(line)))
+        if half in (None, answer.half) and len(answer.tokens) > 12:
+            yield answer

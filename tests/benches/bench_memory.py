@@ -1,0 +1,98 @@
+"""What the type of the KV memory costs: `python tests/benches/bench_memory.py MODEL... [-t N]`.
+
+For each type, with flash attention and, where that can be, without: milliseconds of the four chunks
+of a prompt of 2048 random tokens, and of decodes of 1, 8 and 16 tokens behind it (medians of four),
+by llama.cpp as llama-cpp-python has it, on the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Sequence
+
+import llama_cpp
+import numpy as np
+
+CHUNK, N_CHUNKS = 512, 4
+WIDTHS = (1, 8, 16)
+SETTINGS = (("f16", True), ("f16", False), ("q8_0", True))
+TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
+
+
+class Decoder:
+    """A model with a KV memory of a type."""
+
+    def __init__(self, model: str, kv_type: str, *, flash_attn: bool, n_threads: int) -> None:
+        # Kept: llama.cpp calls it as long as there is a process.
+        self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
+        llama_cpp.llama_log_set(self._quiet, None)
+        options = llama_cpp.llama_model_default_params()
+        options.n_gpu_layers = 0
+        self._model = llama_cpp.llama_model_load_from_file(model.encode(), options)
+        if not self._model:
+            raise SystemExit(f"{model} cannot be loaded.")
+        vocab = llama_cpp.llama_model_get_vocab(self._model)
+        self._n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
+        context = llama_cpp.llama_context_default_params()
+        context.n_ctx = CHUNK * (N_CHUNKS + 1)
+        context.n_batch = context.n_ubatch = CHUNK
+        context.n_threads = context.n_threads_batch = n_threads
+        context.n_outputs_max = max(WIDTHS)
+        context.flash_attn_type = int(flash_attn)
+        context.type_k = context.type_v = TYPES[kv_type]
+        self._context = llama_cpp.llama_init_from_model(self._model, context)
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(CHUNK, 0, 1)
+        self._rng = np.random.default_rng(3)
+        self._n_cached = 0
+
+    def decode(self, n: int, *, logits: bool) -> float:
+        """Milliseconds of a decode of n tokens."""
+        self._batch.n_tokens = n
+        for i, token in enumerate(self._rng.integers(0, self._n_vocab, n)):
+            self._batch.token[i] = int(token)
+            self._batch.pos[i] = self._n_cached + i
+            self._batch.n_seq_id[i] = 1
+            self._batch.seq_id[i][0] = 0
+            self._batch.logits[i] = logits
+        start = time.perf_counter()
+        if llama_cpp.llama_decode(self._context, self._batch) != 0:
+            raise SystemExit(f"A decode of {n} tokens failed.")
+        self._n_cached += n
+        return 1e3 * (time.perf_counter() - start)
+
+    def again(self, n: int) -> float:
+        """The same of tokens that are forgotten afterwards."""
+        before = self._n_cached
+        milliseconds = self.decode(n, logits=True)
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, before, -1)
+        self._n_cached = before
+        return milliseconds
+
+    def close(self) -> None:
+        llama_cpp.llama_batch_free(self._batch)
+        llama_cpp.llama_free(self._context)
+        llama_cpp.llama_model_free(self._model)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="+", help="GGUF files")
+    parser.add_argument("-t", type=int, default=2, help="threads (2)")
+    arguments = parser.parse_args(argv)
+    for model in arguments.models:
+        print(model)
+        for kv_type, flash_attn in SETTINGS:
+            decoder = Decoder(model, kv_type, flash_attn=flash_attn, n_threads=arguments.t)
+            prompt = [decoder.decode(CHUNK, logits=False) for _ in range(N_CHUNKS)]
+            decodes = [statistics.median(decoder.again(n) for _ in range(4)) for n in WIDTHS]
+            decoder.close()
+            name = f"{kv_type}{'' if flash_attn else ', no flash attention'}"
+            times = " ".join(f"{one:.0f}" for one in [*prompt, *decodes])
+            print(f"  {name:<28}{times}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

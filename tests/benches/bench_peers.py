@@ -1,0 +1,208 @@
+"""Side by side with the peers, in turns:
+
+    python tests/benches/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N]
+        [-t THREADS] [--texts N] [--llama-cpp DIRECTORY]
+
+llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp also llama.cpp's
+own llama-server and llama-speculative-simple are, whose sources are inside the source distribution
+of llama-cpp-python; ten minutes on two cores:
+
+    pip download --no-deps --no-binary llama-cpp-python llama-cpp-python==0.3.36
+    tar xf llama_cpp_python-0.3.36.tar.gz
+    cmake -S llama_cpp_python-0.3.36/vendor/llama.cpp -B llama.cpp -DCMAKE_BUILD_TYPE=Release \\
+        -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_USE_PREBUILT_UI=OFF \\
+        -DLLAMA_OPENSSL=OFF
+    cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
+    python tests/benches/bench_peers.py --llama-cpp llama.cpp/bin
+
+All have the same files, threads, prompts, context and KV memory, with flash attention, decode
+greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
+llama-cpp-python is that of a clock on the wall from the first token to the last, Python included,
+llama.cpp's programs report theirs. Let
+nothing else run meanwhile: schedulers favour processes that are young. A text that is forced upon
+the model is nothing that a peer could do, so the model continues all prompts as it likes; from
+those of the replayed workloads it gets --texts each.
+
+Every peer is set against us by its best setting for each workload, chosen afterwards. The first
+turn does not count: it warms up, and shows which settings are far from their peer's best; these
+take no part in the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from peers import KV_TYPES, PROGRAMS, Job, Prompt, Run, Setting, ours, peers
+from specllama import SpecSession
+from specllama.bench.arithmetic import median_interval
+from specllama.measure.sequences import first_difference
+from specllama.session import BUNDLED_MODEL
+from specllama.workloads import ANSWERED, WORKLOADS, load, load_answered
+from tqdm import tqdm
+
+N_CTX = 2048
+
+NEAR_BEST = 0.9
+"""Part of the speed of its peer's best setting at which a setting goes on after the first turn."""
+
+Runs = dict[Setting, list[list[Run]]]
+"""[setting][turn]: one run for each prompt of a workload."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Side by side with the peers, in turns.")
+    parser.add_argument("model", nargs="?", default=str(BUNDLED_MODEL))
+    parser.add_argument("-md", "--draft-model", help="draft model, for us and for llama.cpp")
+    parser.add_argument("-n", type=int, default=128, help="tokens of each text (128)")
+    parser.add_argument("--repeat", type=int, default=5, help="turns (5)")
+    parser.add_argument("-t", type=int, default=1, help="threads (1)")
+    parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
+    parser.add_argument("-kv", "--kv-type", choices=KV_TYPES, default="f16", help="memory (f16)")
+    parser.add_argument(
+        "--peers",
+        type=re.compile,
+        default=re.compile(""),
+        help="only those that this pattern finds (all)",
+    )
+    parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
+    arguments = parser.parse_args(argv)
+    if arguments.n < 2:
+        parser.error("-n must be at least 2: nothing is timed before the first token")
+    if arguments.llama_cpp is not None:
+        for program in PROGRAMS if arguments.draft_model else PROGRAMS[:1]:
+            if not (arguments.llama_cpp / program).is_file():
+                parser.error(f"there is no {program} in {arguments.llama_cpp}")
+    job = Job(
+        arguments.model,
+        arguments.draft_model,
+        arguments.t,
+        N_CTX,
+        arguments.kv_type,
+        arguments.llama_cpp,
+    )
+    workloads = prompts(job, arguments.texts)
+    us = ours(job)
+    them = [one for one in peers(job) if arguments.peers.search(f"{one.peer} {one.name}")]
+    first = take_turns(1, workloads, {name: [*us, *them] for name in workloads}, arguments.n)
+    good = {name: [*us, *near_best(runs, them)] for name, runs in first.items()}
+    runs = take_turns(arguments.repeat, workloads, good, arguments.n)
+    for name, of_workload in runs.items():
+        report(name, of_workload, first[name], us[0])
+    summary(runs, us, them)
+
+
+def take_turns(
+    n_turns: int,
+    workloads: dict[str, list[Prompt]],
+    settings: dict[str, list[Setting]],
+    n_tokens: int,
+) -> dict[str, Runs]:
+    """Return the runs of every workload, each with its own settings."""
+    runs: dict[str, Runs] = {name: {one: [] for one in settings[name]} for name in workloads}
+    everyone = dict.fromkeys(itertools.chain.from_iterable(settings.values()))
+    for _, setting in tqdm([*itertools.product(range(n_turns), everyone)], leave=False):
+        with setting.open() as continue_:
+            for name, texts in workloads.items():
+                if setting in runs[name]:
+                    mine = [continue_(text, n_tokens) for text in texts]
+                    runs[name][setting].append(mine)
+    return runs
+
+
+def near_best(runs: Runs, them: Sequence[Setting]) -> list[Setting]:
+    """Return the settings that are about as fast as the best of the same peer."""
+    best: dict[str, float] = {}
+    for one in them:
+        best[one.peer] = max(best.get(one.peer, 0.0), *speeds(runs[one]))
+    return [one for one in them if max(speeds(runs[one])) >= NEAR_BEST * best[one.peer]]
+
+
+def prompts(job: Job, n_texts: int) -> dict[str, list[Prompt]]:
+    """Return the prompts of every workload: where the model has a chat template, of the held-out
+    half of those that it answers."""
+    texts = {name: [text] for name, text in WORKLOADS.items()}
+    for name in ("code", "edit", "quote"):
+        texts[name] = [replay.prompt for replay in load(name)[:n_texts]]
+    with SpecSession(job.model, None, n_ctx=64, n_gpu_layers=0) as session:
+        if session.has_chat_template:
+            return {name: answered(session, name, n_texts) for name in ANSWERED}
+        return {
+            name: [Prompt(text, session.tokenize(text)) for text in of_workload]
+            for name, of_workload in texts.items()
+        }
+
+
+def answered(session: SpecSession, name: str, n_texts: int) -> list[Prompt]:
+    """Return the prompts of an answered workload, by the model's own template."""
+    rendered = [
+        session.render_chat(one.messages) for one in load_answered(name, "held-out")[:n_texts]
+    ]
+    return [Prompt(session.detokenize(tokens, special=True), tokens) for tokens in rendered]
+
+
+def speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
+    """Return tokens per second of each turn, all prompts together."""
+    return [sum(run.n_timed for run in turn) / sum(run.seconds for run in turn) for turn in turns]
+
+
+def report(workload: str, runs: Runs, first: Runs, plain: Setting) -> None:
+    """Print speeds, and ratios to ours without drafts; in brackets those of the first turn, of who
+    took no part in others."""
+    print(f"{workload:<38}tokens/s   ratio   (95 %)")
+    for setting in first:
+        counted = runs if setting in runs else first
+        mine, plainly = counted[setting], counted[plain]
+        ratios = [a / b for a, b in zip(speeds(mine), speeds(plainly), strict=True)]
+        ratio, low, high = median_interval(ratios)
+        speed = statistics.median(speeds(mine))
+        line = f"  {f'{setting.peer} {setting.name}':<36}"
+        if counted is first:
+            print(f"{line}{f'({speed:.1f})':>9}{f'({ratio:.2f}x)':>9}")
+            continue
+        line += f"{speed:>8.1f}{ratio:>7.2f}x   ({low:.2f}..{high:.2f})"
+        print(line + difference(mine[0], plainly[0]))
+    print()
+
+
+def difference(mine: Sequence[Run], plain: Sequence[Run]) -> str:
+    """Return where tokens differ from plain ones; "" if they do not, or nobody knows."""
+    for a, b in zip(mine, plain, strict=True):
+        if a.tokens is not None and b.tokens is not None:
+            n = min(len(a.tokens), len(b.tokens))  # who stops, and who shows the end, is no matter
+            differs = first_difference(a.tokens[:n], b.tokens[:n])
+            if differs is not None:
+                return f"   tokens differ from {differs} on"
+    return ""
+
+
+def summary(runs: dict[str, Runs], us: Sequence[Setting], them: Sequence[Setting]) -> None:
+    """Print how many times as fast as each peer's best setting we are, by workload."""
+    names = list(dict.fromkeys(setting.peer for setting in them))
+    for mine in us[1:]:
+        head = "".join(f"{name:>8}" for name in (*runs, "mean"))
+        print(f"{f'{mine.peer} {mine.name}, times as fast as':<38}{head}")
+        for peer in (*names, "all of them"):
+            settings = [one for one in them if peer in (one.peer, "all of them")]
+            ratios = [against_best(of_one, mine, settings) for of_one in runs.values()]
+            mean = math.exp(statistics.fmean(map(math.log, ratios)))
+            print(f"  {peer:<36}" + "".join(f"{ratio:>8.2f}" for ratio in (*ratios, mean)))
+        print()
+
+
+def against_best(runs: Runs, mine: Setting, settings: Sequence[Setting]) -> float:
+    """Return the median over turns of our speed over that of the best setting that has runs."""
+    running = [one for one in settings if one in runs]
+    best = max(running, key=lambda one: statistics.median(speeds(runs[one])))
+    return statistics.median(
+        a / b for a, b in zip(speeds(runs[mine]), speeds(runs[best]), strict=True)
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
+
+    python tests/benches/bench_planner.py [--half first|second] [--seeds N]
+
+The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
+noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
+geometric means, and behind each the 5th percentile of its answers:
+
+    session     one session answers all, one after another
+    first 64    the same, of each answer only the first 64 tokens
+    alone       each in a session of its own
+    eight       eight at once, as multiples of plain decoding one after another
+    model       with a draft model beside the n-grams, whose step takes 0.1 of a plain decode
+
+To see what a part of the planner is worth: take it out, build, run again."""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from answers import Answer, answers
+from numpy.typing import NDArray
+from specllama._core import Phase, Planner, Turn
+from specllama.simulate import MAX_DRAFT, Drafts, read_curves
+
+SECOND = 0.05  # of a plain decode, as the planner is told
+NOISE = 0.05
+STEP = 0.1  # of a draft model, in plain decodes
+CATCH_UP = 0.25 * STEP  # for each token that it has not seen
+AT_ONCE = 8
+
+
+class Machine:
+    """A machine's costs, and a planner that hears of them."""
+
+    def __init__(self, curve: NDArray[np.float64], seed: int) -> None:
+        self.curve = curve.tolist()
+        self.rng = np.random.default_rng(seed)
+        self.planner = Planner(pads=True)
+        for _ in range(10):
+            if n := self.planner.cost.next_probe(MAX_DRAFT + 1):
+                self.planner.cost.observe(n, 0, self.heard(self.curve[n - 1]))
+
+    def heard(self, cost: float) -> float:
+        return SECOND * cost * float(np.exp(NOISE * self.rng.normal()))
+
+    def decode(self, n: int, n_context: int) -> float:
+        width = min(self.planner.width(n, n_context), len(self.curve))
+        cost = float(self.curve[width - 1])
+        self.planner.observe_decode(width, n_context, self.heard(cost))
+        return cost
+
+
+def room(drafts: Drafts, i: int) -> int:
+    """Tokens that may be drafted: the last one of a round is the target's own."""
+    return min(MAX_DRAFT, len(drafts) - 1 - i)
+
+
+def offered(drafts: Drafts, phase: Phase, i: int, spent: float = 0.0) -> Turn:
+    turn = Turn(phase, drafts.n_prompt + i, max_draft=room(drafts, i), spent=spent)
+    turn.offer(drafts.evidence[i][: room(drafts, i)])
+    return turn
+
+
+def right(drafts: Drafts, i: int, accepted: int) -> int:
+    return min(int(drafts.right[i]), accepted + 1, room(drafts, i))
+
+
+def time_of(answer: Answer, machine: Machine) -> list[float]:
+    """[t]: when token t was there."""
+    drafts, planner = answer.drafts, machine.planner
+    phase = planner.begin(0.0, drafts.n_prompt)
+    times: list[float] = []
+    time, i = 0.0, 0
+    while i < len(drafts):
+        turn = offered(drafts, phase, i)
+        planner.choose([turn])
+        accepted = min(turn.choice.n_draft, int(drafts.right[i]))
+        time += machine.decode(turn.choice.n_draft + 1, drafts.n_prompt + i)
+        turn.came(accepted, [right(drafts, i, accepted)])
+        planner.learn(turn)
+        times += [time] * (accepted + 1)
+        i += accepted + 1
+    return times
+
+
+def time_with_model(answer: Answer, machine: Machine) -> float:
+    drafts, planner = answer.drafts, machine.planner
+    phase = planner.begin(0.0, drafts.n_prompt)
+    time, i, seen = 0.0, 0, 0
+    while i < len(drafts):
+        turn = offered(drafts, phase, i)
+        planner.choose([turn])
+        n_prefix = turn.choice.n_draft
+        draft, spent = drafts.evidence[i][:n_prefix], 0.0
+        while len(draft) < room(drafts, i) and planner.goes_on(turn, draft, SECOND * spent):
+            planner.observe_draft_decode(1, drafts.n_prompt + i, machine.heard(STEP))
+            at = i + len(draft)
+            spent += STEP + CATCH_UP * max(at - seen, 0)
+            seen = at + 1
+            draft = [*draft, answer.model_evidence[at]]
+        n_right = int(drafts.right[i])
+        if n_right >= n_prefix:
+            n_right = n_prefix + min(len(draft) - n_prefix, answer.model_run[i + n_prefix])
+        rights = [int(drafts.right[i]), n_right]
+        turn = offered(drafts, phase, i, SECOND * spent)
+        turn.offer(draft, n_known=n_prefix)
+        planner.choose([turn])
+        choice = turn.choice
+        accepted = min(choice.n_draft, rights[choice.offer]) if choice.n_draft else 0
+        time += spent + machine.decode(choice.n_draft + 1, drafts.n_prompt + i)
+        turn.came(accepted, [right(drafts, i, accepted), min(len(draft), n_right, accepted + 1)])
+        planner.learn(turn)
+        i += accepted + 1
+    return time
+
+
+def time_at_once(all_answers: Sequence[Answer], machine: Machine) -> float:
+    planner = machine.planner
+    waiting = [answer.drafts for answer in all_answers]
+    running: list[tuple[Drafts, Phase, int]] = []
+    time = 0.0
+    while waiting or running:
+        while waiting and len(running) < AT_ONCE:
+            drafts = waiting.pop(0)
+            running.append((drafts, planner.begin(0.0, drafts.n_prompt), 0))
+        turns = [offered(drafts, phase, i) for drafts, phase, i in running]
+        planner.choose(turns)
+        time += machine.decode(sum(1 + turn.choice.n_draft for turn in turns), 200)
+        later = []
+        for (drafts, phase, i), turn in zip(running, turns, strict=True):
+            accepted = min(turn.choice.n_draft, int(drafts.right[i]))
+            turn.came(accepted, [right(drafts, i, accepted)])
+            planner.learn(turn)
+            if i + accepted + 1 < len(drafts):
+                later.append((drafts, phase, i + accepted + 1))
+        running = later
+    return time
+
+
+def speeds(
+    curve: NDArray[np.float64], texts: Sequence[Answer], seeds: int
+) -> dict[str, list[float]]:
+    """Of every answer."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for seed in range(seeds):
+        for model in ("1.5B", "0.5B"):
+            mine = [one for one in texts if one.model == model]
+            order = [mine[i] for i in np.random.default_rng(seed).permutation(len(mine))]
+            session, beside = Machine(curve, seed), Machine(curve, seed)
+            for one in order:
+                times = time_of(one, session)
+                found["session"].append(len(times) / times[-1])
+                found["first 64"].append(len(times[:64]) / times[:64][-1])
+                alone = time_of(one, Machine(curve, seed))
+                found["alone"].append(len(alone) / alone[-1])
+                if one.draft:
+                    found["model"].append(len(one.drafts) / time_with_model(one, beside))
+            n_tokens = sum(len(one.drafts) for one in order)
+            found["eight"].append(n_tokens / time_at_once(order, Machine(curve, seed)))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--half", choices=("first", "second"))
+    parser.add_argument("--seeds", type=int, default=4)
+    arguments = parser.parse_args()
+    texts = [*answers(arguments.half)]
+    columns = ("session", "first 64", "alone", "eight", "model")
+    print(f"{'':12}" + "".join(f"{name:>16}" for name in columns))
+    means: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
+    for name, curve in curves.items():
+        found = speeds(curve, texts, arguments.seeds)
+        for column in columns:
+            log = np.log(found[column])
+            means[column].append((float(log.mean()), float(np.percentile(log, 5))))
+        print(f"{name:12}" + "".join(_cell(*means[column][-1]) for column in columns))
+    overall = [_cell(*np.mean(means[column], axis=0)) for column in columns]
+    print(f"{'mean':12}" + "".join(overall))
+
+
+def _cell(mean: float, low: float) -> str:
+    return f"{np.exp(mean):10.3f}{np.exp(low):6.2f}"
+
+
+if __name__ == "__main__":
+    main()

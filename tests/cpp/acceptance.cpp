@@ -1,0 +1,80 @@
+#include "plan/acceptance.h"
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "check.h"
+
+using namespace specllama;
+
+namespace {
+
+// Tokens to expect of a round with this draft, over the phases the text may be in.
+double expected(const Acceptance& acceptance, const Phase& phase, int position,
+                const std::vector<Evidence>& draft) {
+    Acceptance::Forecast forecast(acceptance, phase, position, draft.front().source);
+    for (const Evidence& evidence : draft) forecast.add(evidence);
+    double tokens = 0;
+    for (int i = 0; i < kPhases; ++i) tokens += forecast.weights()[i] * forecast.tokens()[i];
+    return tokens;
+}
+
+std::vector<Evidence> copy(int length, int n) {
+    std::vector<Evidence> draft;
+    for (int i = 0; i < n; ++i) draft.push_back({Source::match, length + i, 1});
+    return draft;
+}
+
+}  // namespace
+
+TEST(a_round_gives_one_token_and_what_is_right_of_its_draft) {
+    const Acceptance acceptance;
+    const Phase phase = acceptance.begin(0, 10);
+    double before = 1;
+    for (int n = 1; n <= 16; ++n) {
+        const double now = expected(acceptance, phase, 10, copy(8, n));
+        CHECK(now > before && now < before + 1);
+        before = now;
+    }
+}
+
+TEST(longer_matches_promise_more) {
+    const Acceptance acceptance;
+    const Phase phase = acceptance.begin(0, 10);
+    const double four = expected(acceptance, phase, 10, copy(4, 4));
+    const double eight = expected(acceptance, phase, 10, copy(8, 4));
+    const double sixty = expected(acceptance, phase, 10, copy(60, 4));
+    CHECK(four < eight);
+    CHECK(eight < sixty);
+}
+
+TEST(what_the_target_says_is_learned) {
+    for (const bool right : {true, false}) {
+        Acceptance acceptance;
+        Phase phase = acceptance.begin(0, 10);
+        const double before = expected(acceptance, phase, 10, copy(8, 4));
+        int position = 10;
+        for (int i = 0; i < 50; ++i) {
+            acceptance.observe(phase, position, copy(8, 4), right ? 4 : 0, right ? 5 : 1);
+            position += right ? 5 : 1;
+        }
+        const double after = expected(acceptance, phase, position, copy(8, 4));
+        CHECK(right ? after > before : after < before);
+        CHECK(right ? after > 4.5 : after < 1.5);
+    }
+}
+
+TEST(phases_are_probabilities_whatever_was_observed) {
+    Acceptance acceptance;
+    Phase phase = acceptance.begin(1, 0);
+    const std::vector<Evidence> odd = {
+        {Source::match, 0, 0}, {Source::ngram, 99, 2}, {Source::model, -3, -1}, {Source::other}};
+    for (int i = 0; i < 20; ++i) {
+        acceptance.observe(phase, i, odd, i % 5, 1 + i % 5);
+        for (const Phase::Weights& weights : phase.weights) {
+            const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+            CHECK(std::abs(sum - 1) < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+#include "plan/cost_curve.h"
+
+#include <cmath>
+#include <limits>
+
+#include "check.h"
+
+using namespace specllama;
+
+namespace {
+
+bool near(double value, double wanted, double part) {
+    return std::abs(value - wanted) <= part * wanted;
+}
+
+}  // namespace
+
+TEST(an_unmeasured_curve_rises) {
+    const CostCurve curve;
+    CHECK(!curve.measured());
+    for (int n = 1; n < CostCurve::kMaxTokens; ++n)
+        CHECK(curve.seconds(n, 0) > 0 && curve.seconds(n + 1, 0) > curve.seconds(n, 0));
+}
+
+TEST(what_was_measured_is_met) {
+    CostCurve curve;
+    for (int i = 0; i < 5; ++i)
+        for (const int n : {1, 2, 4, 8, 16}) curve.observe(n, 0, 0.01 * (1 + 0.2 * (n - 1)));
+    CHECK(curve.measured() && curve.measured(8) && !curve.measured(7));
+    for (const int n : {1, 2, 4, 8, 16}) CHECK(near(curve.seconds(n, 0), 0.008 + 0.002 * n, 0.05));
+    CHECK(curve.doubt(8, 1) < CostCurve().doubt(8, 1));
+}
+
+TEST(times_that_cannot_be_are_ignored) {
+    CostCurve curve;
+    curve.observe(1, 0, 0.01);
+    const double before = curve.seconds(4, 100);
+    for (const double seconds : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::infinity()})
+        curve.observe(4, 0, seconds);
+    curve.observe(0, 0, 0.01);
+    curve.observe(-1, 0, 0.01);
+    curve.observe(4, -1, 0.01);
+    CHECK(curve.seconds(4, 100) == before);
+    CHECK(!curve.measured(4));
+}
+
+TEST(a_wider_decode_is_taken_where_it_is_cheaper) {
+    CostCurve curve;
+    for (int i = 0; i < 20; ++i)
+        for (int n = 1; n <= 16; ++n) curve.observe(n, 0, n == 7 ? 0.05 : 0.01 + 0.001 * n);
+    CHECK(curve.width(7, 0) == 8);
+    CHECK(curve.width(6, 0) == 6);
+    for (int n = 1; n <= CostCurve::kMaxTokens; ++n) CHECK(curve.width(n, 0) >= n);
+}
+
+TEST(points_are_restored) {
+    CostCurve curve;
+    for (const int n : {1, 4, 16}) curve.observe(n, 0, 0.02 + 0.001 * n);
+    CostCurve restored;
+    restored.restore(curve.points());
+    CHECK(restored.measured());
+    for (const int n : {1, 4, 16}) CHECK(near(restored.seconds(n, 0), curve.seconds(n, 0), 0.03));
+}

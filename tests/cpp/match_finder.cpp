@@ -1,0 +1,74 @@
+#include "draft/match_finder.h"
+
+#include <random>
+#include <vector>
+
+#include "check.h"
+#include "specllama/error.h"
+
+using namespace specllama;
+
+namespace {
+
+MatchFinder finder_of(const std::vector<Token>& tokens, std::int64_t max_tokens = 1 << 16) {
+    MatchFinder finder(max_tokens);
+    finder.append(tokens);
+    return finder;
+}
+
+}  // namespace
+
+TEST(what_followed_the_same_tokens_is_found) {
+    const MatchFinder finder = finder_of({1, 2, 3, 4, 5, 6, 1, 2, 3, 4});
+    const Match match = finder.find();
+    CHECK(match.length == 4);
+    CHECK(match.continuation.size() == 6);
+    CHECK(match.token(0) == 5);
+    // Past its end a text goes on with the copy.
+    CHECK(match.token(6) == 5);
+}
+
+TEST(short_matches_are_left_to_others) {
+    CHECK(finder_of({1, 2, 3, 9, 1, 2, 3}).find().length == 0);
+    CHECK(MatchFinder(64).find().length == 0);
+}
+
+TEST(the_longest_match_wins) {
+    const MatchFinder finder =
+        finder_of({7, 1, 2, 3, 4, 50, 8, 1, 2, 3, 4, 60, 9, 1, 2, 3, 4, 60, 7, 1, 2, 3, 4});
+    CHECK(finder.find().length == 5);
+    CHECK(finder.find().token(0) == 50);
+    CHECK(finder.find(std::vector<Token>{1, 2, 3, 4}).token(0) == 60);  // the most frequent
+}
+
+TEST(tokens_taken_back_are_not_found) {
+    MatchFinder finder = finder_of({1, 2, 3, 4, 5, 6, 7});
+    finder.truncate(2);
+    finder.append(std::vector<Token>{1, 2, 3, 4});
+    CHECK(finder.size() == 6);
+    CHECK(finder.find().length == 0);
+}
+
+TEST(matches_really_agree_whatever_the_text) {
+    std::mt19937 random(1);
+    MatchFinder finder(256);  // forgets on the way
+    int n_found = 0;
+    for (int i = 0; i < 5000; ++i) {
+        finder.append(static_cast<Token>(random() % 3));
+        const Match match = finder.find();
+        if (match.length == 0) continue;
+        ++n_found;
+        const TokenSpan held = finder.tokens();
+        const auto place = static_cast<std::size_t>(match.continuation.data() - held.data());
+        CHECK(common_suffix(held, held.first(place)) >= match.length);
+        CHECK(!match.continuation.empty());
+    }
+    CHECK(n_found > 4000);
+    CHECK(finder.size() == 5000);
+    CHECK(finder.tokens().size() <= 256);
+}
+
+TEST(a_finder_of_no_size_is_refused) {
+    CHECK_THROWS(InvalidArgument, MatchFinder(MatchFinder::kMinTokens - 1));
+    CHECK_THROWS(InvalidArgument, MatchFinder(MatchFinder::kMaxTokens + 1));
+}

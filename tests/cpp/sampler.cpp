@@ -1,0 +1,105 @@
+#include "sample/sampler.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "check.h"
+#include "specllama/error.h"
+
+using namespace specllama;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+const std::vector<Token> kContext = {1, 2, 3};
+
+SamplingOptions at(double temperature, std::uint64_t seed = 1) {
+    SamplingOptions options;
+    options.temperature = temperature;
+    options.seed = seed;
+    return options;
+}
+
+Token choose(const SamplingOptions& options, std::vector<float> logits) {
+    return Sampler(options, logits.size()).verify(logits, kContext);
+}
+
+}  // namespace
+
+TEST(at_temperature_0_the_first_of_the_likeliest_comes) {
+    CHECK(choose(at(0), {1, 3, 2, 3}) == 1);
+    CHECK(choose(at(0), {-kInfinity, -kInfinity, -5}) == 2);
+}
+
+TEST(rows_that_nothing_can_be_chosen_from) {
+    CHECK(choose(at(0), {1, std::nanf(""), 2}) == kNoToken);
+    CHECK(choose(at(1), {1, std::nanf(""), 2}) == kNoToken);
+    CHECK(choose(at(0), {-kInfinity, -kInfinity}) == kNothingLeft);
+    CHECK(choose(at(1), {-kInfinity, -kInfinity}) == kNothingLeft);
+}
+
+TEST(who_drafts_changes_no_token) {
+    const std::vector<float> logits = {0.1f, 0.5f, 0.2f, 0.9f, 0.3f};
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        Sampler sampler(at(0.8, seed), logits.size());
+        std::vector<float> row = logits;
+        const Token alone = sampler.verify(row, kContext);
+        for (const Token drafted : {0, 3}) {
+            row = logits;
+            CHECK(sampler.verify(row, kContext, drafted) == alone);
+        }
+        // A drafter with the same logits and noise draws the same.
+        row = logits;
+        Distribution drawn_from;
+        CHECK(sampler.draft(row, kContext, drawn_from) == alone);
+    }
+}
+
+TEST(draws_follow_softmax) {
+    const std::vector<float> logits = {0, 1, 2};
+    constexpr int kDraws = 20'000;
+    std::vector<int> counts(3);
+    for (std::uint64_t seed = 0; seed < kDraws; ++seed) ++counts[choose(at(1, seed), logits)];
+    const double sum = 1 + std::exp(1) + std::exp(2);
+    for (int token = 0; token < 3; ++token) {
+        const double p = std::exp(token) / sum;
+        const double sd = std::sqrt(p * (1 - p) / kDraws);
+        CHECK(std::abs(static_cast<double>(counts[token]) / kDraws - p) < 5 * sd);
+    }
+}
+
+TEST(cuts_and_biases_are_kept) {
+    SamplingOptions options = at(5);
+    options.top_k = 2;
+    options.logit_bias = {{0, -kInfinity}};
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        options.seed = seed;
+        const Token token = choose(options, {9, 3, 2, 1});
+        CHECK(token == 1 || token == 2);
+    }
+}
+
+TEST(rejection_keeps_what_is_likelier_than_it_was_drawn) {
+    SamplingOptions options = at(1);
+    options.acceptance = AcceptanceRule::rejection;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        options.seed = seed;
+        Sampler sampler(options, 2);
+        CHECK(sampler.rejects());
+        const Distribution drawn_from = {{0, 0.25}, {1, 0.75}};
+        std::vector<float> row = {0, 0};
+        CHECK(sampler.verify(row, kContext, 0, &drawn_from) == 0);
+    }
+}
+
+TEST(options_out_of_range_are_refused) {
+    CHECK_THROWS(InvalidArgument, Sampler(at(-1), 3));
+    CHECK_THROWS(InvalidArgument, Sampler(at(std::nan("")), 3));
+    SamplingOptions options = at(1);
+    options.top_p = 1.5;
+    CHECK_THROWS(InvalidArgument, Sampler(options, 3));
+    options = at(1);
+    options.logit_bias = {{3, 1}};
+    CHECK_THROWS(InvalidArgument, Sampler(options, 3));
+}

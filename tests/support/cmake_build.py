@@ -1,0 +1,37 @@
+"""CMake as the tests call it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Where `make` has put cmake and ninja, before all others.
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> str:
+    """Run a program of a build; what it printed, and that it succeeded."""
+    # A sanitizer that Python runs under is not for compilers.
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    process = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=env | {"PATH": PATH},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, f"{command}:\n{process.stdout}"
+    return process.stdout
+
+
+def configure(source: Path, build: Path, **variables: str | Path) -> None:
+    """Configure a build folder; one that is there already keeps what was compiled."""
+    ninja = ["-G", "Ninja"] if shutil.which("ninja", path=PATH) else []
+    defines = [f"-D{name}={value}" for name, value in variables.items()]
+    run("cmake", "-S", source, "-B", build, *ninja, *defines)

@@ -1,0 +1,247 @@
+"""Rounds of `specllama.simulate` over texts in which it is known how far each draft would be right:
+for tests of the planner, without a model or a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from specllama._core import Evidence, Planner, Source, Turn
+from specllama.simulate import (
+    MAX_DRAFT,
+    Drafts,
+    calibrated_planner,
+    curve_of,
+    fixed_time,
+    planned_time,
+    read_curves,
+)
+
+# seconds[n]: of a decode of n tokens.
+Curve = NDArray[np.float64]
+
+SECOND = 0.05  # of a decode of one token, as `planned_time` tells it
+
+
+def curves() -> dict[str, Curve]:
+    """Synthetic curves, and the measured ones of tests/data/curves.json."""
+    n = range(1, MAX_DRAFT + 2)
+    synthetic = {
+        "flat": dict.fromkeys(n, 1.0),
+        "linear": {k: 1.0 + 0.35 * (k - 1) for k in n},
+        "steep": {k: float(k) for k in n},
+        "staircase": {k: 1.0 + 0.8 * ((k - 1) // 8) for k in n},
+    }
+    measured = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
+    ratios = {name: curve_of(points) for name, points in synthetic.items()} | measured
+    return {name: SECOND * np.concatenate([[np.nan], ratio]) for name, ratio in ratios.items()}
+
+
+@dataclass
+class Text:
+    """A text and one drafter's luck with it.
+
+    Attributes:
+        right: Shape [n], bool: whether the draft token at this position is right, when those before
+            it in its draft are.
+        rate: Shape [n]: the probabilities that `right` was drawn from.
+        evidence: What the drafter would say of a draft of `k` tokens from position `i` on.
+    """
+
+    right: NDArray[np.bool_]
+    rate: NDArray[np.float64]
+    evidence: Callable[[int, int], Sequence[Evidence]]
+    run: NDArray[np.int64] = field(init=False)  # [i]: how many tokens from i on are right
+
+    def __post_init__(self) -> None:
+        n = len(self.right)
+        self.run = np.zeros(n + 1, dtype=np.int64)
+        for i in range(n - 1, -1, -1):
+            self.run[i] = self.run[i + 1] + 1 if self.right[i] else 0
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """The same as the package's simulation takes it: every draft at the cap."""
+        evidence = [list(self.evidence(i, MAX_DRAFT)) for i in range(len(self))]
+        right = np.minimum(self.run[:-1], MAX_DRAFT)
+        return Drafts(0, np.full(len(self), MAX_DRAFT), right, evidence)
+
+
+def text_of(rate: NDArray[np.float64], seed: int, evidence: Evidence | None = None) -> Text:
+    """A text with a given acceptance at each position, and the same evidence everywhere."""
+    rng = np.random.default_rng(seed)
+    same = [evidence or Evidence(Source.ngram, 4, 1.0)] * MAX_DRAFT
+    return Text(rng.random(len(rate)) < rate, rate, lambda _, k: same[:k])
+
+
+def copied_text(n: int, seed: int, curve: Callable[[int], float]) -> Text:
+    """A text whose acceptance depends on the length of the match: `curve(length)`, the length
+    growing by each right token and 1 after a wrong one."""
+    rng = np.random.default_rng(seed)
+    rate, right, length = np.zeros(n), np.zeros(n, dtype=bool), np.ones(n + 1, dtype=int)
+    for i in range(n):
+        rate[i] = curve(int(length[i]))
+        right[i] = rng.random() < rate[i]
+        length[i + 1] = length[i] + 1 if right[i] else 1
+    chain = [Evidence(Source.match, m, 1.0) for m in range(n + MAX_DRAFT + 2)]
+    return Text(right, rate, lambda i, k: chain[length[i] : length[i] + k])
+
+
+def fixed(text: Text, curve: Curve, n_draft: int, start: int = 0, step: float = 0.0) -> float:
+    """Seconds per token with drafts of `n_draft` tokens; `step`: seconds to draft one."""
+    rest = Drafts(start, text.drafts.length[start:], text.drafts.right[start:], [])
+    cost = curve[1:] + step * np.arange(MAX_DRAFT + 1)
+    return fixed_time(rest, cost, n_draft) / len(rest)
+
+
+def best_fixed(text: Text, curve: Curve, start: int = 0, step: float = 0.0) -> float:
+    """Seconds per token with the draft length that is best in hindsight."""
+    return min(fixed(text, curve, g, start, step) for g in range(MAX_DRAFT + 1))
+
+
+def phase_oracle(text: Text, curve: Curve, start: int = 0) -> float:
+    """Seconds per token of who knows the acceptance rate at each position, and drafts as is best
+    where it is constant."""
+    best = {
+        a: int(np.argmax(np.cumsum(a ** np.arange(MAX_DRAFT + 1)) / curve[1:]))
+        for a in set(text.rate.tolist())
+    }
+    i, seconds = start, 0.0
+    while i < len(text):
+        n_draft = best[float(text.rate[i])]
+        seconds += float(curve[n_draft + 1])
+        i += min(n_draft, int(text.run[i])) + 1
+    return seconds / (i - start)
+
+
+@dataclass
+class Run:
+    """What a planned run took."""
+
+    seconds_per_token: float
+    drafted: list[int]  # per round, tokens verified
+    probes: list[bool]  # per round
+
+
+class Watched:
+    """A planner that hears of times with errors, and whose rounds are written down."""
+
+    def __init__(self, planner: Planner, hear: Callable[[int, float], tuple[float, float]]) -> None:
+        self._planner = planner
+        self._hear = hear
+        self.rounds: list[tuple[int, int, float]] = []  # position, tokens drafted, seconds
+        self.probes: list[bool] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._planner, name)
+
+    def choose(self, turns: list[Turn]) -> None:
+        self._planner.choose(turns)
+        self.probes.append(turns[0].choice.probe)
+
+    def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
+        took, told = self._hear(n_context, seconds)
+        self.rounds.append((n_context, n - 1, took))
+        self._planner.observe_decode(n, n_context, told)
+
+
+def planned(
+    text: Text,
+    curve: Curve,
+    planner: Planner,
+    *,
+    seed: int = 0,
+    noise: float = 0.05,
+    start: int = 0,
+    outliers: float = 0.0,
+    slowness: Callable[[int], float] = lambda i: 1.0,
+) -> Run:
+    """Run the planner over the text, every draft at the cap; time counts from token `start` on.
+
+    Args:
+        curve: Of the machine.
+        noise: Standard deviation of the logarithm of what the planner is told about times.
+        outliers: Share of the times that it is told 50 times too long.
+        slowness: What the curve is multiplied by at a position of the text.
+    """
+    rng = np.random.default_rng([seed, 1])
+
+    def hear(position: int, seconds: float) -> tuple[float, float]:
+        took = slowness(position) * seconds
+        told = took * float(np.exp(noise * rng.standard_normal()))
+        if outliers and rng.random() < outliers:
+            told *= 50
+        return took, told
+
+    watched = Watched(planner, hear)
+    planned_time(text.drafts, curve[1:] / SECOND, watched)
+    counted = [(position, took) for position, _, took in watched.rounds if position >= start]
+    return Run(
+        sum(took for _, took in counted) / (len(text) - counted[0][0]),
+        [drafted for _, drafted, _ in watched.rounds],
+        watched.probes,
+    )
+
+
+def calibrated(curve: Curve) -> Planner:
+    """A planner that knows what a session measures before its first request."""
+    return calibrated_planner(curve[1:] / SECOND)
+
+
+def planned_with_model(
+    text: Text,
+    curve: Curve,
+    planner: Planner,
+    step: float,
+    *,
+    seed: int = 0,
+    noise: float = 0.05,
+    start: int = 0,
+    catch_up: float = 0.0,
+) -> Run:
+    """Run the planner with a draft model, whose every token costs `step` seconds.
+
+    Args:
+        catch_up: Seconds for each token that it has to take in before its draft's first.
+    """
+    rng = np.random.default_rng([seed, 1])
+    phase = planner.begin(0.0, 0)
+    i, seconds, counted_from, seen = 0, 0.0, 0, 0
+    run = Run(0.0, [], [])
+    while i < len(text):
+        if i < start:
+            counted_from, seconds = i, 0.0
+        evidence = text.evidence(i, MAX_DRAFT)
+        before = Turn(phase, i)
+        planner.choose([before])
+        n, spent = 0, 0.0
+        while planner.goes_on(before, evidence[:n], spent):
+            planner.observe_draft_decode(1, i + n, step * float(np.exp(noise * rng.normal())))
+            spent += step + catch_up * (i + n - seen)
+            n += 1
+            seen = i + n
+        turn = Turn(phase, i, spent=spent)
+        turn.offer(evidence[:n])
+        planner.choose([turn])
+        choice = turn.choice
+        g = choice.n_draft
+        accepted = min(g, int(text.run[i]))
+        n_rows = planner.width(g + 1, i)
+        took = float(curve[n_rows])
+        planner.observe_decode(n_rows, i, took * float(np.exp(noise * rng.normal())))
+        turn.came(accepted, [min(accepted + 1, n, int(text.run[i]))])
+        planner.learn(turn)
+        run.drafted.append(g)
+        run.probes.append(choice.probe)
+        seconds += took + spent
+        i += accepted + 1
+    run.seconds_per_token = seconds / (i - counted_from)
+    return run

@@ -1,0 +1,161 @@
+"""Which rows are verified, against trying everything."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from specllama._core import Allotment
+
+CURVES: dict[str, Callable[[int], float]] = {
+    "flat": lambda n: 1.0 + 0.001 * n,
+    "linear": lambda n: 0.2 + 0.8 * n,
+    "in between": lambda n: 1.0 + 0.25 * (n - 1),
+    "stairs": lambda n: 1.0 + (n - 1) // 4,
+    "teeth": lambda n: 1.0 + 0.3 * n - 0.5 * (n % 4 == 0),
+}
+COMMITTED = -1
+
+
+def survivals(rng: random.Random, longest: int) -> list[float]:
+    """Probability of each token of a draft, with those before it."""
+    rates = [rng.uniform(0.2, 1) for _ in range(rng.randrange(longest + 1))]
+    return [float(p) for p in np.cumprod(rates)]
+
+
+def add_chain(
+    allotment: Allotment,
+    gains: Sequence[float],
+    *,
+    n_rows: int = 1,
+    stake: float = 1e9,
+    place: int = 0,
+) -> None:
+    allotment.add_sequence(n_rows, 1.0, stake, place)
+    row = COMMITTED
+    for gain in gains:
+        row = allotment.add_row(row, gain, gain)
+
+
+def allot(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
+    allotment = Allotment()
+    for gains in chains:
+        add_chain(allotment, gains)
+    allotment.settle(CURVES[curve])
+    return allotment.lengths
+
+
+@pytest.mark.parametrize("curve", sorted(CURVES))
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_saves_more(curve: str, seed: int) -> None:
+    rng = random.Random(seed)
+    chains = [survivals(rng, 5) for _ in range(4)]
+    pending = [rng.randrange(1, 4) for _ in chains]
+    allotment = Allotment()
+    for gains, n_rows in zip(chains, pending, strict=True):
+        add_chain(allotment, gains, n_rows=n_rows)
+    allotment.settle(CURVES[curve])
+
+    def saved(lengths: Sequence[int]) -> float:
+        gain = sum(sum(gains[:n]) for gains, n in zip(chains, lengths, strict=True))
+        return gain - CURVES[curve](sum(lengths) + sum(pending))
+
+    everything = itertools.product(*(range(len(gains) + 1) for gains in chains))
+    assert saved(allotment.lengths) == pytest.approx(max(map(saved, everything)))
+    n_rows = sum(allotment.lengths) + sum(pending)
+    assert allotment.seconds == pytest.approx(CURVES[curve](n_rows))
+    for i, n in enumerate(allotment.lengths):
+        assert allotment.tokens[i] == pytest.approx(1 + sum(chains[i][:n]))
+        assert allotment.gains[i] == pytest.approx(sum(chains[i][:n]))
+
+
+@pytest.mark.parametrize("curve", sorted(CURVES))
+@pytest.mark.parametrize("seed", range(20))
+def test_of_a_tree_the_best_subtree(curve: str, seed: int) -> None:
+    rng = random.Random(seed)
+    parents: list[int] = []
+    gains: list[float] = []
+    for row in range(9):
+        parent = rng.randrange(-1, row)
+        parents.append(parent)
+        gains.append(rng.uniform(0.1, 1) * (1.0 if parent < 0 else gains[parent]))
+    allotment = Allotment()
+    allotment.add_sequence()
+    for parent, gain in zip(parents, gains, strict=True):
+        allotment.add_row(parent, gain, gain)
+    allotment.settle(CURVES[curve])
+    best = max(
+        sum(gains[row] for row in rows) - CURVES[curve](1 + len(rows))
+        for n in range(len(gains) + 1)
+        for rows in itertools.combinations(range(len(gains)), n)
+        if all(parents[row] in (COMMITTED, *rows) for row in rows)
+    )
+    assert allotment.gains[0] - allotment.seconds == pytest.approx(best)
+
+
+def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
+    allotment = Allotment()
+    allotment.add_sequence()
+    first = allotment.add_row(COMMITTED, 0.1, 0.1)
+    allotment.add_row(first, 1.0, 5.0)
+    allotment.settle(CURVES["in between"])
+    assert allotment.lengths == [0]
+
+
+def test_stakes_bound_what_a_decode_is_made_longer() -> None:
+    for stake, length in ((0.5, 2), (1.1, 4), (0.0, 0)):
+        allotment = Allotment()
+        add_chain(allotment, [0.9] * 6, stake=stake)
+        add_chain(allotment, [], stake=100)  # it drafts nothing, and so lends nothing
+        allotment.settle(CURVES["in between"])
+        assert allotment.lengths == [length, 0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
+    rng = random.Random(seed)
+    chains = [survivals(rng, 5) for _ in range(6)]
+
+    def seconds(n: int) -> float:
+        return 1.0 + 0.1 * n
+
+    places = sorted(rng.sample(range(8), len(chains)))
+
+    def saved(g: int) -> float:
+        lengths = [g if len(own) >= g else 0 for own in chains]
+        at = dict(zip(places, lengths, strict=True))  # a free place has no length
+        runs = itertools.groupby(range(8), key=at.get)
+        widths = [len([*run]) * (1 + n) for n, run in runs if n is not None]
+        gain = sum(sum(own[:n]) for own, n in zip(chains, lengths, strict=True))
+        return gain - sum(map(seconds, widths))
+
+    allotment = Allotment()
+    for gains, place in zip(chains, places, strict=True):
+        add_chain(allotment, gains, place=place)
+    allotment.settle_alike(seconds)
+    g = max(allotment.lengths)
+    assert allotment.lengths == [g if len(own) >= g else 0 for own in chains]
+    assert saved(g) == pytest.approx(max(map(saved, range(6))))
+
+
+def test_drafts_shrink_under_load() -> None:
+    draft = [0.8 ** (i + 1) for i in range(16)]
+
+    def drafted(n: int) -> float:
+        # The more take part, the less a token costs elsewhere.
+        worth = CURVES["in between"](n) / n
+        return sum(allot([[worth * p for p in draft]] * n, "in between")) / n
+
+    lengths = [drafted(n) for n in (1, 2, 4, 8, 16)]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > 2 > lengths[-1]
+    assert sum(allot([[0.9 * p for p in draft]] * 64, "linear")) == 0
+
+
+def test_the_likelier_draft_gets_more() -> None:
+    a, b = allot([[1.0] * 8, [0.5 ** (i + 1) for i in range(8)]], "in between")
+    assert a == 8
+    assert b < 4

@@ -1,0 +1,21 @@
+"""The measurements of benches/, as far as a test can say: each can be run as it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = sorted((Path(__file__).parent / "benches").glob("bench_*.py"))
+
+
+@pytest.mark.parametrize("path", BENCHES, ids=lambda path: path.stem)
+def test_it_finds_what_it_needs(path: Path) -> None:
+    """As a program of its own, without what pytest adds to the path."""
+    script = f"import sys; sys.path[0] = {str(path.parent)!r}; import {path.stem}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,48 @@
+"""The tests in C++: see tests/cpp."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from cmake_build import ROOT, configure, run
+
+
+def passed(output: str) -> int:
+    """How many tests ran, of which none failed."""
+    ran = re.search(r"(\d+) tests, 0 failed", output)
+    assert ran is not None, output
+    return int(ran[1])
+
+
+def test_what_needs_no_llama_cpp() -> None:
+    build = ROOT / "build" / "tests"  # stays, so that only what has changed is compiled
+    configure(
+        ROOT,
+        build,
+        SPECLLAMA_BUILD_TESTS="ON",
+        SPECLLAMA_WERROR="ON",
+        Python_EXECUTABLE=sys.executable,
+    )
+    run("cmake", "--build", build, "--target", "specllama_tests")
+    assert passed(run("ctest", "--test-dir", build, "--verbose")) > 20
+
+
+def test_the_public_headers_and_a_drafter(
+    installed_library: Path,
+    tmp_path: Path,
+    bundled_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configure(
+        ROOT / "tests" / "cpp" / "public",
+        tmp_path,
+        CMAKE_PREFIX_PATH=installed_library,
+        CMAKE_BUILD_TYPE="Release",
+        CMAKE_CXX_FLAGS="-Wall -Wextra -Werror",
+    )
+    run("cmake", "--build", tmp_path)
+    monkeypatch.setenv("SPECLLAMA_TEST_MODEL", str(bundled_model))
+    assert passed(run(tmp_path / "drafter")) > 5

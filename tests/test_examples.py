@@ -1,0 +1,51 @@
+"""The examples do what they say: those in C++ against an installed library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from cmake_build import ROOT, configure, run
+from prompts import PROMPTS
+
+EXAMPLES = ROOT / "examples"
+PROMPT = PROMPTS["module"]
+
+
+def said(command: list[str | Path]) -> tuple[str, str]:
+    """What a program says to stdout and, on the last line, to stderr."""
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout, process.stderr.splitlines()[-1]
+
+
+def counted(line: str) -> dict[str, float]:
+    """The numbers of "drafted 3, accepted 2, ..."."""
+    return {
+        name: float(number) for name, number in (pair.rsplit(" ", 1) for pair in line.split(", "))
+    }
+
+
+def test_a_drafter_in_cpp(installed_library: Path, tmp_path: Path, bundled_model: Path) -> None:
+    configure(
+        EXAMPLES / "drafter",
+        tmp_path,
+        CMAKE_PREFIX_PATH=installed_library,
+        CMAKE_BUILD_TYPE="Release",
+        CMAKE_CXX_FLAGS="-Wall -Wextra -Werror",
+    )
+    run("cmake", "--build", tmp_path)
+    text, line = said([tmp_path / "drafter", bundled_model, PROMPT])
+    assert text.strip()
+    numbers = counted(line)
+    assert numbers["drafted"] >= numbers["accepted"] > 0
+    assert numbers["errors"] == 0
+
+
+def test_a_drafter_in_python(bundled_model: Path) -> None:
+    text, line = said([sys.executable, EXAMPLES / "drafter.py", bundled_model, PROMPT])
+    assert text.strip()
+    numbers = counted(line)
+    assert numbers["drafted"] >= numbers["accepted"] > 0
+    assert numbers["errors"] == 0

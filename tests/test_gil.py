@@ -1,0 +1,54 @@
+"""Python goes on while a model is freed that it has collected: see freeing_llama.c."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import llama_cpp
+import pytest
+
+SUPPORT = Path(__file__).parent / "support"
+COMPILER = shutil.which("cc")
+BEGIN = """
+import ctypes, sys
+
+library = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+from specllama import SpecSession, _core
+from specllama.session import BUNDLED_MODEL
+"""
+END = """
+print(*(ctypes.c_int.in_dll(library, name).value for name in ("n_freed", "n_freed_with_gil")))
+"""
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or COMPILER is None, reason="needs a C compiler, and Linux's linker"
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("library") / "freeing_llama.so"
+    include = Path(llama_cpp.__file__).parents[1] / "include"
+    source = SUPPORT / "freeing_llama.c"
+    subprocess.run(
+        [str(COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("script", "n_models"),
+    [
+        ("session = SpecSession(n_ctx=64, n_threads=1)\ndel session", 2),
+        # The stream holds what is left of its session.
+        ("stream = SpecSession(None, None, n_ctx=64, n_threads=1).stream('x')\ndel stream", 1),
+        ("_core.Tokenizer(str(BUNDLED_MODEL))", 1),
+    ],
+)
+def test_the_gil_is_free_meanwhile(library: Path, script: str, n_models: int) -> None:
+    command = [sys.executable, "-c", BEGIN + script + END, library]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(n_models), "0"]

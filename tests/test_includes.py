@@ -1,0 +1,107 @@
+"""Who may include what in C++: arrows point one way.
+
+cli, python -> session -> engine -> {draft, plan, sample, llama} -> system; nothing sideways or up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CSRC = ROOT / "csrc"
+PURE = {"draft", "plan", "sample"}
+LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf)\.h")
+
+# Besides what all may include: the public headers, fnv.h, and what is named without a folder beside
+# the file.
+MAY_INCLUDE = {
+    "csrc/include/specllama": set[str](),
+    "csrc/system": {"system"},
+    "csrc/sample": {"sample"},
+    "csrc/plan": {"plan", "system"},
+    "csrc/draft": {"draft", "sample"},
+    "csrc/draft/model_drafter": {"draft", "llama", "sample"},
+    "csrc/llama": {"llama", "sample/mask.h", "system"},
+    "csrc/engine": {"engine", "llama", *PURE},
+    "csrc": {"engine", "llama", *PURE},
+    # The command line knows the public headers, and one pure helper.
+    "csrc/cli": {"cli", "engine/utf8.h"},
+    # Python also knows what is pure; and whether AMX works, which concerns the whole process.
+    "python/src": {"llama/amx.h", *PURE},
+    "tests/cpp": PURE,
+    "tests/cpp/public": {"check.h"},
+    "examples/drafter": set[str](),
+}
+
+
+def room_of(path: Path) -> str:
+    """The narrowest room of the table that a file is in."""
+    place = path.relative_to(ROOT)
+    stem = place.with_suffix("").as_posix()
+    return stem if stem in MAY_INCLUDE else place.parent.as_posix()
+
+
+def sources() -> Iterator[Path]:
+    for folder in ("csrc", "python/src", "tests/cpp", "examples"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".h", ".cpp"}:
+                yield path
+
+
+def includes(path: Path) -> Iterator[str]:
+    for line in path.read_text().splitlines():
+        if found := re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line):
+            yield found[1]
+
+
+def is_ours(header: str) -> bool:
+    return any(
+        (folder / header).is_file() for folder in (CSRC, ROOT / "python/src", ROOT / "tests/cpp")
+    )
+
+
+@pytest.mark.parametrize("room", MAY_INCLUDE)
+def test_a_room_includes_what_it_may(room: str) -> None:
+    n_seen = 0
+    for path in sources():
+        if room_of(path) != room:
+            continue
+        for header in includes(path):
+            n_seen += 1
+            if LLAMA_CPP.fullmatch(header):
+                assert room == "csrc/llama", f"{path}: {header}"
+            elif is_ours(header) and header != "fnv.h" and not (path.parent / header).is_file():
+                top = header.split("/")[0]
+                assert {top, header} & MAY_INCLUDE[room], f"{path}: {header}"
+    assert n_seen > 0
+
+
+def test_every_file_is_in_a_room() -> None:
+    assert {room_of(path) for path in sources()} == set(MAY_INCLUDE)
+
+
+def test_a_header_is_asked_for_by_its_place() -> None:
+    """No "../", and our own headers in quotes, so that the rules above see them."""
+    for path in sources():
+        for line in path.read_text().splitlines():
+            if line.startswith("#include"):
+                assert "../" not in line, f"{path}: {line}"
+                header = re.split(r'[<">]', line)[1]
+                assert not (is_ours(header) and "<" in line), f"{path}: {line}"
+
+
+def test_what_is_pure_is_built_without_llama_cpp() -> None:
+    """Then the compiler enforces it."""
+    listed = (CSRC / "CMakeLists.txt").read_text()
+    pure = listed[listed.index("specllama_pure OBJECT") :].split(")")[0].split()[2:]
+    on_disk = {
+        path.relative_to(CSRC).as_posix()
+        for room in PURE
+        for path in (CSRC / room).glob("*.cpp")
+        if path.stem != "model_drafter"
+    }
+    assert on_disk <= set(pure)

@@ -1,0 +1,109 @@
+"""Which room of the Python package may import which, and that no modules import each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PYTHON = Path(__file__).parents[1] / "python"
+
+BASE = {
+    "_build", "_check", "_closing", "_core", "_files", "_llama", "_progress", "drafter", "errors",
+}  # fmt: skip
+"""Below every room."""
+
+MODEL = BASE | {"formats", "model", "specllama_light"}
+SESSION = MODEL | {"requests", "session"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    **dict.fromkeys(BASE, BASE),
+    "formats": BASE | {"formats"},
+    "model": MODEL,
+    "requests": MODEL | {"requests"},
+    "session": SESSION - {"session"},
+    "theory": BASE | {"theory"},
+    "simulate": BASE | {"theory", "simulate"},
+    "workloads": BASE | {"model", "workloads"},
+    "measure": SESSION | {"theory", "measure"},
+    "bench": SESSION | {"theory", "simulate", "workloads", "measure", "bench"},
+    "server": SESSION | {"", "server"},
+    "commands": SESSION
+    | {"theory", "simulate", "workloads", "measure", "bench", "server", "commands"},
+    "": SESSION,
+    "__main__": {"", "commands", "errors"},
+    # What loads fast has the package only inside functions.
+    "specllama_light": {"", "__main__", "specllama_light"},
+}
+"""By the name of a folder or a module at the root; "" is `specllama` itself."""
+
+
+def modules() -> dict[str, Path]:
+    """All modules by name; a folder has the name of its __init__."""
+    found = {}
+    for path in sorted([*PYTHON.glob("*/**/*.py"), *PYTHON.glob("*/*.pyi")]):
+        parts = path.relative_to(PYTHON).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """The modules of ours that a file imports, anywhere in it, and whether that is at its top."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            below = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in MODULES else node.module for name in below]
+        else:
+            continue
+        for name in names:
+            if name in MODULES:
+                yield name, node in tree.body
+
+
+def room(module: str) -> str:
+    """What a module belongs to, as `MAY_IMPORT` has it."""
+    package, _, rest = module.partition(".")
+    return package if package == "specllama_light" else rest.partition(".")[0]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_rooms_import_downwards(module: str) -> None:
+    allowed = MAY_IMPORT[room(module)]
+    above = [name for name, _ in imports(MODULES[module]) if room(name) not in allowed]
+    assert above == []
+
+
+def test_what_loads_fast_imports_nothing_else_at_once() -> None:
+    light = [path for name, path in MODULES.items() if room(name) == "specllama_light"]
+    at_once = {name for path in light for name, at_top in imports(path) if at_top}
+    assert {room(name) for name in at_once} == {"specllama_light"}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    # A package counts as what it imports; who imports a part of it needs no more than the part.
+    graph = {name: {one for one, _ in imports(path)} - {name} for name, path in MODULES.items()}
+    graph["specllama._core"] = set()  # C++: its stub names types of Python's
+    # What loads fast calls the command, which finds models by it: in a function, not at once.
+    graph["specllama_light.command"] = set()
+    order = list(TopologicalSorter(graph).static_order())  # raises CycleError, which names it
+    assert len(order) == len(MODULES) > 100
+
+
+def test_every_room_says_what_it_is() -> None:
+    rooms = [name for name, path in MODULES.items() if path.stem == "__init__"]
+    assert len(rooms) > 10
+    for name in rooms:
+        assert ast.get_docstring(ast.parse(MODULES[name].read_text())), name
+
+
+def test_the_root_has_few_files() -> None:
+    assert len([path for path in MODULES.values() if path.parent == PYTHON / "specllama"]) <= 16

@@ -1,0 +1,99 @@
+"""The table of options, and that callers, documents, command lines and the server agree with it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from specllama import ArgumentError, GenerateOptions, _core
+from specllama.__main__ import main
+from specllama.requests.options import FIELDS, checked, sampling_options
+from specllama.server.fields import Fields
+from specllama.server.sampling import sampling_options as server_options
+
+DOCS = Path(__file__).parents[1] / "docs"
+SAMPLED = [
+    name
+    for name, field in FIELDS.items()
+    if field.range is not None and name != "max_tokens"  # which only a context can bound
+]
+
+
+def accept(name: str, value: float) -> None:
+    """Have the core's sampler take a value."""
+    options: dict[str, Any] = {name: value}
+    if name == "lenience":
+        options["acceptance"] = "rejection"
+    _core.Sampler(sampling_options(**options), 8)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_the_core_holds_to_the_ranges(name: str) -> None:
+    field = FIELDS[name]
+    assert field.range is not None
+    low, high = field.range.low, field.range.high
+    step = 1 if field.kind is int else 1e-3
+    inside = [low + step if field.range.above else low, high]
+    outside = [low if field.range.above else low - step, high + step]
+    for value in (value for value in inside if math.isfinite(value)):
+        accept(name, field.kind(value))
+    for value in outside:
+        with pytest.raises(ArgumentError, match=name):
+            accept(name, field.kind(value) if math.isfinite(value) else value)
+
+
+def test_defaults_are_taken_like_given_values() -> None:
+    given: Any = {name: field.default for name, field in FIELDS.items()}
+    assert checked({})["stop"] == checked(given)["stop"] == []
+    assert checked({})["max_tokens"] is None
+    assert checked({"max_tokens": None})["max_tokens"] == -1
+
+
+def test_an_unknown_option() -> None:
+    with pytest.raises(TypeError, match="no option 'temperatur' of"):
+        checked({"temperatur": 1})  # type: ignore[typeddict-unknown-key]
+
+
+def test_help_has_every_option() -> None:
+    text = " ".join((GenerateOptions.__doc__ or "").split())
+    for name, field in FIELDS.items():
+        assert f"{name}: {field.doc} ({field.by_default}" in text
+
+
+def test_the_document_has_every_option() -> None:
+    rows = [
+        f"| `{name}` | {field.by_default} | {field.range or ''} | {field.brief} |"
+        for name, field in FIELDS.items()
+    ]
+    assert "\n".join(rows) in (DOCS / "python.md").read_text()
+
+
+def test_the_server_takes_what_its_document_says() -> None:
+    document = (DOCS / "server.md").read_text()
+    named = {name: field.api for name, field in FIELDS.items() if field.api is not None}
+    for name, api in named.items():
+        assert f"`{api}`" in document
+        value = FIELDS[name].kind(0.5)
+        assert server_options(Fields({api: value}))[name] == value  # type: ignore[literal-required]
+    assert server_options(Fields({}))["temperature"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("chat", [name for name in FIELDS if FIELDS[name].flags]),
+        ("trace", [name for name in FIELDS if FIELDS[name].flags]),
+        ("divergence", ["temperature"]),
+    ],
+)
+def test_command_lines(capsys: pytest.CaptureFixture[str], command: str, names: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert len(names) > 0
+    for name in names:
+        field = FIELDS[name]
+        assert f"{field.brief[1:]} ({field.by_default})" in text
+        assert all(flag in text for flag in field.flags)

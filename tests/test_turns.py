@@ -1,0 +1,98 @@
+"""Sequences that share a decode: what the planner chooses for each, and whom it charges."""
+
+from __future__ import annotations
+
+import pytest
+from simulation import MAX_DRAFT, calibrated, curves
+from specllama._core import Evidence, Phase, Planner, Source, Turn
+
+CURVES = curves()
+SURE = [Evidence(Source.match, 100)] * 8
+VAGUE = [Evidence(Source.ngram, 2, 0.3)] * 8
+
+
+def turns_of(planner: Planner, drafts: list[list[Evidence]], n_pending: int = 1) -> list[Turn]:
+    turns = []
+    for place, draft in enumerate(drafts):
+        turn = Turn(planner.begin(), 0, n_pending=n_pending, place=place)
+        turn.offer(draft)
+        turns.append(turn)
+    planner.choose(turns)
+    return turns
+
+
+def lengths(turns: list[Turn]) -> list[int]:
+    return [turn.choice.n_draft for turn in turns]
+
+
+def test_where_width_is_free_all_draft() -> None:
+    assert lengths(turns_of(calibrated(CURVES["flat"]), [SURE] * 4)) == [8] * 4
+
+
+def test_where_each_row_costs_a_decode_nobody_drafts() -> None:
+    assert lengths(turns_of(calibrated(CURVES["steep"]), [VAGUE] * 8)) == [0] * 8
+
+
+def test_drafts_shrink_by_what_others_draft() -> None:
+    planner = calibrated(CURVES["linear"])
+    (alone,) = lengths(turns_of(planner, [SURE]))
+    assert alone > max(lengths(turns_of(planner, [SURE] * 4)))
+
+
+def test_the_likelier_drafts_come_first() -> None:
+    sure, vague = lengths(turns_of(calibrated(CURVES["bf16"]), [SURE, VAGUE]))
+    assert sure > vague
+
+
+def test_what_is_required_is_verified_whole() -> None:
+    """Whatever it is, and beside whom: what was drawn is verified, or the text is distorted."""
+    planner = calibrated(CURVES["steep"])
+    one, other = Turn(planner.begin(), 0), Turn(planner.begin(), 0)
+    one.offer(SURE)
+    one.offer(VAGUE, drawn=True, required=True)
+    other.offer(VAGUE)
+    planner.choose([one, other])
+    assert (one.choice.offer, one.choice.n_draft) == (1, len(VAGUE))
+    assert other.choice.n_draft == 0
+
+
+def test_what_was_drawn_is_verified_whole_or_not_at_all() -> None:
+    for curve, n_draft in (("flat", len(SURE)), ("steep", 0)):
+        planner = calibrated(CURVES[curve])
+        turn = Turn(planner.begin(), 0)
+        turn.offer(SURE, drawn=True)
+        planner.choose([turn])
+        assert turn.choice.n_draft == n_draft
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_decoded_alike_they_draft_as_much_or_nothing(curve: str) -> None:
+    planner = Planner(alike=True)
+    for _ in range(5):
+        for n in (1, 2, 4, 8, 16, 32, 64):
+            planner.cost.observe(n, 0, float(CURVES[curve][n]))
+    assert len({*lengths(turns_of(planner, [SURE, SURE[:3], VAGUE, SURE])), 0}) <= 2
+
+
+def test_who_drafts_nothing_pays_for_nobody() -> None:
+    """A neighbour's wrong drafts are the neighbour's."""
+    planner = calibrated(CURVES["linear"])
+    silent, wrong = planner.begin(), planner.begin()
+    draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
+
+    def saved(phase: Phase) -> float:
+        turn = Turn(phase, 0)
+        turn.offer(draft)
+        planner.choose([turn])
+        return turn.choice.saved
+
+    before = saved(silent), saved(wrong)
+    for _ in range(30):
+        turns = [Turn(silent, 0), Turn(wrong, 0)]
+        turns[1].offer(SURE, drawn=True, required=True)
+        planner.choose(turns)
+        for turn, n_right in zip(turns, ([], [0]), strict=True):
+            turn.came(0, n_right, 0)
+            planner.learn(turn)
+    assert saved(silent) == before[0]
+    assert saved(wrong) < before[1]
