@@ -247,6 +247,7 @@ Sampler ModelDrafter::make_sampler(const Sampler& target) const {
     options.logprobs = -1;
     options.processed_logprobs = false;
     options.grammar.clear();
+    options.grammar_triggers.clear();
     return {options, static_cast<std::size_t>(context_.model().vocab().size())};
 }
 

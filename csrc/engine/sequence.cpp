@@ -20,7 +20,8 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
       n_most_(n_ctx),
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
-                                                : make_grammar(vocab, options.sampling.grammar)),
+                                                : make_grammar(vocab, options.sampling.grammar,
+                                                               options.sampling.grammar_triggers)),
       replayed_(options.replayed),
       text_(options.stop),
       traces_(options.trace) {

@@ -423,6 +423,7 @@ class SamplingOptions:
         acceptance: AcceptanceRule,
         lenience: float,
         grammar: str,
+        grammar_triggers: list[str],
     ) -> None: ...
 
 class GenerateOptions:
@@ -551,6 +552,9 @@ class Session:
     def bos(self) -> int: ...
     @property
     def eos(self) -> int: ...
+    @property
+    def fim(self) -> tuple[int, int, int, int, int]:
+        """Tokens for filling in: prefix, suffix, middle, repository, file; -1 for none."""
     @property
     def chat_template(self) -> str | None: ...
     @property

@@ -334,6 +334,42 @@ class SpecSession(BackgroundRequests, Closing):
         """The same as `chat`, chunk by chunk: see `stream`."""
         return self.stream(self.render_chat(messages, template_args), **options)
 
+    def infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Fill a gap in a text, by a model that was trained for it.
+
+        Args:
+            prefix, suffix: The text before the gap and behind it. Of what the context has no room
+                for beside a quarter of it, the parts that are nearest to the gap are read; the
+                rest is a `reference` to copy from.
+            files: Texts of other files by their names, the most important last.
+            **options: As for `generate`.
+
+        Raises:
+            ModelError: The model has no tokens for filling in the middle.
+            ArgumentError: As for `generate`.
+        """
+        prompt, options = self._infill_request(prefix, suffix, files, options)
+        return self.generate(prompt, **options)
+
+    def stream_infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Stream:
+        """The same as `infill`, chunk by chunk: see `stream`."""
+        prompt, options = self._infill_request(prefix, suffix, files, options)
+        return self.stream(prompt, **options)
+
     @property
     def last(self) -> Generation | None:
         """The most recent generation as far as it came, also when it was interrupted. May be read

@@ -86,7 +86,8 @@ void bind_options(py::module_& m) {
         pair("logprobs", &SamplingOptions::logprobs),
         pair("processed_logprobs", &SamplingOptions::processed_logprobs),
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
-        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar));
+        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar),
+        pair("grammar_triggers", &SamplingOptions::grammar_triggers));
     bind_struct<GenerateOptions>(
         m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),

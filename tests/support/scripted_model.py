@@ -7,6 +7,7 @@ is fixed, whatever came before, and llama.cpp really computes it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import gguf
@@ -25,6 +26,7 @@ def write_scripted_model(
     n_ctx: int = 256,
     output_scale: float = 1.0,
     chat_template: str | None = None,
+    control: Collection[str] = (),
 ) -> None:
     """Write a model that says `pieces` one after the other, beginning after BOS.
 
@@ -34,6 +36,7 @@ def write_scripted_model(
         then: Token after the last piece; None: begin again with the first.
         n_ctx: Trained context.
         chat_template: Jinja source; None: the model has none.
+        control: Pieces that are control tokens, whose text is not shown.
         output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
     """
     tokens = ["<unk>", "<s>", "</s>"]
@@ -44,6 +47,8 @@ def write_scripted_model(
             text, kind = f"<0x{piece[0]:02X}>", gguf.TokenType.BYTE
         else:
             text, kind = piece.replace(" ", "\N{LOWER ONE EIGHTH BLOCK}"), gguf.TokenType.NORMAL
+            if piece in control:
+                kind = gguf.TokenType.CONTROL
         if text in seen:  # a token text may stand once; an unused twin keeps the place
             raise ValueError(f"piece {piece!r} stands twice in the script")
         seen.add(text)

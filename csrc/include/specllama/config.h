@@ -155,6 +155,10 @@ struct SamplingOptions {
     // grammar is asked about the chosen token first, and masks the others only if that may not
     // come; with rejection it masks them always.)
     std::string grammar;
+    // Texts at the first of which the grammar begins, that text included; before it anything may
+    // come, and where the rest of the token it ends in does not fit, it is not one. None: the
+    // grammar holds from the start.
+    std::vector<std::string> grammar_triggers;
 };
 
 struct GenerateOptions {

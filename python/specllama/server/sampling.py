@@ -31,10 +31,29 @@ def sampling_options(fields: Fields) -> GenerateOptions:
     options["logit_bias"] = _logit_bias(fields)
     if "grammar" in fields:
         options["grammar"] = fields.text("grammar")
-    schema = _schema(fields)
+    wanted = fields.object("response_format")
+    schema = schema_of(wanted, wanted.object("json_schema"))
     if schema is not None:
         options["json_schema"] = schema
     return cast(GenerateOptions, options)
+
+
+def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
+    """Return the JSON schema that an answer must follow, if any. Raises ApiError.
+
+    Args:
+        wanted: What has the `type`: "text", "json_object" or "json_schema".
+        described: What has the `schema`, for the last of them.
+    """
+    kind = wanted.text("type", "text")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return _whole_object(wanted, "schema") or {"type": "object"}
+    if kind != "json_schema":
+        wanted.refuse("type", '"text", "json_object" or "json_schema"')
+    described.required("schema")
+    return _whole_object(described, "schema")
 
 
 def most_tokens(fields: Fields, *names: str) -> int | None:
@@ -63,21 +82,6 @@ def _logit_bias(fields: Fields) -> dict[int, float]:
         return {int(token): biases.number(token) or 0.0 for token in biases.names}
     except ValueError:
         fields.refuse("logit_bias", "an object that maps token ids to numbers")
-
-
-def _schema(fields: Fields) -> dict[str, Any] | None:
-    """Return the JSON schema that the answer must follow, if any."""
-    wanted = fields.object("response_format")
-    kind = wanted.text("type", "text")
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return _whole_object(wanted, "schema") or {"type": "object"}
-    if kind != "json_schema":
-        wanted.refuse("type", '"text", "json_object" or "json_schema"')
-    inner = wanted.object("json_schema")
-    inner.required("schema")
-    return _whole_object(inner, "schema")
 
 
 def _whole_object(fields: Fields, name: str) -> dict[str, Any]:
