@@ -34,7 +34,7 @@ void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
 }
 
 void check_triggers(const SamplingOptions& options) {
-    constexpr std::size_t kMost = 4096;  // bytes, all together
+    constexpr std::size_t kMost = 16384;  // bytes, all together
     std::size_t n_bytes = 0;
     for (const std::string& one : options.grammar_triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)
@@ -42,7 +42,7 @@ void check_triggers(const SamplingOptions& options) {
         n_bytes += one.size();
     }
     if (n_bytes > kMost)
-        throw InvalidArgument("grammar_triggers have more than 4096 bytes together.");
+        throw InvalidArgument("grammar_triggers have more than 16384 bytes together.");
     if (n_bytes > 0 && options.grammar.empty())
         throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
 }

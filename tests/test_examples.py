@@ -49,3 +49,23 @@ def test_a_drafter_in_python(bundled_model: Path) -> None:
     numbers = counted(line)
     assert numbers["drafted"] >= numbers["accepted"] > 0
     assert numbers["errors"] == 0
+
+
+def test_a_file_is_rewritten(smollm2: Path, tmp_path: Path) -> None:
+    file = tmp_path / "numbers.txt"
+    file.write_text("one two three four five six seven eight nine ten\n")
+    command = [sys.executable, EXAMPLES / "apply_edit.py", smollm2, file, "Change nothing."]
+    text, line = said([*command])
+    assert text.strip()
+    numbers = counted(line)
+    assert numbers["generated"] > 5
+    assert numbers["drafted"] >= numbers["accepted"] >= 0
+    plain, _ = said([*command, "--plain"])
+    assert plain.strip()
+
+
+def test_what_is_no_file_is_said(smollm2: Path, tmp_path: Path) -> None:
+    command = [sys.executable, EXAMPLES / "apply_edit.py", smollm2, tmp_path / "none", "x"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert process.stderr.startswith("apply_edit.py: ")

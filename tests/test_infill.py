@@ -153,6 +153,8 @@ def test_infill_as_llama_server_has_it(server: Server) -> None:
     assert (answer["stop"], answer["stop_type"]) == (True, "limit")
     assert answer["tokens_predicted"] == answer["timings"]["predicted_n"] == 12
     assert answer["tokens_evaluated"] == expected.stats.prompt_tokens
+    read = server.post("/infill", body | {"n_predict": 0, "input_prefix": "another"}).json()
+    assert (read["content"], read["stop"]) == ("", True)
     streamed = server.post("/infill", body | {"stream": True}).text
     assert streamed.count('"stop":false') == 12
     assert streamed.count('"stop":true') == 1

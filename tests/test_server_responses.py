@@ -119,7 +119,7 @@ def test_a_schema(server: Server) -> None:
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": FLAT, "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
         ({"text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
-        ({"max_output_tokens": -1}, "max_output_tokens"),
+        ({"max_output_tokens": -2}, "max_output_tokens"),
     ],
 )
 def test_bad_requests(server: Server, options: dict[str, Any], param: str | None) -> None:

@@ -62,6 +62,12 @@ SCRIPTS: dict[str, Script] = {
          *_ARGUMENTS, "}\n</", "tool_call>", "\n<tool_call>", '\n{"name": "now"',
          ', "arguments": {}', "}\n</tool_call>"],
     ),
+    "fenced": Script(
+        _TOOLS + _HERMES + _END,
+        ["```", "json\n{\n", '  "name": "', "add", '",\n  "arguments": ', *_ARGUMENTS,
+         "\n}\n", "``", "`"],
+        calls=1,
+    ),
     "generic": Script(
         "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}" + _END,
         ["Let", " me", " add. ", "<tool_call>\n", '{"name": "', "add", '", "arguments": ',

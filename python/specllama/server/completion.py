@@ -28,9 +28,8 @@ class Completion(ChoicesCall):
         self._echo = fields.flag("echo")
         if self._echo and "suffix" in fields:
             raise ApiError(400, "echo and suffix exclude each other.", param="echo")
-        most = most_tokens(fields, "max_tokens")
         options: GenerateOptions = {
-            "max_tokens": _DEFAULT_MAX_TOKENS if most is None else most,
+            "max_tokens": most_tokens(fields, "max_tokens", default=_DEFAULT_MAX_TOKENS),
             "echo": self._echo,
         }
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)

@@ -23,9 +23,10 @@ class Infill(Call):
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         defaults = {name: value for name, value in _DEFAULTS.items() if name not in fields}
-        n_predict = fields.any("n_predict")
-        most = None if n_predict == -1 else most_tokens(fields, "n_predict")
-        return {**defaults, "max_tokens": most}  # type: ignore[typeddict-item]
+        most = most_tokens(fields, "n_predict")
+        # An editor that asks for nothing has the prompt read, for what it will ask next.
+        self._only_reads = most == 0
+        return {**defaults, "max_tokens": most or (1 if self._only_reads else None)}  # type: ignore[typeddict-item]
 
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
         if not self._model.has_infill:
@@ -46,7 +47,8 @@ class Infill(Call):
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         generation = await handles[0]
-        return self._body(generation.text) | self._end(generation)
+        text = "" if self._only_reads else generation.text
+        return self._body(text) | self._end(generation)
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles

@@ -56,12 +56,13 @@ def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
     return _whole_object(described, "schema")
 
 
-def most_tokens(fields: Fields, *names: str) -> int | None:
-    """Return the first of these fields that was given."""
+def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:
+    """Return the first of these fields that was given: most tokens to generate; None, as many as
+    the context holds, also where it is -1, as for llama-server. Raises ApiError."""
     for name in names:
-        if (most := fields.integer(name, low=0, high=INT32)) is not None:
-            return most
-    return None
+        if (most := fields.integer(name, low=-1, high=INT32)) is not None:
+            return None if most == -1 else most
+    return default
 
 
 def _stop(fields: Fields) -> list[str]:
