@@ -29,10 +29,21 @@ _HERMES = (
     '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}{% endfor %}"
 )
+_LLAMA3 = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    '{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}'
+    "{% endfor %}{% endfor %}"
+)
 _MISTRAL = (
     "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
     "{% if c.id|length != 9 %}{{ raise_exception('ids have 9 characters') }}{% endif %}"
     "[TOOL_CALLS]{{ c.function | tojson }}{{ c.id }}{% endfor %}{% endfor %}"
+)
+
+_MISTRAL_ARGS = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}"
+    "{% endfor %}{% endfor %}"
 )
 
 
@@ -75,7 +86,7 @@ SCRIPTS: dict[str, Script] = {
         calls=1,
     ),
     "llama3": Script(
-        _TOOLS + "<|start_header_id|>{{ messages[-1].content }}" + '{"name", "parameters"}' + _END,
+        _TOOLS + _LLAMA3 + _END,
         ['{"', 'name": "', "add", '", "parameters": ', *_ARGUMENTS, "}}"],
         calls=1,
     ),
@@ -87,7 +98,7 @@ SCRIPTS: dict[str, Script] = {
         control=("[TOOL_CALLS]",),
     ),
     "mistral-args": Script(
-        _TOOLS + _MISTRAL + "{{ '[ARGS]' if false }}" + _END,
+        _TOOLS + _MISTRAL_ARGS + _END,
         ["[TOOL_CALLS]", "add", "[ARGS]", *_ARGUMENTS],
         control=("[TOOL_CALLS]", "[ARGS]"),
         calls=1,

@@ -18,7 +18,14 @@ _TOOLS = (
 
 
 class GenericFormat(HermesFormat):
-    """As Hermes has it. The tools go into the system message, calls and results into texts."""
+    """As Hermes has it. The tools go into the first message, calls and results into texts.
+
+    Args:
+        role: Whose message describes the tools: "system", or "user" where a template has no other.
+    """
+
+    def __init__(self, role: str = "system") -> None:
+        self._role = role
 
     def template_args(self, tools: Sequence[Tool]) -> dict[str, Any]:
         return {}
@@ -33,8 +40,17 @@ class GenericFormat(HermesFormat):
             else:
                 plain.append({"role": role, "content": content})
         if tools:
-            _describe(tools, plain)
+            self._describe(tools, plain)
         return list(plain)
+
+    def _describe(self, tools: Sequence[Tool], messages: list[dict[str, Any]]) -> None:
+        lines = "\n".join(json.dumps(tool.given["function"], ensure_ascii=False) for tool in tools)
+        text = _TOOLS.format(tools=lines)
+        if messages and messages[0]["role"] == self._role:
+            first = (messages[0]["content"], text)
+            messages[0]["content"] = "\n\n".join(first if self._role == "system" else first[::-1])
+        else:
+            messages.insert(0, {"role": self._role, "content": text})
 
 
 def _plain(message: Message) -> tuple[str, str]:
@@ -50,12 +66,3 @@ def _call(function: Mapping[str, Any]) -> str:
         {"name": function["name"], "arguments": function["arguments"]}, ensure_ascii=False
     )
     return f"<tool_call>\n{text}\n</tool_call>"
-
-
-def _describe(tools: Sequence[Tool], messages: list[dict[str, Any]]) -> None:
-    lines = "\n".join(json.dumps(tool.given["function"], ensure_ascii=False) for tool in tools)
-    text = _TOOLS.format(tools=lines)
-    if messages and messages[0]["role"] == "system":
-        messages[0]["content"] = f"{messages[0]['content']}\n\n{text}"
-    else:
-        messages.insert(0, {"role": "system", "content": text})
