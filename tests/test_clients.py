@@ -18,6 +18,7 @@ import openai
 import pydantic
 import pytest
 from conftest import EXACT, FIXED
+from real_models import real_model
 from serving import Server, serve
 from specllama import SpecSession
 
@@ -176,3 +177,35 @@ def test_litellm(server: Server) -> None:
     assert json.loads(call.function.arguments)["city"] in ("Paris", "Rome")
     parts = litellm.completion(**options, stream=True)
     assert "".join(part.choices[0].delta.content or "" for part in parts)
+
+
+@pytest.fixture(scope="module")
+def coder() -> Iterator[Server]:
+    """A model that was trained to call tools and to fill in."""
+    options = {**FIXED, "n_ctx": 4096, "n_gpu_layers": 0}
+    with SpecSession(real_model("qwen-1.5b"), **options) as session, serve(session) as running:
+        yield running
+
+
+@pytest.mark.slow
+def test_a_model_that_was_trained_for_tools(coder: Server) -> None:
+    client = coder.openai()
+    options = ask(tools=[TOOL])
+    choice = client.chat.completions.create(**options).choices[0]
+    assert choice.finish_reason == "tool_calls"
+    (call,) = choice.message.tool_calls or []
+    assert json.loads(call.function.arguments)["city"] == "Paris"
+    result = {"role": "tool", "tool_call_id": call.id, "content": "18 degrees and rain"}
+    messages = [*options["messages"], choice.message, result]
+    answer = client.chat.completions.create(**ask(messages=messages, tools=[TOOL]))
+    assert "18" in (answer.choices[0].message.content or "")
+
+
+@pytest.mark.slow
+def test_a_model_that_was_trained_to_fill_in(coder: Server) -> None:
+    prefix, suffix = "def add(a, b):\n    return ", "\n\nassert add(1, 2) == 3\n"
+    answer = coder.openai().completions.create(
+        model="m", prompt=prefix, suffix=suffix, max_tokens=16, temperature=0
+    )
+    assert answer.choices[0].text.strip() == "a + b"
+    assert answer.choices[0].finish_reason == "stop"

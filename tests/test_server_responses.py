@@ -23,7 +23,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A scripted model that says something and calls two tools."""
     path: Path = tmp_path_factory.mktemp("responses") / "scripted.gguf"
     script = SCRIPTS["hermes"]
-    write_scripted_model(path, script.pieces, chat_template=script.template, n_ctx=2048)
+    write_scripted_model(
+        path, script.pieces, chat_template=script.template, n_ctx=2048, any_text=True
+    )
     options = {**EXACT, **FIXED, "kv_type": "f16"}
     with SpecSession(path, **options) as session, serve(session) as running:
         yield running

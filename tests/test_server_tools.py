@@ -34,7 +34,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
             path = folder / f"{name}.gguf"
             write_scripted_model(
                 path, script.pieces, control=script.control, chat_template=script.template,
-                n_ctx=2048,
+                n_ctx=2048, any_text=True,
             )  # fmt: skip
             session = stack.enter_context(SpecSession(path, **SCRIPTED))
             found[name] = stack.enter_context(serve(session))

@@ -27,6 +27,7 @@ def write_scripted_model(
     output_scale: float = 1.0,
     chat_template: str | None = None,
     control: Collection[str] = (),
+    any_text: bool = False,
 ) -> None:
     """Write a model that says `pieces` one after the other, beginning after BOS.
 
@@ -37,6 +38,7 @@ def write_scripted_model(
         n_ctx: Trained context.
         chat_template: Jinja source; None: the model has none.
         control: Pieces that are control tokens, whose text is not shown.
+        any_text: Every byte has a token, so that any prompt can be read.
         output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
     """
     tokens = ["<unk>", "<s>", "</s>"]
@@ -55,9 +57,10 @@ def write_scripted_model(
         tokens.append(text)
         types.append(kind)
     # SentencePiece wants to find newline as a byte.
-    if "<0x0A>" not in seen:
-        tokens.append("<0x0A>")
-        types.append(gguf.TokenType.BYTE)
+    for byte in range(256) if any_text else [0x0A]:
+        if (text := f"<0x{byte:02X}>") not in seen:
+            tokens.append(text)
+            types.append(gguf.TokenType.BYTE)
 
     n_vocab = len(tokens)
     width = -(-n_vocab // 64) * 64

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 ADD: dict[str, Any] = {
@@ -104,10 +102,3 @@ SCRIPTS: dict[str, Script] = {
         calls=1,
     ),
 }  # fmt: skip
-
-
-def write(script: Script, scripted: Callable[..., Path], **options: Any) -> Path:
-    """Write the model; `scripted` is the fixture."""
-    return scripted(
-        script.pieces, control=script.control, chat_template=script.template, n_ctx=2048, **options
-    )
