@@ -234,9 +234,10 @@ def test_a_grammar_begins_at_its_trigger(open_session: Open, settings: dict[str,
     drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
     lazy: dict[str, Any] = {"grammar": 'root ::= "(" [^a-z]*', "grammar_triggers": ["(", "[["]}
     n_held = accepted = 0
-    for seed in range(8):
+    prompts = ["def f", "x = (1, 2)\ny = ", "print", "import os\n", "LIMITS = (", "assert max"]
+    for seed, prompt in enumerate(prompts):
         options = settings | lazy | {"seed": seed, "max_tokens": 60}
-        expected = plain.generate("def f", **options)
+        expected = plain.generate(prompt, **options)
         text = expected.text
         held = re.search(r"\([^a-z]{8,}$", text)
         assert held or "(" not in text[:-8], text
@@ -244,10 +245,10 @@ def test_a_grammar_begins_at_its_trigger(open_session: Open, settings: dict[str,
         if settings.get("acceptance") == "rejection":
             continue
         for session in drafting:
-            generation = session.generate("def f", **options)
+            generation = session.generate(prompt, **options)
             assert generation.tokens == expected.tokens
             accepted += generation.stats.accepted
-    assert n_held > 4
+    assert n_held > 0
     assert accepted > 10 or settings.get("acceptance") == "rejection"
 
 
