@@ -281,9 +281,8 @@ def test_a_thousand_damaged_requests(servers: dict[str, Server]) -> None:
     random_ = random.Random(1)
     refused = 0
     for _ in range(1000):
-        body = damaged(whole, random_)
-        if not isinstance(body, dict):
-            continue
+        name = random_.choice(list(whole))
+        body = {**whole, name: damaged(whole[name], random_)}
         try:
             call = ChatCompletion(session, Fields(body), settings)
             handles = call.submit()  # the grammar is read when it begins

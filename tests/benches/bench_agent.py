@@ -1,12 +1,14 @@
 """An agent's loop against two servers, in turns:
 
     python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
-        [--flags="--spec-type ngram-map-k"]
+        [--flags="--spec-type ngram-map-k"] [--minutes N]
 
 Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
 are up and asked one after the other, each turn the other one first. Both see the same conversation,
 that of llama-server, so that one different call does not make everything behind it different. A
-turn's time is that of its requests, by a clock on the wall; the tools' time does not count.
+turn's time is that of its requests, by a clock on the wall; the tools' time does not count. A tool
+must be called ("required"): left free, small models write calls in a form that only one of the two
+takes for one.
 """
 
 from __future__ import annotations
@@ -50,7 +52,13 @@ class Server:
         """Return the answer to a conversation."""
         began = time.perf_counter()
         answer = self.client.chat.completions.create(
-            model="m", messages=list(messages), tools=TOOLS, temperature=0, max_tokens=MOST_TOKENS
+            model="m",
+            messages=list(messages),
+            tools=TOOLS,
+            tool_choice="required",
+            parallel_tool_calls=False,
+            temperature=0,
+            max_tokens=MOST_TOKENS,
         )
         self.seconds.append(time.perf_counter() - began)
         self.n_tokens += answer.usage.completion_tokens
@@ -63,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("llama_server", type=Path, help="llama.cpp's program")
     parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
     parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
+    parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
     parser.add_argument("--flags", default="", help="more flags of llama-server")
     given = parser.parse_args(argv)
     flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
@@ -72,16 +81,21 @@ def main(argv: Sequence[str] | None = None) -> None:
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = [Server(_client(theirs.address)), Server(_client(ours))]
-        n_same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns])
-    _report(servers, n_same, given.turns)
+        until = time.monotonic() + 60 * given.minutes
+        n_same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns], until)
+    _report(servers, n_same)
 
 
-def _converse(servers: list[Server], repository: Repository, orders: Sequence[str]) -> int:
+def _converse(
+    servers: list[Server], repository: Repository, orders: Sequence[str], until: float
+) -> int:
     """Run the loop; return in how many turns both answered the same."""
     system = "You work on a Python repository. Use one tool for each request."
     messages: list[Any] = [{"role": "system", "content": system}]
     n_same = 0
     for turn, order in enumerate(orders):
+        if time.monotonic() > until:
+            break
         messages.append({"role": "user", "content": order})
         answers: dict[int, Any] = {}
         for i in (turn % 2, 1 - turn % 2):
@@ -109,8 +123,9 @@ def _said(message: Any) -> Any:
     ]
 
 
-def _report(servers: Sequence[Server], n_same: int, n_turns: int) -> None:
+def _report(servers: Sequence[Server], n_same: int) -> None:
     theirs, ours = servers
+    n_turns = len(ours.seconds)
     ratio = sum(ours.seconds) / sum(theirs.seconds)
     by_turn = statistics.median(
         mine / other for mine, other in zip(ours.seconds, theirs.seconds, strict=True)
