@@ -77,10 +77,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
     with (
         serving(given.llama_server, [*flags, "--jinja", *given.flags.split()], n_slots=1) as theirs,
-        _specllama(given.model, given.threads) as ours,
+        specllama(given.model, given.threads, N_CTX) as ours,
         tempfile.TemporaryDirectory() as folder,
     ):
-        servers = [Server(_client(theirs.address)), Server(_client(ours))]
+        servers = [Server(client(theirs.address)), Server(client(ours))]
         until = time.monotonic() + 60 * given.minutes
         n_same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns], until)
     _report(servers, n_same)
@@ -136,14 +136,14 @@ def _report(servers: Sequence[Server], n_same: int) -> None:
     print(f"ours against theirs: {ratio:.2f} of the time in all, {by_turn:.2f} in the median turn")
 
 
-def _client(address: str) -> openai.OpenAI:
+def client(address: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=600)
 
 
 @contextmanager
-def _specllama(model: str, n_threads: int) -> Iterator[str]:
+def specllama(model: str, n_threads: int, n_ctx: int) -> Iterator[str]:
     """Start our server; yield its address."""
-    command = [sys.executable, "-m", "specllama", "serve", "-m", model, "-c", str(N_CTX)]
+    command = [sys.executable, "-m", "specllama", "serve", "-m", model, "-c", str(n_ctx)]
     command += ["-t", str(n_threads), "-np", "1", "--port", "0", "--exact", "off"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
