@@ -24,7 +24,9 @@ def rewrite(model: str, file: str, instruction: str, plain: bool) -> Generation:
     """Return the answer: the changed file, between fences."""
     message = {"role": "user", "content": ORDER.format(file=file, instruction=instruction)}
     with SpecSession(model, draft=None if plain else "auto") as session:
-        return session.chat([message], max_tokens=None, reference=file)
+        # Twice the file: what goes on for longer has lost its way.
+        most = 2 * len(session.tokenize(file)) + 64
+        return session.chat([message], max_tokens=most, reference=file)
 
 
 def unfenced(answer: str) -> str:

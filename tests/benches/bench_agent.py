@@ -103,7 +103,9 @@ def _converse(
         same = _said(answers[0]) == _said(answers[1])
         n_same += same
         seconds = " ".join(f"{server.seconds[-1]:.2f}" for server in servers)
-        print(f"{turn + 1} {order[:60]!r} {seconds} {'same' if same else 'not the same'}")
+        print(
+            f"{turn + 1} {order[:60]!r} {seconds} {'same' if same else 'not the same'}", flush=True
+        )
         if not same:
             print(f"  theirs {_said(answers[0])!r:.300}\n  ours   {_said(answers[1])!r:.300}")
         message = answers[0]
