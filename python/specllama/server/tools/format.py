@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from specllama.model.chat_template import Message
@@ -18,12 +18,10 @@ class CallFormat(ABC):
     Attributes:
         head: Fits what stands before the arguments of a call; its group `name` is the tool's.
         marks: Texts that mean something to the format and may be tokens whose text is not shown.
-        several: It can call several tools at once.
     """
 
     head: ClassVar[re.Pattern[str]]
     marks: ClassVar[tuple[str, ...]] = ()
-    several: ClassVar[bool] = True
 
     @abstractmethod
     def openings(self, tools: Sequence[Tool]) -> list[str]:
@@ -72,8 +70,3 @@ def json_rule(name: str, key: str, arguments: str, end: str = "}") -> str:
     """
     head = f'{{"name": {json.dumps(name)}, "{key}": '
     return f"{literal(head)} {arguments} {literal(end)}"
-
-
-def without_nulls(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with a text where it has none."""
-    return {**message, "content": message.get("content") or ""}

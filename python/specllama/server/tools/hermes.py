@@ -20,7 +20,7 @@ class HermesFormat(CallFormat):
     """
 
     head = json_head("arguments")
-    marks = ("<tool_call>", "</tool_call>")
+    marks = ("<tool_call>",)
 
     def openings(self, tools: Sequence[Tool]) -> list[str]:
         fenced = [

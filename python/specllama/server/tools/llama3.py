@@ -12,7 +12,6 @@ class Llama3Format(CallFormat):
     """JSON with `name` and `parameters`, one call at a time."""
 
     head = json_head("parameters")
-    several = False
 
     def openings(self, tools: Sequence[Tool]) -> list[str]:
         return [f'{{"name": "{tool.name}"' for tool in tools]
