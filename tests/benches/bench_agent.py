@@ -5,10 +5,10 @@
 
 Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
 are up and asked one after the other, each turn the other one first. Both see the same conversation,
-that of llama-server, so that one different call does not make everything behind it different. A
-turn's time is that of its requests, by a clock on the wall; the tools' time does not count. A tool
-must be called ("required"): left free, small models write calls in a form that only one of the two
-takes for one.
+that of llama-server where it calls a tool, else ours, so that one different call does not make
+everything behind it different. A turn's time is that of its requests, by a clock on the wall; the
+tools' time does not count. The first turn is given: small models begin with calls in code fences,
+which llama-server takes for text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Server:
             model="m",
             messages=list(messages),
             tools=TOOLS,
-            tool_choice="required",
             parallel_tool_calls=False,
             temperature=0,
             max_tokens=MOST_TOKENS,
@@ -72,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
     parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
     parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
-    parser.add_argument("--flags", default="", help="more flags of llama-server")
+    parser.add_argument("--flags", default="", help="more flags of llama-server (none)")
     given = parser.parse_args(argv)
     flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
     with (
@@ -91,7 +90,7 @@ def _converse(
 ) -> int:
     """Run the loop; return in how many turns both answered the same."""
     system = "You work on a Python repository. Use one tool for each request."
-    messages: list[Any] = [{"role": "system", "content": system}]
+    messages: list[Any] = [{"role": "system", "content": system}, *_given(repository)]
     n_same = 0
     for turn, order in enumerate(orders):
         if time.monotonic() > until:
@@ -108,13 +107,27 @@ def _converse(
         )
         if not same:
             print(f"  theirs {_said(answers[0])!r:.300}\n  ours   {_said(answers[1])!r:.300}")
-        message = answers[0]
+        message = answers[0] if answers[0].tool_calls else answers[1]
         messages.append(message.to_dict())
         for call in message.tool_calls or []:
             result = repository.call(call.function.name, json.loads(call.function.arguments))
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
         # The model sees the result when it is asked the next thing.
     return n_same
+
+
+def _given(repository: Repository) -> list[Any]:
+    """Return a turn that shows how calls are written."""
+    call = {
+        "id": "call_0",
+        "type": "function",
+        "function": {"name": "list_files", "arguments": "{}"},
+    }
+    return [
+        {"role": "user", "content": "Which files are there?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_0", "content": repository.call("list_files", {})},
+    ]
 
 
 def _said(message: Any) -> Any:
