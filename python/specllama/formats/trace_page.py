@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from specllama._core import DraftedToken, RoundTrace
+from specllama.formats import trace_strip
 from specllama.formats.traced_token import TracedToken
 
 # Every distinction is made twice, by a tint and by a line or a weight. A notebook has other
@@ -35,6 +36,7 @@ _STYLE = """
 .specllama-trace .newline::before { content: "\\21b5" }
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
+.specllama-trace .caption { color: var(--faint); font-size: 85% }
 """
 
 _LEGEND = (
@@ -70,7 +72,7 @@ def document(fragment: str) -> str:
 
 
 def fragment(
-    figures: Iterable[str], prompt: str, rounds: Iterable[tuple[RoundTrace, Sequence[TracedToken]]]
+    figures: Iterable[str], prompt: str, rounds: Sequence[tuple[RoundTrace, Sequence[TracedToken]]]
 ) -> str:
     """Return an element, for a page that has others.
 
@@ -83,7 +85,8 @@ def fragment(
     spans = "".join(_round(number, *one) for number, one in enumerate(rounds, 1))
     beginning = f'<span class="prompt" title="prompt">{_text(prompt)}</span>'
     return (
-        f'<div class="specllama-trace"><style>{_STYLE}</style>\n{paragraphs}{_LEGEND}'
+        f'<div class="specllama-trace"><style>{_STYLE}{trace_strip.STYLE}</style>\n'
+        f"{paragraphs}{trace_strip.strip(rounds)}{_LEGEND}"
         f'<div class="text">{beginning}{spans}</div></div>'
     )
 

@@ -1,0 +1,177 @@
+"""`specllama chat` in a pipe: messages and commands, line by line."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from specllama import SpecSession
+from specllama.chat.commands import COMMANDS
+
+Script = Callable[..., Path]
+PIECES = ["u", ":", "a", "b", "c", "d", "\n", "`", "/"]
+TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
+COMMAND = [sys.executable, "-m", "specllama", "chat", "-ngl", "0", "-t", "1"]
+
+
+@pytest.fixture
+def model(scripted: Script) -> Path:
+    """Says what follows in `PIECES` on the last character of the conversation."""
+    return scripted(PIECES[:6], chat_template=TEMPLATE)
+
+
+def chat(
+    *arguments: str, lines: str | bytes = "", code: int = 0
+) -> subprocess.CompletedProcess[str]:
+    process = subprocess.run(
+        [*COMMAND, *arguments],
+        input=lines if isinstance(lines, bytes) else lines.encode(),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    out, err = (stream.decode() for stream in (process.stdout, process.stderr))
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(process.args, code, out, err)
+
+
+def test_messages(model: Path) -> None:
+    process = chat("-m", str(model), lines="u\n\n/reset\na\n")
+    assert process.stdout == ":abcd\nbcd\n"
+    assert process.stderr.count("tokens/s") == 2
+    assert chat("-m", str(model), "--system", "u", "-n", "1", lines="a\n").stdout == "b\n"
+    assert chat("-m", str(model), lines='"""u\nb"""').stdout == "cd\n"
+    assert chat("-m", str(model)).stdout == ""
+
+
+def test_colours_are_for_terminals_unless_asked_for(scripted: Script) -> None:
+    # It says the same again and again: what follows is soon copied.
+    model = str(scripted(PIECES[:6], then=None, chat_template=TEMPLATE))
+    options = ("-m", model, "-n", "40", "--spec-length", "4")
+    plain = chat(*options, lines="u\n").stdout
+    assert "\x1b" not in plain
+    colored = chat(*options, "--color", "on", lines="u\n/color off\n/regen\n").stdout
+    first, second = colored.splitlines()
+    assert "\x1b[32m" in first
+    assert first.replace("\x1b[32m", "").replace("\x1b[0m", "") == second == plain.strip()
+
+
+def test_a_conversation_kept_and_gone_on_with(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    process = chat("-m", str(model), "--system", "c", lines=f"u\n/save {path}\n/bye\nu\n")
+    assert process.stdout == ":abcd\n"
+    said = [("system", "c"), ("user", "u"), ("assistant", ":abcd")]
+    held = json.loads(path.read_text())
+    assert [(one["role"], one["content"]) for one in held] == said
+    process = chat("-m", str(model), lines=f"/load {path}\n/system\n/regen\nb\n/save {path}\n")
+    assert process.stdout == ":abcd\ncd\n"
+    assert "2 messages from" in process.stderr
+    assert "System message: c\n" in process.stderr
+    assert [one["content"] for one in json.loads(path.read_text())] == [
+        "c",
+        "u",
+        ":abcd",
+        "b",
+        "cd",
+    ]
+
+
+def test_files_go_into_the_next_message(smollm2: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(f"# ``` {name}")
+    saved = tmp_path / "talk.json"
+    lines = f"/file {tmp_path}/*.py\nWhat is this?\nThanks.\n/save {saved}\n"
+    chat("-m", str(smollm2), "-n", "1", lines=lines)
+    asked = [one["content"] for one in json.loads(saved.read_text()) if one["role"] == "user"]
+    blocks = "\n".join(
+        f"{tmp_path}/{name}.py:\n````\n# ``` {name}\n````\n" for name in ("one", "two")
+    )
+    assert asked == [f"{blocks}\nWhat is this?", "Thanks."]
+
+
+def test_who_drafts(model: Path, smollm2: Path, tmp_path: Path) -> None:
+    lines = "u\n/draft none\n/regen\n/stats\n/draft ngram\n/regen\n/draft\n"
+    process = chat("-m", str(model), lines=lines)
+    assert process.stdout == ":abcd\n" * 3
+    drafters = [line for line in process.stderr.splitlines() if line.startswith("Drafting: ")]
+    assert drafters == ["Drafting: nobody", "Drafting: n-grams", "Drafting: n-grams"]
+    assert "All answers: 10 tokens in " in process.stderr
+    assert "accepted: nothing was drafted" in process.stderr
+    # A model with another vocabulary cannot.
+    process = chat("-m", str(model), lines=f"/draft {smollm2}\n", code=2)
+    assert len(process.stderr.strip().splitlines()) == 1
+
+
+def test_help_has_every_command(model: Path) -> None:
+    process = chat("-m", str(model), lines="/help\n/?\n")
+    for command in COMMANDS:
+        assert process.stderr.count(f"{', '.join(command.names)} {command.argument}") == 2
+        assert process.stderr.count(command.brief) == 2
+    assert process.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("/nonsense\nu\n", "There is no command /nonsense; /help lists them"),
+        ("/\n", "There is no command /;"),
+        ("/file\n", "/file needs a PATH"),
+        ("/file no/such/file\n", "no/such/file cannot be read: No such file"),
+        ("/file *.nothing\n", r"No file fits *.nothing"),
+        ("/file .\n", "Is a directory"),
+        ("/file a\0b\n", "it is no path"),
+        ("/save a\0b\n", "it is no path"),
+        ("/load no/such/file\n", "cannot be read"),
+        ("/save no/such/folder/file\n", "cannot be written: No such file"),
+        ("/clear all\n", "/clear takes nothing behind it"),
+        ("/color blue\n", "takes on or off, not 'blue'"),
+        ("/regen\n", "There is nothing to answer"),
+        ("/stats\n", "There is no answer yet"),
+        ("/draft no/such/model.gguf\n", "no/such/model.gguf"),
+        (b"u \xff\n", "not UTF-8"),
+        ("a" * 300 + "\n", "leaves no room in a context of"),
+    ],
+)
+def test_bad_input_ends_a_script(model: Path, lines: str | bytes, message: str) -> None:
+    process = chat("-m", str(model), lines=lines, code=1 if "folder" in str(lines) else 2)
+    assert message in process.stderr
+    assert len(process.stderr.strip().splitlines()) == 1
+    assert process.stdout == ""
+
+
+def test_bad_arguments(bundled_model: Path, model: Path) -> None:
+    assert "has no chat template" in chat("-m", str(bundled_model), code=2).stderr
+    process = chat("-m", str(model), "--top-p", "0", lines="u\n", code=2)
+    assert "top_p must be" in process.stderr
+    assert len(process.stderr.strip().splitlines()) == 1
+
+
+def test_ctrl_c_ends_a_script(scripted: Script) -> None:
+    model = scripted(PIECES[:6], then=None, chat_template=TEMPLATE, n_ctx=200_000)
+    with subprocess.Popen(
+        [*COMMAND, "-m", str(model), "-c", "200000"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"u\nu\n")
+        process.stdin.close()
+        assert process.stdout.read(6) == b":abcdu"
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(60) == 130
+
+
+def test_it_says_what_a_session_does(smollm2: Path) -> None:
+    process = chat("-m", str(smollm2), "-n", "12", "--spec-length", "3", lines="Hi!\n")
+    with SpecSession(smollm2, n_threads=1, n_gpu_layers=0, spec_length=3) as session:
+        answer = session.chat([{"role": "user", "content": "Hi!"}], max_tokens=12)
+    assert process.stdout == answer.text + "\n"

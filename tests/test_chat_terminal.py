@@ -1,0 +1,180 @@
+"""`specllama chat` at a terminal: editing, history, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+Script = Callable[..., Path]
+PIECES = ["u", ":", "a", "b", "c", "d"]
+TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
+UP, ALT_ENTER, CTRL_C, CTRL_D = "\x1b[A", "\x1b\r", "\x03", "\x04"
+NO_PROMPT_TOOLKIT = (
+    "import sys; sys.modules['prompt_toolkit'] = None; sys.meta_path.insert(0, type('Gone', (), {"
+    "'find_spec': staticmethod(lambda name, *_: None)})); "
+)
+
+
+@pytest.fixture
+def model(scripted: Script) -> Path:
+    return scripted(PIECES, chat_template=TEMPLATE)
+
+
+@pytest.fixture
+def endless(scripted: Script) -> Path:
+    return scripted(PIECES, then=None, chat_template=TEMPLATE, n_ctx=200_000)
+
+
+def chat(model: Path, cache: Path, *arguments: str, **environment: str) -> Terminal:
+    command = [sys.executable, "-m", "specllama", "chat", "-m", str(model), "-ngl", "0", "-t", "1"]
+    return Terminal([*command, *arguments], {"SPECLLAMA_CACHE": str(cache), **environment})
+
+
+@pytest.fixture(params=["editor", "lines"])
+def kind(request: pytest.FixtureRequest) -> dict[str, str]:
+    """With prompt_toolkit, and as where it is not there: a terminal that cannot do it says so."""
+    return {} if request.param == "editor" else {"TERM": "dumb"}
+
+
+def ready(terminal: Terminal) -> None:
+    terminal.wait_for("> ")
+
+
+def test_messages_and_the_end(model: Path, tmp_path: Path, kind: dict[str, str]) -> None:
+    with chat(model, tmp_path, **kind) as terminal:
+        terminal.wait_for("/help lists what there is.")
+        ready(terminal)
+        terminal.type("u\r")
+        terminal.wait_for(":abcd")
+        terminal.wait_for("tokens/s")
+        ready(terminal)
+        terminal.type("/nonsense\r")
+        terminal.wait_for("There is no command /nonsense")
+        ready(terminal)
+        terminal.type("/clear\r")
+        terminal.wait_for("Forgotten.")
+        ready(terminal)
+        terminal.type(CTRL_D)
+        assert terminal.wait() == 0
+
+
+def test_ctrl_c_ends_the_answer(endless: Path, tmp_path: Path, kind: dict[str, str]) -> None:
+    with chat(endless, tmp_path, "-c", "200000", **kind) as terminal:
+        for _ in range(2):
+            ready(terminal)
+            terminal.type("u\r")
+            terminal.wait_for(":abcdu:abcdu")
+            terminal.type(CTRL_C)
+            terminal.wait_for("tokens/s")
+        ready(terminal)
+        path = tmp_path / "talk.json"
+        terminal.type(f"/save {path}\r")
+        terminal.wait_for("4 messages are in")
+        said = [one["content"] for one in json.loads(path.read_text())]
+        assert said[0] == said[2] == "u"
+        assert said[1].startswith(":abcdu:abcdu")
+        ready(terminal)
+        terminal.type(CTRL_C)
+        terminal.wait_for("Ctrl-C again, or Ctrl-D, ends the conversation.")
+        ready(terminal)
+        terminal.type(CTRL_C)
+        assert terminal.wait() == 0
+
+
+def test_a_message_that_does_not_fit_costs_no_conversation(
+    model: Path, tmp_path: Path, kind: dict[str, str]
+) -> None:
+    with chat(model, tmp_path, "-c", "40", **kind) as terminal:
+        for text, answer in (("u", ":abcd"), ("a" * 99, "leaves no room"), ("b", "cd")):
+            ready(terminal)
+            terminal.type(f"{text}\r")
+            terminal.wait_for(answer)
+        ready(terminal)
+        terminal.type("/exit\r")
+        assert terminal.wait() == 0
+
+
+def test_several_lines(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    with chat(model, tmp_path) as terminal:
+        for typed in (
+            f"u{ALT_ENTER}a\r",
+            "u\\\ra\r",
+            '"""u\ra"""\r',
+            "\x1b[200~u\ra\x1b[201~\r",  # pasted
+        ):
+            ready(terminal)
+            terminal.type(typed)
+            terminal.wait_for("bcd")
+            terminal.wait_for("tokens/s")
+        ready(terminal)
+        terminal.type(f"/save {path}\r")
+        terminal.wait_for("8 messages are in")
+    asked = [one["content"] for one in json.loads(path.read_text()) if one["role"] == "user"]
+    assert asked == ["u\na"] * 4
+
+
+def test_what_was_typed_is_kept(model: Path, tmp_path: Path) -> None:
+    with chat(model, tmp_path / "cache") as terminal:
+        ready(terminal)
+        terminal.type(f"u{ALT_ENTER}a\r")
+        terminal.wait_for("tokens/s")
+        ready(terminal)
+        terminal.type(CTRL_D)
+        assert terminal.wait() == 0
+    assert (tmp_path / "cache" / "chat-history").stat().st_mode & 0o777 == 0o600
+    path = tmp_path / "talk.json"
+    with chat(model, tmp_path / "cache") as terminal:
+        ready(terminal)
+        terminal.type("junk" + CTRL_C + UP + "\r")  # Ctrl-C clears what is typed, and that only
+        terminal.wait_for("tokens/s")
+        ready(terminal)
+        terminal.type(f"/sa\t {path}\r")  # completed
+        terminal.wait_for("2 messages are in")
+    assert json.loads(path.read_text())[0]["content"] == "u\na"
+
+
+def test_a_history_that_cannot_be_kept(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with chat(model, file / "folder") as terminal:
+        ready(terminal)
+        terminal.type("u\r")
+        terminal.wait_for(":abcd")
+        terminal.wait_for("tokens/s")
+        ready(terminal)
+        terminal.type("/clear\r")
+        terminal.wait_for("Forgotten.")
+        ready(terminal)
+        terminal.type(UP + UP + "\r")
+        terminal.wait_for(":abcd")
+        ready(terminal)
+        terminal.type(CTRL_D)
+        assert terminal.wait() == 0
+
+
+def test_colours(endless: Path, tmp_path: Path) -> None:
+    options = ("-c", "300", "-n", "40", "--spec-length", "4")
+    with chat(endless, tmp_path, *options, NO_COLOR="") as terminal:
+        ready(terminal)
+        terminal.type("u\r")
+        terminal.wait_for("tokens/s")
+        assert "\x1b[32m" in terminal.raw
+        ready(terminal)
+        terminal.type("/color\r")
+        terminal.wait_for("Colours: off")
+        ready(terminal)
+        n_before = terminal.raw.count("\x1b[32m")
+        terminal.type("/regen\r")
+        terminal.wait_for("tokens/s")
+        assert terminal.raw.count("\x1b[32m") == n_before
+    with chat(endless, tmp_path, *options, NO_COLOR="1") as terminal:
+        ready(terminal)
+        terminal.type("u\r")
+        terminal.wait_for("tokens/s")
+        assert "\x1b[32m" not in terminal.raw
