@@ -111,9 +111,16 @@ def test_who_drafts(model: Path, smollm2: Path, tmp_path: Path) -> None:
 def test_help_has_every_command(model: Path) -> None:
     process = chat("-m", str(model), lines="/help\n/?\n")
     for command in COMMANDS:
-        assert process.stderr.count(f"{', '.join(command.names)} {command.argument}") == 2
+        assert process.stderr.count(command.usage) == 2
         assert process.stderr.count(command.brief) == 2
     assert process.stdout == ""
+
+
+def test_the_document_has_every_command() -> None:
+    document = (Path(__file__).parents[1] / "docs" / "chat.md").read_text()
+    document = document.replace("`", "").replace("\\|", "|")
+    for command in COMMANDS:
+        assert f"| {command.usage} | {command.brief} |" in document
 
 
 @pytest.mark.parametrize(
@@ -126,9 +133,7 @@ def test_help_has_every_command(model: Path) -> None:
         ("/file *.nothing\n", r"No file fits *.nothing"),
         ("/file .\n", "Is a directory"),
         ("/file a\0b\n", "it is no path"),
-        ("/save a\0b\n", "it is no path"),
         ("/load no/such/file\n", "cannot be read"),
-        ("/save no/such/folder/file\n", "cannot be written: No such file"),
         ("/clear all\n", "/clear takes nothing behind it"),
         ("/color blue\n", "takes on or off, not 'blue'"),
         ("/regen\n", "There is nothing to answer"),
@@ -139,10 +144,18 @@ def test_help_has_every_command(model: Path) -> None:
     ],
 )
 def test_bad_input_ends_a_script(model: Path, lines: str | bytes, message: str) -> None:
-    process = chat("-m", str(model), lines=lines, code=1 if "folder" in str(lines) else 2)
+    process = chat("-m", str(model), lines=lines, code=2)
     assert message in process.stderr
     assert len(process.stderr.strip().splitlines()) == 1
     assert process.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "why"), [("no/such/folder/file", "No such file"), ("a\0b", "it is no path")]
+)
+def test_what_cannot_be_kept_ends_a_script(model: Path, path: str, why: str) -> None:
+    process = chat("-m", str(model), lines=f"/save {path}\n", code=1)
+    assert f"{path} cannot be written: {why}" in process.stderr
 
 
 def test_bad_arguments(bundled_model: Path, model: Path) -> None:

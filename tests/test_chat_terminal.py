@@ -14,10 +14,20 @@ Script = Callable[..., Path]
 PIECES = ["u", ":", "a", "b", "c", "d"]
 TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
 UP, ALT_ENTER, CTRL_C, CTRL_D = "\x1b[A", "\x1b\r", "\x03", "\x04"
-NO_PROMPT_TOOLKIT = (
-    "import sys; sys.modules['prompt_toolkit'] = None; sys.meta_path.insert(0, type('Gone', (), {"
-    "'find_spec': staticmethod(lambda name, *_: None)})); "
-)
+KINDS = {
+    "editor": ([sys.executable, "-m", "specllama"], {}),
+    "a terminal that can do little": ([sys.executable, "-m", "specllama"], {"TERM": "dumb"}),
+    "without prompt_toolkit": (
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.modules['prompt_toolkit'] = None; "
+            "from specllama.__main__ import main; sys.exit(main())",
+        ],
+        {},
+    ),
+}
+"""Who reads what is typed: a program, and its environment."""
 
 
 @pytest.fixture
@@ -30,24 +40,29 @@ def endless(scripted: Script) -> Path:
     return scripted(PIECES, then=None, chat_template=TEMPLATE, n_ctx=200_000)
 
 
-def chat(model: Path, cache: Path, *arguments: str, **environment: str) -> Terminal:
-    command = [sys.executable, "-m", "specllama", "chat", "-m", str(model), "-ngl", "0", "-t", "1"]
-    return Terminal([*command, *arguments], {"SPECLLAMA_CACHE": str(cache), **environment})
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-@pytest.fixture(params=["editor", "lines"])
-def kind(request: pytest.FixtureRequest) -> dict[str, str]:
-    """With prompt_toolkit, and as where it is not there: a terminal that cannot do it says so."""
-    return {} if request.param == "editor" else {"TERM": "dumb"}
+def chat(
+    model: Path, cache: Path, *arguments: str, kind: str = "editor", **environment: str
+) -> Terminal:
+    program, variables = KINDS[kind]
+    command = [*program, "chat", "-m", str(model), "-ngl", "0", "-t", "1", *arguments]
+    return Terminal(command, {"SPECLLAMA_CACHE": str(cache), **variables, **environment})
 
 
 def ready(terminal: Terminal) -> None:
     terminal.wait_for("> ")
 
 
-def test_messages_and_the_end(model: Path, tmp_path: Path, kind: dict[str, str]) -> None:
-    with chat(model, tmp_path, **kind) as terminal:
-        terminal.wait_for("/help lists what there is.")
+def test_messages_and_the_end(model: Path, tmp_path: Path, kind: str) -> None:
+    with chat(model, tmp_path, kind=kind) as terminal:
+        hint = (
+            "plain without specllama[chat]" if "without" in kind else "/help lists what there is."
+        )
+        terminal.wait_for(hint)
         ready(terminal)
         terminal.type("u\r")
         terminal.wait_for(":abcd")
@@ -63,8 +78,8 @@ def test_messages_and_the_end(model: Path, tmp_path: Path, kind: dict[str, str])
         assert terminal.wait() == 0
 
 
-def test_ctrl_c_ends_the_answer(endless: Path, tmp_path: Path, kind: dict[str, str]) -> None:
-    with chat(endless, tmp_path, "-c", "200000", **kind) as terminal:
+def test_ctrl_c_ends_the_answer(endless: Path, tmp_path: Path, kind: str) -> None:
+    with chat(endless, tmp_path, "-c", "200000", kind=kind) as terminal:
         for _ in range(2):
             ready(terminal)
             terminal.type("u\r")
@@ -87,9 +102,9 @@ def test_ctrl_c_ends_the_answer(endless: Path, tmp_path: Path, kind: dict[str, s
 
 
 def test_a_message_that_does_not_fit_costs_no_conversation(
-    model: Path, tmp_path: Path, kind: dict[str, str]
+    model: Path, tmp_path: Path, kind: str
 ) -> None:
-    with chat(model, tmp_path, "-c", "40", **kind) as terminal:
+    with chat(model, tmp_path, "-c", "40", kind=kind) as terminal:
         for text, answer in (("u", ":abcd"), ("a" * 99, "leaves no room"), ("b", "cd")):
             ready(terminal)
             terminal.type(f"{text}\r")
@@ -131,10 +146,16 @@ def test_what_was_typed_is_kept(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     with chat(model, tmp_path / "cache") as terminal:
         ready(terminal)
-        terminal.type("junk" + CTRL_C + UP + "\r")  # Ctrl-C clears what is typed, and that only
+        terminal.type("junk")
+        terminal.wait_for("junk")
+        terminal.type(CTRL_C)  # clears what is typed, and that only
+        terminal.wait_for("Ask, or /help")
+        terminal.type(UP + "\r")
         terminal.wait_for("tokens/s")
         ready(terminal)
-        terminal.type(f"/sa\t {path}\r")  # completed
+        terminal.type("/sa\t")
+        terminal.wait_for("ve")  # completed
+        terminal.type(f" {path}\r")
         terminal.wait_for("2 messages are in")
     assert json.loads(path.read_text())[0]["content"] == "u\na"
 

@@ -55,10 +55,10 @@ def replacing(path: Path) -> Iterator[Path]:
         fresh.touch()  # it can be written: known before the work is done
         yield fresh
         fresh.replace(path)
-    except OSError as error:
-        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        raise SpecllamaError(f"{path} cannot be written: {_why(error)}.") from None
     finally:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             fresh.unlink()
 
 
@@ -79,5 +79,9 @@ def _writing(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no path"
-        raise SpecllamaError(f"{path} cannot be written: {why}.") from None
+        raise SpecllamaError(f"{path} cannot be written: {_why(error)}.") from None
+
+
+def _why(error: OSError | ValueError) -> str | None:
+    # The ValueError is about a NUL in the path.
+    return error.strerror if isinstance(error, OSError) else "it is no path"

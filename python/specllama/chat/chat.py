@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from specllama._color import DIM, GREEN, painted
 from specllama._core import Stats
@@ -25,7 +25,7 @@ class Chat:
         system: The system message, if any.
         options: Of every answer.
         interactive: Whether Ctrl-C ends an answer and not the program.
-        colored: Whether accepted drafts are green, and what stands beside the answers is dim.
+        colored: Whether accepted drafts are green, and the figures behind answers dim.
 
     Attributes:
         model: The same.
@@ -90,7 +90,7 @@ class Chat:
 
     def say(self, text: str) -> None:
         """Say something that is no part of the conversation."""
-        print(painted(text, DIM, self.colored), file=sys.stderr)
+        print(text, file=sys.stderr)
 
     def _answer(self) -> None:
         try:
@@ -98,28 +98,29 @@ class Chat:
         except SpecllamaError:
             self.conversation.take_back("user")
             raise
-        try:
-            with stream, _ended_by_ctrl_c(stream) if self.interactive else stream:
-                for chunk in stream:
-                    print(
-                        painted(chunk.text, GREEN, self.colored and chunk.from_draft),
-                        end="",
-                        flush=True,
-                    )
-        finally:
-            result = stream.result()
-            if result.text or result.finish_reason:
-                self.conversation.answer(result.text)
-            else:
-                self.conversation.take_back("user")
-        stats = result.stats
-        self.past.append(stats)
-        print(flush=True)
-        self.say(
-            f"[{stats.generated_tokens} tokens, {stats.tokens_per_second:.1f} tokens/s, "
-            f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
-            f"{stats.prompt_tokens} prompt tokens reused]"
-        )
+        with _ended_by_ctrl_c(stream) if self.interactive else nullcontext():
+            try:
+                with stream:
+                    for chunk in stream:
+                        green = self.colored and chunk.from_draft
+                        print(painted(chunk.text, GREEN, green), end="", flush=True)
+            finally:
+                result = stream.result()
+                self.past.append(result.stats)
+                if result.text or result.finish_reason:
+                    self.conversation.answer(result.text)
+                else:
+                    self.conversation.take_back("user")
+                print(flush=True)
+        self.say(painted(_brief(result.stats), DIM, self.colored))
+
+
+def _brief(stats: Stats) -> str:
+    return (
+        f"[{stats.generated_tokens} tokens, {stats.tokens_per_second:.1f} tokens/s, "
+        f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
+        f"{stats.prompt_tokens} prompt tokens reused]"
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,13 @@ class Command:
     brief: str
     run: Callable[[Chat, str], None]
 
+    @property
+    def usage(self) -> str:
+        """How it is typed: the name with its argument, and the other names."""
+        first, *others = self.names
+        usage = f"{first} {self.argument}".strip()
+        return f"{usage} ({', '.join(others)})" if others else usage
+
 
 def execute(chat: Chat, text: str) -> None:
     """Do what a command says. Raises ArgumentError if there is none, or it makes no sense, and what
@@ -48,13 +56,12 @@ def execute(chat: Chat, text: str) -> None:
 
 def completions() -> dict[str, bool]:
     """Return all names, and of each whether a path follows it."""
-    return {name: one.argument == "PATH" for one in COMMANDS for name in one.names}
+    return {name: one.argument in ("PATH", "[WHO]") for one in COMMANDS for name in one.names}
 
 
 def _help(chat: Chat, _: str) -> None:
-    rows = [(f"{', '.join(one.names)} {one.argument}", one.brief) for one in COMMANDS]
-    width = max(len(row[0]) for row in rows)
-    chat.say("\n".join(f"{usage:<{width}}  {brief}" for usage, brief in rows))
+    width = max(len(one.usage) for one in COMMANDS)
+    chat.say("\n".join(f"{one.usage:<{width}}  {one.brief}" for one in COMMANDS))
     chat.say(
         'Alt-Enter, or a backslash at its end, begins another line; """ stands before and after a '
         "message of several.\nCtrl-C ends an answer, Ctrl-D the conversation."
@@ -83,18 +90,20 @@ def _regenerate(chat: Chat, _: str) -> None:
 
 
 def _save(chat: Chat, path: str) -> None:
+    path = os.path.expanduser(path)
     chat.conversation.save(path)
     chat.say(f"{len(chat.conversation)} messages are in {path}.")
 
 
 def _load(chat: Chat, path: str) -> None:
+    path = os.path.expanduser(path)
     chat.conversation.load(path)
     chat.say(f"{len(chat.conversation)} messages from {path}.")
 
 
 def _draft(chat: Chat, who: str) -> None:
     if who:
-        chat.model.redraft(who)
+        chat.model.redraft(os.path.expanduser(who))
     chat.say(f"Drafting: {chat.model.drafter}")
 
 
