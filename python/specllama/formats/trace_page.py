@@ -23,7 +23,7 @@ _STYLE = """
   --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b; --no: #ff8a80; --own: #8ab8ff } }
 .specllama-trace p { margin: 0 0 .4em }
 .specllama-trace .text { font: 14px/1.9 monospace; white-space: pre-wrap; overflow-wrap: anywhere;
-  tab-size: 4; margin-top: 1em }
+  tab-size: 4; margin-top: 1em; text-underline-position: under }
 .specllama-trace .prompt, .specllama-trace .cut, .specllama-trace .newline { color: var(--faint) }
 .specllama-trace .cut { font-style: italic }
 .specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }

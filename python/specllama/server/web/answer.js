@@ -78,7 +78,7 @@ export class Answer {
   }
 
   took() {
-    const figures = [`${this.tokens} tokens`];
+    const figures = [`${this.usage?.completion_tokens ?? this.tokens} tokens`];
     if (this.last > this.first) {
       const rate = (this.tokens - 1) / (this.last - this.first) * 1000;
       figures.push(`${rate.toFixed(1)} per second`);

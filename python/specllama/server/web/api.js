@@ -29,7 +29,8 @@ async function* events(response) {
     if (done) return;
     const parts = (text + value).split("\n\n");
     text = parts.pop();
-    for (const part of parts) if (part !== "data: [DONE]") yield JSON.parse(part.slice(6));
+    for (const part of parts)
+      if (part.startsWith("data: {")) yield JSON.parse(part.slice("data: ".length));
   }
 }
 

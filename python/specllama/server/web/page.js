@@ -63,19 +63,23 @@ function openChat(one) {
   chat = one;
   if (!wide.matches) at("past").open = false;
   at("turns").replaceChildren(...chat.turns.map((turn, i) =>
-    turn.role === "user" ? userTurn(i) : answerTurn(new Answer(item(), null, turn.parts))));
+    turn.role === "user" ? userTurn(i) : new Answer(item("answer"), null, turn.parts).element));
   showLast();
   showChats();
   at("welcome").hidden = chat.turns.length > 0;
   at("answers").scrollTop = at("answers").scrollHeight;
-  at("prompt").focus();
+  if (!touch.matches) at("prompt").focus();  // there it would call up the keys
 }
 
-const item = () => document.createElement("li");
+function item(who) {
+  const made = document.createElement("li");
+  made.className = who;
+  made.setAttribute("aria-label", who === "user" ? "You" : "The model");
+  return made;
+}
 
 function userTurn(index) {
-  const made = item();
-  made.className = "user";
+  const made = item("user");
   const text = document.createElement("div");
   text.className = "text";
   text.textContent = store.text(chat.turns[index]);
@@ -87,8 +91,6 @@ function userTurn(index) {
   made.append(text, tools);
   return made;
 }
-
-const answerTurn = answer => answer.element;
 
 /** Cut the conversation before a message of the user's; its text. */
 function backTo(index) {
@@ -122,9 +124,8 @@ async function converse(text) {
   const system = at("system").value;
   const messages = chat.turns.map(turn => ({role: turn.role, content: store.text(turn)}));
   if (system) messages.unshift({role: "system", content: system});
-  const element = item();
-  at("turns").append(element);
-  const answer = new Answer(element, null);
+  const answer = new Answer(item("answer"), null);
+  at("turns").append(answer.element);
   const turn = {role: "assistant", parts: answer.parts};
   chat.turns.push(turn);
   try {
@@ -162,6 +163,7 @@ async function fill(answer, body) {
   try {
     for await (const event of api.generate(body, at("key").value, leaving.signal))
       answer.take(event);
+    if (!answer.tokens) throw Error("The model ended its answer before it began.");
     at("status").textContent = `Answered: ${answer.took().join(", ")}`;
   } catch (error) {
     if (error.name !== "AbortError") throw error;

@@ -9,7 +9,7 @@ export function picture(html) {
   const told = document.createElement("output");
   told.textContent = "Tap a token, or go to it with the arrow keys, to see where it came from.";
   box.append(told);
-  const tokens = [...box.querySelectorAll("[title]")];
+  const tokens = [...box.querySelectorAll(".round [title]")];
   let current = -1;
   const go = index => {
     if (!tokens[index]) return;
