@@ -149,7 +149,7 @@ def test_what_was_typed_is_kept(model: Path, tmp_path: Path) -> None:
         terminal.type("junk")
         terminal.wait_for("junk")
         terminal.type(CTRL_C)  # clears what is typed, and that only
-        terminal.wait_for("Ask, or /help")
+        terminal.wait_for("/help")  # what stands where nothing is typed
         terminal.type(UP + "\r")
         terminal.wait_for("tokens/s")
         ready(terminal)

@@ -22,9 +22,9 @@ AT = "window.at = id => document.getElementById(id);"
 ANSWERED = "at('end').hidden && at('turns').children.length === "
 LAST = "[...document.querySelectorAll('.answer > .text')].at(-1)"
 
-TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e => e.checkVisibility()
-  && !e.closest(".strip, .unseen, #modes") && e.getBoundingClientRect().right > innerWidth + 1
-).map(e => e.outerHTML.slice(0, 80))"""
+TOO_WIDE = """JSON.stringify([...document.querySelectorAll("body *")].filter(e =>
+  e.checkVisibility() && !e.closest(".strip") && e.getBoundingClientRect().right > WIDTH + 1
+).map(e => e.outerHTML.slice(0, 80)))"""
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_it_fits(chatting: Server, tmp_path: Path, dark: bool, phone: bool) -> N
         page.resize(width, 800, phone=phone)
         for mode in ("chat", "completion"):
             page.evaluate(f"document.querySelector('[value={mode}]').click()")
-            assert page.evaluate(TOO_WIDE) == [], (width, mode)
+            assert page.evaluate(TOO_WIDE.replace("WIDTH", str(width))) == "[]", mode
             # What one acts by is there without scrolling.
             assert page.evaluate("at('go').getBoundingClientRect().top < innerHeight")
     page.close()
