@@ -22,9 +22,9 @@ AT = "window.at = id => document.getElementById(id);"
 ANSWERED = "at('end').hidden && at('turns').children.length === "
 LAST = "[...document.querySelectorAll('.answer > .text')].at(-1)"
 
-TOO_WIDE = """JSON.stringify([...document.querySelectorAll("body *")].filter(e =>
+TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e =>
   e.checkVisibility() && !e.closest(".strip") && e.getBoundingClientRect().right > WIDTH + 1
-).map(e => e.outerHTML.slice(0, 80)))"""
+).map(e => e.outerHTML.slice(0, 80))"""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def chatting(smollm2: Path) -> Iterator[Server]:
 def opened(server: Server, profile: Path, *, dark: bool = False, phone: bool = False) -> Page:
     assert CHROMIUM is not None
     page = Page(CHROMIUM, server.url, profile, dark=dark, phone=phone)
-    page.wait_for("document.getElementById('model')?.textContent.match(/context|key/) !== null")
+    page.wait_for("/context|key/.test(document.getElementById('model')?.textContent)")
     page.evaluate(AT)
     return page
 
@@ -228,7 +228,7 @@ def test_it_fits(chatting: Server, tmp_path: Path, dark: bool, phone: bool) -> N
         page.resize(width, 800, phone=phone)
         for mode in ("chat", "completion"):
             page.evaluate(f"document.querySelector('[value={mode}]').click()")
-            assert page.evaluate(TOO_WIDE.replace("WIDTH", str(width))) == "[]", mode
+            assert page.evaluate(TOO_WIDE.replace("WIDTH", str(width))) == [], mode
             # What one acts by is there without scrolling.
             assert page.evaluate("at('go').getBoundingClientRect().top < innerHeight")
     page.close()
