@@ -138,6 +138,7 @@ def test_the_document_has_every_command() -> None:
         ("/file *.nothing\n", r"No file fits *.nothing"),
         ("/file .\n", "Is a directory"),
         ("/file a\0b\n", "it is no path"),
+        ("/file /dev/zero\n", "it is a device"),
         ("/load no/such/file\n", "cannot be read"),
         ("/clear all\n", "/clear takes nothing behind it"),
         ("/color blue\n", "takes on or off, not 'blue'"),

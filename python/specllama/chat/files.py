@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from pathlib import Path
 
 from specllama import _files
 from specllama.errors import ArgumentError
@@ -24,6 +25,8 @@ def found(name: str) -> list[str]:
 
 def quoted(path: str) -> str:
     """Return a file's name and text, as a message has them. Raises ArgumentError."""
+    if Path(path).is_char_device() or Path(path).is_block_device():  # it may never end
+        raise ArgumentError(f"{path} cannot be read: it is a device.")
     text = _files.read_text(path)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
