@@ -48,6 +48,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         SpecllamaError: It cannot be written; what had that name before is still there.
     """
+    if "\0" in str(path):
+        raise SpecllamaError(f"{path} cannot be written: it is no path.")
     fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         if path.is_dir():
@@ -55,10 +57,10 @@ def replacing(path: Path) -> Iterator[Path]:
         fresh.touch()  # it can be written: known before the work is done
         yield fresh
         fresh.replace(path)
-    except (OSError, ValueError) as error:
-        raise SpecllamaError(f"{path} cannot be written: {_why(error)}.") from None
+    except OSError as error:
+        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
-        with suppress(OSError, ValueError):
+        with suppress(OSError):
             fresh.unlink()
 
 
@@ -79,9 +81,5 @@ def _writing(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        raise SpecllamaError(f"{path} cannot be written: {_why(error)}.") from None
-
-
-def _why(error: OSError | ValueError) -> str | None:
-    # The ValueError is about a NUL in the path.
-    return error.strerror if isinstance(error, OSError) else "it is no path"
+        why = error.strerror if isinstance(error, OSError) else "it is no path"
+        raise SpecllamaError(f"{path} cannot be written: {why}.") from None
