@@ -89,7 +89,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-m", "--model", required=True)
-    parser.add_argument("-md", "--draft", default="ngram", help="a draft model; default: %(default)s")
+    parser.add_argument(
+        "-md", "--draft", default="ngram", help="a draft model; default: %(default)s"
+    )
     parser.add_argument("-n", "--max-tokens", type=int, default=256)
     arguments = parser.parse_args()
     tokens = seconds = 0.0
