@@ -48,6 +48,8 @@ void GrammarDrafter::propose(std::span<Proposal> proposals) {
         if (found == followers_.end()) {
             found = followers_.try_emplace(proposal.sequence, Scout(byte_tokens()), 0).first;
             enter(proposal, found->second);
+        } else if (found->second.scout.tired()) {
+            continue;
         } else {
             follow(proposal, found->second);
         }

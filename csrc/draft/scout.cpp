@@ -58,6 +58,10 @@ void Scout::enter(std::unique_ptr<Mask> mask, std::string_view text) {
 }
 
 bool Scout::follow(Token token, std::string_view bytes) {
+    if (n_text_ > kLongestText) {
+        text_.erase(0, n_text_ - Habits::kReach);
+        n_text_ = Habits::kReach;
+    }
     const std::size_t n = std::min(bytes.size(), confidence_.size());
     for (std::size_t i = 0; i < n; ++i) {
         if (places_[i]) habits_.learn(*places_[i], bytes[i]);
@@ -81,7 +85,6 @@ bool Scout::accept(Token token, std::string_view bytes) {
     if (token == kNoToken || !mask_->allows(token)) return false;
     if (!bytes.empty() && is_habitual()) habits_.learn(Habits::place(text_, left_), bytes[0]);
     mask_->accept(token);
-    if (text_.size() > kLongestText) text_.erase(0, text_.size() - Habits::kReach);
     text_ += bytes;
     n_text_ = text_.size();
     has_asked_ = false;

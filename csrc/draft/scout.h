@@ -52,6 +52,7 @@ class Scout {
     static constexpr std::size_t kFew = 4;
 
     const ByteTokens& tokens_;
+    // All tokens that it asks about, those first that tell most.
     std::array<std::vector<Token>, 3> questions_;
     std::unique_ptr<Mask> mask_;                        // at the end of what is foreseen
     std::string text_;                                  // the end of the text, and what is foreseen
