@@ -147,11 +147,13 @@ std::string reason(const std::string& printed, const std::string& logged) {
 
 class Grammar final : public Mask {
  public:
-    Grammar(llama_sampler_ptr sampler, int n_vocab, std::optional<Trigger> awaited)
-        : sampler_(std::move(sampler)), candidates_(n_vocab), awaited_(std::move(awaited)) {}
+    // awaited: what it begins at; none: it holds from the start.
+    Grammar(llama_sampler_ptr sampler, std::optional<Trigger> awaited)
+        : sampler_(std::move(sampler)), awaited_(std::move(awaited)) {}
 
     void apply(std::span<float> logits) override {
         if (awaited_) return;
+        candidates_.resize(logits.size());
         for (std::size_t i = 0; i < logits.size(); ++i)
             candidates_[i] = {static_cast<Token>(i), logits[i], 0};
         ask(candidates_.data(), logits.size());
@@ -165,11 +167,27 @@ class Grammar final : public Mask {
         return one.logit == 0;
     }
 
+    std::size_t keep_allowed(std::span<Token> tokens) override {
+        if (awaited_) return tokens.size();
+        candidates_.resize(std::max(candidates_.size(), tokens.size()));
+        for (std::size_t i = 0; i < tokens.size(); ++i) candidates_[i] = {tokens[i], 0, 0};
+        ask(candidates_.data(), tokens.size());
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < tokens.size(); ++i)
+            if (candidates_[i].logit == 0) tokens[n++] = candidates_[i].id;
+        return n;
+    }
+
     void accept(Token token) override {
         if (!awaited_)
             timed([&] { llama_sampler_accept(sampler_.get(), token); });
         else if (awaited_->push(token))
             begin();
+    }
+
+    std::unique_ptr<Mask> clone() const override {
+        return std::make_unique<Grammar>(llama_sampler_ptr(llama_sampler_clone(sampler_.get())),
+                                         awaited_);
     }
 
  private:
@@ -244,7 +262,7 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
     if (!sampler)
         throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
                               ".");
-    return std::make_unique<Grammar>(std::move(sampler), vocab.size(), std::move(awaited));
+    return std::make_unique<Grammar>(std::move(sampler), std::move(awaited));
 }
 
 }  // namespace specllama

@@ -32,6 +32,7 @@ class ChoicesCall(Call):
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         self.n = fields.integer("n", low=1, high=MOST_CHOICES) or 1
         super().__init__(model, fields, settings)
+        self._options["trace"] = fields.flag("trace_html")
         self._include_usage = fields.object("stream_options").flag("include_usage")
         self._head = {
             "id": self.id_prefix + secrets.token_hex(12),
@@ -44,7 +45,12 @@ class ChoicesCall(Call):
         generations = [await handle for handle in handles]
         chunks = [await all_chunks(handle) for handle in handles]
         choices = [
-            {"index": i, **self._choice(i, one, chunks[i]), "finish_reason": self._reason(i, one)}
+            {
+                "index": i,
+                **self._choice(i, one, chunks[i]),
+                **_trace(one),
+                "finish_reason": self._reason(i, one),
+            }
             for i, one in enumerate(generations)
         ]
         return {**self._head, "choices": choices, "usage": self._usage(generations)}
@@ -63,8 +69,9 @@ class ChoicesCall(Call):
                 if not chunks:
                     generation = await handles[index]
                     events += self._event(index, self._rest(index))
-                    reason = self._reason(index, generation)
-                    events += self._event(index, [self._ending()], {"finish_reason": reason})
+                    reason = {"finish_reason": self._reason(index, generation)}
+                    ending = self._ending() | _trace(generation)
+                    events += self._event(index, [ending], reason)
                 if events:
                     yield events
         except SpecllamaError as error:
@@ -131,6 +138,11 @@ class ChoicesCall(Call):
     @abstractmethod
     def _ending(self) -> dict[str, Any]:
         """Return the empty last part of a streamed choice."""
+
+
+def _trace(generation: Generation) -> dict[str, Any]:
+    """Return, as a field of its choice, who drafted what as HTML; nothing, if not asked for."""
+    return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
 
 
 async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[Chunk]], None]:
