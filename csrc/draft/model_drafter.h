@@ -68,7 +68,6 @@ class ModelDrafter final : public Drafter {
     void decode();
     bool extend(const Drafting& drafting);
     bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
-    Sampler make_sampler(const Sampler& target) const;
 
     Context context_;
     DraftModelOptions options_;
