@@ -65,9 +65,11 @@ class Head(nn.Module):
         keys: list[Tensor] = []
         values: list[Tensor] = []
         normed = []
-        for step in range(steps):
+        for _step in range(steps):
             x = torch.cat([tokens, self.attn_norm_2(state)], dim=-1)
-            q, k, v = (self._split(project(x)) for project in (self.attn_q, self.attn_k, self.attn_v))
+            q, k, v = (
+                self._split(project(x)) for project in (self.attn_q, self.attn_k, self.attn_v)
+            )
             keys.append(rotate(k, cos, sin))
             values.append(v)
             state = state + self._attend(rotate(q, cos, sin), keys, values)

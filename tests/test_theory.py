@@ -363,9 +363,12 @@ def test_speedup_of_heads() -> None:
     rates, v = [0.8, 0.6, 0.5], [1.0, 1.2, 1.5, 2.0]
     right = [0.8, 0.8 + 0.48, 0.8 + 0.48 + 0.24]  # expected tokens accepted
     in_turn, at_once, itself = (
-        theory.speedup_of_heads(rates, v, 0.1, drafts) for drafts in ("in turn", "at once", "itself")
+        theory.speedup_of_heads(rates, v, 0.1, drafts)
+        for drafts in ("in turn", "at once", "itself")
     )
-    assert in_turn == pytest.approx([1, *((1 + right[g - 1]) / (0.1 * g + v[g]) for g in (1, 2, 3))])
+    assert in_turn == pytest.approx(
+        [1, *((1 + right[g - 1]) / (0.1 * g + v[g]) for g in (1, 2, 3))]
+    )
     assert at_once == pytest.approx([1, *((1 + right[g - 1]) / (0.1 + v[g]) for g in (1, 2, 3))])
     assert itself == pytest.approx([1, *((2 + right[g - 1]) / (2 * v[g]) for g in (1, 2, 3))])
     assert in_turn == pytest.approx(theory.speeds(rates, v, 0.1) / theory.speeds(rates, v, 0.1)[0])

@@ -104,7 +104,8 @@ void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
 void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
                          std::span<const int> rows) {
     Follower& follower = followers_.at(sequence);
-    const int last = std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
+    const int last =
+        std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
     if (first > follower.n_seen) {
         take_in(sequence, follower);
         follower.n_known = 0;
@@ -154,10 +155,10 @@ int HeadDrafter::take_in(SequenceId sequence, Follower& follower) {
 int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits) {
     int row = -1;
     for (int i = 0; i < n; ++i)
-        row = context_->add(follower.tokens[follower.first() + i + 1],
-                            follower.states.data() +
-                                static_cast<std::size_t>(i) * context_->n_state(),
-                            follower.n_pairs() + i, sequence, logits && i == n - 1);
+        row = context_->add(
+            follower.tokens[follower.first() + i + 1],
+            follower.states.data() + static_cast<std::size_t>(i) * context_->n_state(),
+            follower.n_pairs() + i, sequence, logits && i == n - 1);
     return row;
 }
 

@@ -109,7 +109,8 @@ class File : private GgufReader {
         const std::string name = gguf_get_tensor_name(gguf(), i);
         // A head without an output of its own uses its target's.
         const bool is_tied = gguf_find_tensor(gguf(), "output.weight") < 0 && !is_head();
-        if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") || name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
+        if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") ||
+            name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
             (name == "token_embd.weight" && !is_tied))
             return;
         const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));

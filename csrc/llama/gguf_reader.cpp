@@ -108,8 +108,7 @@ std::optional<std::size_t> GgufReader::array(const std::string& key,
 std::vector<std::int64_t> GgufReader::numbers(const std::string& key) const {
     const std::size_t n = array(key, {GGUF_TYPE_INT32, GGUF_TYPE_UINT32}).value_or(0);
     if (n == 0) return {};
-    const auto* data =
-        static_cast<const std::int32_t*>(gguf_get_arr_data(gguf_.get(), find(key)));
+    const auto* data = static_cast<const std::int32_t*>(gguf_get_arr_data(gguf_.get(), find(key)));
     return {data, data + n};
 }
 

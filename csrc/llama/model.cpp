@@ -127,7 +127,9 @@ std::string Model::value(const std::string& key) const {
 
 std::string Model::architecture() const { return value("general.architecture"); }
 
-bool Model::is_longrope() const { return value(architecture() + ".rope.scaling.type") == "longrope"; }
+bool Model::is_longrope() const {
+    return value(architecture() + ".rope.scaling.type") == "longrope";
+}
 
 std::optional<std::string> Model::chat_template() const {
     const char* text = llama_model_chat_template(model_.get(), nullptr);

@@ -13,9 +13,8 @@ SPECLLAMA_WEAK float* llama_get_embeddings_nextn(llama_context*);
 namespace specllama::staging {
 
 bool available() {
-    return llama_set_embeddings_layer_inp != nullptr &&
-           llama_get_embeddings_layer_inp != nullptr && llama_set_embeddings_nextn != nullptr &&
-           llama_get_embeddings_nextn != nullptr;
+    return llama_set_embeddings_layer_inp != nullptr && llama_get_embeddings_layer_inp != nullptr &&
+           llama_set_embeddings_nextn != nullptr && llama_get_embeddings_nextn != nullptr;
 }
 
 void keep_layer_input(llama_context* context, int layer) {

@@ -16,7 +16,8 @@ struct ModelFile {
     std::uint64_t vocabulary = 0;
     // Whether its memory can be cut back, which drafting needs.
     bool can_draft = false;
-    // Numbers of the states that a head (EAGLE-3) reads of the model that it drafts for; 0: no head.
+    // Numbers of the states that a head (EAGLE-3) reads of the model that it drafts for; 0: no
+    // head.
     int reads_width = 0;
     // Numbers of the states that such a head may read of this model; 0: llama.cpp does not tell
     // them.
