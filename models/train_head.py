@@ -1,7 +1,7 @@
-"""Train an EAGLE-3 head for the bundled target: `python models/train_head.py --out head-q8_0.gguf`.
+"""Train an EAGLE-3 head for the bundled target: `python models/train_head.py --out head.gguf`.
 
-The target is frozen; the head learns its distributions, drafting as it will: the first token from the
-target's states, the others from its own. Needs torch >= 2.9, tokenizers, gguf and numpy.
+The target is frozen; the head learns its distributions, drafting as it will: the first token from
+the target's states, the others from its own. Needs torch >= 2.9, tokenizers, gguf and numpy.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def train(
 
 @torch.no_grad()
 def agreement(head: Head, target: Network, hold_out: Tokens, most: int = 8) -> list[float]:
-    """Of every place in a draft, from the first: how often its likeliest token is the target's, those
-    before it being those of the text. Over the first windows of the hold-out."""
+    """Of every place in a draft, from the first: how often its likeliest token is the target's,
+    those before it being those of the text. Over the first windows of the hold-out."""
     right, n = [0.0] * most, 0
     for i, (inputs, _) in enumerate(windows(hold_out, WINDOW)):
         if i == 24 or inputs.shape[1] < WINDOW:

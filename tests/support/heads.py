@@ -93,9 +93,9 @@ def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
     """Write a model that counts in circles, and an EAGLE-3 head that foretells all of it.
 
     What goes into the target's layer is the unit vector of a token. The head's state is that of the
-    token before the last one: its network turns a token's vector into the next one's, its output is
-    the target's. So a draft is right only if states and tokens come to it in step, and if it goes on
-    from its own states.
+    token before the last one: its network turns a token's vector into the next one's, its output
+    is the target's. So a draft is right only if states and tokens come to it in step, and if it
+    goes on from its own states.
 
     Args:
         folder: Where to write.

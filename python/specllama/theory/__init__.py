@@ -1,8 +1,9 @@
 """What speculative decoding can gain, as arithmetic: nothing here needs a model.
 
 `distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
-one acceptance rate, `decode_times` the times of decodes, `measured` the formulas for these, `heads`
-those for drafts by the target's own layers, and `oracle` the bound on every choice of draft lengths.
+one acceptance rate, `decode_times` the times of decodes, `measured` the formulas for these,
+`heads` those for drafts by the target's own layers, and `oracle` the bound on every choice of
+draft lengths.
 
 Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
 of equations, theorems and sections without another source are that paper's.

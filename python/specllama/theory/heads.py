@@ -20,8 +20,8 @@ def speedup_of_heads(
     draft_step: float = 0.0,
     drafts: Drafts = "in turn",
 ) -> NDArray[np.float64]:
-    """How much faster than plain decoding, for every length of the draft: Theorem 3.8 with v(gamma +
-    1) in place of v(1), and another price of a draft.
+    """How much faster than plain decoding, for every length of the draft: Theorem 3.8 with
+    v(gamma + 1) in place of v(1), and another price of a draft.
 
     Args:
         acceptance: a_1, a_2, ...: the probability that a token is accepted if those before it are,
