@@ -102,9 +102,8 @@ def test_what_fails_together_is_tried_alone(library: Path, model: Path, kind: st
 
 @pytest.mark.parametrize("kind", ["eagle3", "mtp"])
 def test_a_head_is_not_misled(library: Path, tmp_path: Path, kind: str) -> None:
-    model = (
-        write_glm(tmp_path / "random.gguf") if kind == "mtp" else write_dense(tmp_path / "r.gguf")
-    )
+    write = write_glm if kind == "mtp" else write_dense
+    model = write(tmp_path / "random.gguf")
     draft = "mtp" if kind == "mtp" else str(write_eagle3(tmp_path / "head.gguf"))
     exact = platform.machine() == "x86_64"
     outcome = run(library, model, 1, "begun", n_seq=3, exact=exact or "auto", draft=draft)

@@ -1,5 +1,5 @@
-"""Drafts from heads, which read the target's hidden states: EAGLE-3 files, and layers of multi-token
-prediction (MTP) in the target's own file."""
+"""Drafts from heads, which read the target's hidden states: EAGLE-3 files, and layers of
+multi-token prediction (MTP) in the target's own file."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_a_random_head_changes_no_token(
         generation = session.generate(PROMPT, **how)
         assert generation.tokens == without.generate(PROMPT, **how).tokens
         stats = generation.stats
-        assert stats.exact and stats.drafter_errors == 0, stats.last_drafter_error
+        assert stats.exact
+        assert stats.drafter_errors == 0, stats.last_drafter_error
         assert stats.drafted >= (stats.rounds - 1) * spec_length - spec_length
         assert stats.by_drafter["model"] == (stats.drafted, stats.accepted)
 
@@ -200,15 +201,14 @@ def test_auto_takes_the_head_that_a_file_brings_along(tmp_path: Path, open_sessi
         assert stats.drafter_errors == 0
 
 
-def test_options_of_the_draft_apply(knowing: dict[str, Any], open_session: Open) -> None:
-    session = open_session(**knowing, draft_p_min=1.0)
+def test_options_of_the_draft_apply(tmp_path: Path, open_session: Open) -> None:
+    target, head = write_knowing_pair(tmp_path, shares=True)
+    session = open_session(target, head, draft_p_min=1.0)
     assert session.generate([1, 5, 6], max_tokens=20, **NO_END).stats.drafted == 0
-    for options, name in (
-        ({"draft_p_min": 2.0}, "draft_p_min"),
-        ({"draft_top_k": -1}, "draft_top"),
-    ):
-        with pytest.raises(ArgumentError, match=name):
-            open_session(**knowing, **options)
+    with pytest.raises(ArgumentError, match="draft_p_min"):
+        open_session(target, head, draft_p_min=2.0)
+    with pytest.raises(ArgumentError, match="draft_top_k"):
+        open_session(target, head, draft_top_k=-1)
 
 
 def refusal(target: Path, draft: Path | str) -> str:
