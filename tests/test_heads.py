@@ -4,10 +4,15 @@ multi-token prediction (MTP) in the target's own file."""
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llama_cpp
 import numpy as np
 import pytest
 from heads import (
@@ -30,6 +35,7 @@ from random_model import (
     write_dense,
 )
 from specllama import ArgumentError, ModelError, SpecSession, _core
+from specllama.__main__ import main
 
 Open = Callable[..., SpecSession]
 
@@ -282,3 +288,71 @@ def test_mtp_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     norm = delta_net_model(n_predicting=1)
     del norm.tensors["blk.2.nextn.hnorm.weight"]
     assert "hnorm" in refusal(write_qwen(tmp_path / "norm.gguf", norm), "mtp")
+
+
+WITHOUT_STATES = """
+import sys
+from specllama import ModelError, SpecSession, _core
+
+model, mtp, head = sys.argv[1:]
+print(_core.brings_head(mtp), _core.read_model_file(model).tells_width)
+for draft in ("auto", "mtp"):
+    try:
+        with SpecSession(mtp, draft, n_threads=1, n_gpu_layers=0, spec_length=4) as session:
+            print(len(session.generate([1, 5, 6] * 5, max_tokens=5).tokens))
+    except ModelError as error:
+        print(error)
+try:
+    SpecSession(model, head, n_threads=1, n_gpu_layers=0)
+except ModelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's linker")
+def test_without_the_functions_there_are_no_heads(tmp_path: Path) -> None:
+    """A libllama in which one of them has another name."""
+    name = b"_Z26llama_get_embeddings_nextnP13llama_context"
+    for path in (Path(llama_cpp.__file__).parent / "lib").glob("lib*.so*"):
+        if path.name == "libllama.so.0":
+            library = path.read_bytes()
+            assert library.count(name) > 0
+            (tmp_path / path.name).write_bytes(library.replace(name, name[::-1]))
+        else:
+            (tmp_path / path.name).symlink_to(path)
+    model, mtp = write_dense(tmp_path / "dense.gguf"), write_qwen(tmp_path / "mtp.gguf")
+    head = write_eagle3(tmp_path / "head.gguf")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_STATES, model, mtp, head],
+        env=os.environ | {"LD_PRELOAD": str(tmp_path / "libllama.so.0")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["False 0", "5"]
+    assert len(lines) == 4
+    assert all("does not hand out the hidden states" in line for line in lines[2:])
+
+
+def test_the_list_of_models_knows_heads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "HF_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    write_dense(tmp_path / "target.gguf")
+    write_eagle3(tmp_path / "head.gguf")
+    write_qwen(tmp_path / "mtp.gguf")
+    write_knowing_pair(other := tmp_path / "other", shares=True)
+    assert main(["models", str(tmp_path), "--json"]) == 0
+    found = {}
+    for line in capsys.readouterr().out.splitlines():
+        record = json.loads(line)
+        found[Path(record["path"]).relative_to(tmp_path).as_posix()] = record
+    assert all(record["error"] is None for record in found.values())
+    head, others = str(tmp_path / "head.gguf"), str(other / "head.gguf")
+    assert found["target.gguf"]["drafts"] == [head]
+    assert found["other/target.gguf"]["drafts"] == [others]
+    assert head in found["mtp.gguf"]["drafts"]
+    assert found["head.gguf"]["drafts"] == found["other/head.gguf"]["drafts"] == []
+    assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]

@@ -101,6 +101,7 @@ def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
         folder: Where to write.
         shares: The head has no embeddings and no output of its own.
     """
+    folder.mkdir(exist_ok=True)
     target, head = folder / "target.gguf", folder / "head.gguf"
     write_scripted_model(target, [f"{i} " for i in range(10, 40)], then=None, n_ctx=1024)
     reader = gguf.GGUFReader(target)
