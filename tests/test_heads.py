@@ -90,7 +90,7 @@ def test_a_random_head_changes_no_token(
         stats = generation.stats
         assert stats.exact
         assert stats.drafter_errors == 0, stats.last_drafter_error
-        assert stats.drafted >= (stats.rounds - 1) * spec_length - spec_length
+        assert stats.drafted >= (stats.rounds - 1 - spec_length) * spec_length
         assert stats.by_drafter["model"] == (stats.drafted, stats.accepted)
 
 
@@ -314,17 +314,17 @@ def test_without_the_functions_there_are_no_heads(tmp_path: Path) -> None:
     """A libllama in which one of them has another name."""
     name = b"_Z26llama_get_embeddings_nextnP13llama_context"
     for path in (Path(llama_cpp.__file__).parent / "lib").glob("lib*.so*"):
-        if path.name == "libllama.so.0":
+        if path.name == "libllama.so":
             library = path.read_bytes()
             assert library.count(name) > 0
             (tmp_path / path.name).write_bytes(library.replace(name, name[::-1]))
-        else:
+        elif "libllama" not in path.name:
             (tmp_path / path.name).symlink_to(path)
     model, mtp = write_dense(tmp_path / "dense.gguf"), write_qwen(tmp_path / "mtp.gguf")
     head = write_eagle3(tmp_path / "head.gguf")
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_STATES, model, mtp, head],
-        env=os.environ | {"LD_PRELOAD": str(tmp_path / "libllama.so.0")},
+        env=os.environ | {"LLAMA_CPP_LIB_PATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
