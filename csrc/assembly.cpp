@@ -74,6 +74,11 @@ bool settle(const Headers& headers, SessionOptions& options) {
         options.draft_model->context.n_seq = options.context.n_seq;
         options.draft_model->context.n_batch = options.context.n_batch;
     }
+    // A head may use its target's embeddings and output, which llama.cpp finds on its devices only.
+    if (headers.draft && is_eagle3(*headers.draft)) {
+        options.draft_model->model.n_gpu_layers = options.model.n_gpu_layers;
+        options.draft_model->model.device = options.model.device;
+    }
     settle_memory(headers.target, headers.draft ? &*headers.draft : nullptr, options);
     if (options.draft_model) options.draft_model->context.n_ctx = options.context.n_ctx;
     return exact;
