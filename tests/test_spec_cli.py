@@ -182,7 +182,7 @@ def test_help_version_devices() -> None:
         (["-ngl", "-7"], "n_gpu_layers must be"),
         (["--spec-length", "0"], "spec_length must be from 1 to 64"),
         (["--spec-length=65"], "spec_length must be from 1 to 64"),
-        (["--draft", "magic"], "--draft must be auto, ngram or none"),
+        (["--draft", "magic"], "--draft must be auto, mtp, ngram or none"),
         (["--color", "red"], "--color must be auto, always or never"),
         (["--no-spec=1"], "takes no value"),
         (["-hf", "a/b"], "-hf needs the spec-cli that pip installs"),
