@@ -20,6 +20,7 @@ from heads import (
     few_tokens,
     glm_model,
     know_the_answer,
+    split,
     write_eagle3,
     write_glm,
     write_knowing_pair,
@@ -356,3 +357,10 @@ def test_the_list_of_models_knows_heads(
     assert head in found["mtp.gguf"]["drafts"]
     assert found["head.gguf"]["drafts"] == found["other/head.gguf"]["drafts"] == []
     assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
+
+
+def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:
+    first = split(write_qwen(tmp_path / "model.gguf"), tmp_path / "parts", "qwen35", 5)
+    assert _core.brings_head(str(first))
+    stats = open_session(first, "auto").generate(PROMPT, max_tokens=20, **NO_END).stats
+    assert stats.by_drafter["model"][0] > 0 == stats.drafter_errors

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "ggml.h"
+#include "llama.h"
 #include "llama/gguf_reader.h"
 #include "llama/staging.h"
 
@@ -105,7 +107,7 @@ class Eagle3File : private GgufReader {
 
 class MtpFile : private GgufReader {
  public:
-    using GgufReader::GgufReader;
+    explicit MtpFile(const std::string& path) : GgufReader(path), path_(path) {}
 
     std::string fault() const {
         const std::string architecture = text("general.architecture").value_or("");
@@ -113,7 +115,7 @@ class MtpFile : private GgufReader {
         if (n == 0) return "it brings no layers of multi-token prediction along";
         const std::int64_t layer = number(architecture + ".block_count").value_or(0) - n;
         const std::string prefix = "blk." + std::to_string(layer) + ".nextn.";
-        if (gguf_find_tensor(gguf(), (prefix + "eh_proj.weight").c_str()) < 0)
+        if (!type_of(prefix + "eh_proj.weight"))
             return "its layers of multi-token prediction were left out";
         if (!staging::available()) return kNoStates;
         if (!contains(kWithMtp, architecture))
@@ -122,11 +124,9 @@ class MtpFile : private GgufReader {
         if (number(architecture + ".attention.key_length") !=
             number(architecture + ".attention.value_length"))
             return "its attention's keys and values differ in length";
-        for (const char* norm : {"enorm.weight", "hnorm.weight"}) {
-            const auto i = gguf_find_tensor(gguf(), (prefix + norm).c_str());
-            if (i < 0 || gguf_get_tensor_type(gguf(), i) != GGML_TYPE_F32)
+        for (const char* norm : {"enorm.weight", "hnorm.weight"})
+            if (type_of(prefix + norm) != GGML_TYPE_F32)
                 return "its tensor " + prefix + norm + " is missing, or not of type f32";
-        }
         // What this one's graph takes for granted.
         if (architecture == "glm4moe" &&
             (number("glm4moe.leading_dense_block_count").value_or(0) > layer ||
@@ -135,6 +135,29 @@ class MtpFile : private GgufReader {
             return "its layer of multi-token prediction is not as llama.cpp wants it";
         return "";
     }
+
+ private:
+    // Of a tensor, in whichever part of the model it is; none: there is none.
+    std::optional<ggml_type> type_of(const std::string& name) const {
+        const auto n_parts = static_cast<std::int32_t>(number("split.count").value_or(1));
+        char prefix[4096];
+        if (n_parts <= 1 ||
+            llama_split_prefix(prefix, sizeof(prefix), path_.c_str(), 0, n_parts) == 0)
+            return type_in(*this, name);
+        for (std::int32_t i = 0; i < n_parts; ++i) {
+            char part[4200];
+            llama_split_path(part, sizeof(part), prefix, i, n_parts);
+            if (const auto type = type_in(GgufReader(part), name)) return type;
+        }
+        return {};
+    }
+
+    static std::optional<ggml_type> type_in(const GgufReader& file, const std::string& name) {
+        const auto i = gguf_find_tensor(file.gguf(), name.c_str());
+        return i < 0 ? std::nullopt : std::optional(gguf_get_tensor_type(file.gguf(), i));
+    }
+
+    std::string path_;
 };
 
 }  // namespace
