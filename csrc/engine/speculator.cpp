@@ -70,7 +70,9 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
       spec_length_(spec_length),
       vocab_(&vocab),
       planner_(pads, alike),
-      proposals_(drafters_.size() + 2) {}
+      proposals_(drafters_.size() + 2) {
+    if (speculates()) reader_ = dynamic_cast<StateReader*>(drafters_.back().get());
+}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
@@ -214,7 +216,8 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
         const Draft& prefix = work.verified;
-        work.n_prefix = is_drawn(prefix) ? 0 : prefix.size();
+        // Of what the others have drafted, a head has no states to go on from.
+        work.n_prefix = is_drawn(prefix) || reader_ != nullptr ? 0 : prefix.size();
         if (work.n_prefix > 0) proposals[i].draft = prefix;
         work.started = Clock::now();
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
@@ -290,6 +293,10 @@ void Speculator::verify(std::size_t i) {
     const Draft& chosen = proposals_[choice.offer][i].draft;
     for (int t = 0; t < choice.n_draft; ++t)
         verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
+}
+
+void Speculator::absorb(Sequence& sequence, Position first, std::span<const int> rows) {
+    contained(sequence, [&] { reader_->absorb(sequence.id(), sequence.tokens(), first, rows); });
 }
 
 void Speculator::observe_decode(int n, int n_context, double seconds) {
