@@ -1,7 +1,9 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <string>
 
 #include "draft/guesser.h"
@@ -196,7 +198,10 @@ bool ModelDrafter::extend(const Drafting& drafting) {
 // Drafts the token that the logits call for; whether there is one.
 bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<float> logits) const {
     Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
-    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
+    std::array<Token, kMaxGuesses - 1> others;
+    const auto beside = std::span(others).first(
+        std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
+    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from, beside);
     if (token == kNothingLeft) return false;
     if (token == kNoToken) {
         proposal.error = "The draft model gave logits that are no numbers.";
@@ -207,9 +212,23 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<floa
     const auto confidence =
         draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
     if (confidence < options_.p_min) return false;
-    proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
-                        draws ? &drawn_from : nullptr);
+    const Distribution* const from = draws ? &drawn_from : nullptr;
+    const int depth = proposal.draft.size();
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
     follower.tokens.push_back(token);
+    // A guess beside it is worth what the model gives it if those before it are wrong.
+    float left = 1 - confidence;
+    for (const Token other : beside) {
+        if (other == kNoToken) break;
+        float believed = 0;
+        if (!draws) {
+            const float own = confidence * std::exp(logits[other] - logits[token]);
+            believed = own < left ? own / left : 1;
+            left -= own;
+        }
+        proposal.draft.push_side(depth, other, {.source = Source::model, .confidence = believed},
+                                 from);
+    }
     return true;
 }
 

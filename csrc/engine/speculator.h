@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "draft/tree.h"
 #include "engine/inner_speculator.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
@@ -17,11 +19,29 @@
 
 namespace specllama {
 
+// How much may be drafted for a sequence in a round: tokens in a row, and altogether.
+struct Limit {
+    int depth = 0;
+    int nodes = 0;
+};
+
+// How trees may branch: most guesses at a position, and most leaves. One of each: chains.
+struct Branching {
+    int siblings = 1;
+    int leaves = 1;
+
+    // Most tokens of a tree around chains of a length; any, if that is planned.
+    int most_nodes(std::optional<int> spec_length) const {
+        return std::min(spec_length.value_or(kMaxSpecLength) * siblings, kMaxSpecLength);
+    }
+};
+
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
-// the first drafter that has one. Without one the planner chooses among the drafts of all drafters
+// the first drafter that has one; in a tree, what the others have beside it, too. Without one the
+// planner chooses among the drafts of all drafters
 // for all sequences at once; those whose tokens cost time are asked last, go on from what the cheap
 // ones have, and ask before each token. The first of the cheap drafters also speculates for the
 // costly one, where a sequence is alone.
@@ -30,9 +50,9 @@ namespace specllama {
 class Speculator {
  public:
     // No drafters: plain decoding. At most one of them is costly, the last. pads, alike: see
-    // Planner.
+    // Planner; where alike, there are chains only.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::optional<int> spec_length,
-               const Vocab& vocab, bool pads, bool alike);
+               Branching branching, const Vocab& vocab, bool pads, bool alike);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned, and by whom.
@@ -42,16 +62,17 @@ class Speculator {
     CostCurve& draft_cost() { return inner_.cost(); }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
+    int most_nodes() const { return branching_.most_nodes(spec_length_); }
 
     // A sequence enters, with its prompt, and leaves.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Settles the drafts of a round. limits[i]: most tokens for sequences[i].
-    void propose(std::span<Sequence* const> sequences, std::span<const int> limits);
+    // Settles the drafts of a round. limits[i]: of sequences[i].
+    void propose(std::span<Sequence* const> sequences, std::span<const Limit> limits);
 
     // The draft to verify for sequences[i]. Valid until the next propose.
-    const Draft& draft(std::size_t i) const { return work_[i].verified; }
+    const Tree& draft(std::size_t i) const { return work_[i].verified; }
 
     // Rows that the target's decode of n tokens should have.
     int width(int n, int n_context) const { return plans() ? planner_.width(n, n_context) : n; }
@@ -59,17 +80,28 @@ class Speculator {
     // What the target's decode of n rows took.
     void observe_decode(int n, int n_context, double seconds);
 
-    // What came of draft(i): its first n_accepted tokens were accepted, then `next` came, negative
-    // if nothing could. `seconds`: of the decode, for the trace; 0 where that is not known.
-    void observe(std::size_t i, Sequence& sequence, int n_accepted, Token next, double seconds);
+    // What came of draft(i): these nodes were accepted, each the child of the one before, then
+    // `next` came, negative if nothing could. `seconds`: of the decode, for the trace; 0 where that
+    // is not known.
+    void observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
+                 double seconds);
 
  private:
     using Clock = std::chrono::steady_clock;
 
+    // A draft, and what others have beside it.
+    struct Candidate {
+        Tree tree;
+        std::vector<Side> sides;  // of its nodes, those behind the draft's trunk
+    };
     // What is under way for a sequence in this round.
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
-        Draft verified;
+        Limit limit;
+        std::vector<Candidate> candidates;  // [drafter]
+        std::vector<bool> kept;             // [node of the one that is chosen]
+        Tree verified;
+        std::vector<Token> heard;  // what the target has said
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
         // and whether it should go on.
         int n_prefix = 0;
@@ -80,14 +112,20 @@ class Speculator {
     double ask(std::size_t drafter, std::span<Sequence* const> sequences);
     void ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
-    void choose(std::span<Sequence* const> sequences);
-    void offer(std::size_t i);
-    void verify(std::size_t i);
-    void trace(std::size_t i, Sequence& sequence, Token next, double seconds);
-    void judge(std::size_t i, Token next);
+    void choose(std::span<Sequence* const> sequences, Branching branching);
+    void offer(std::size_t i, Branching branching);
+    void join(std::size_t i, std::size_t drafter, Branching branching);
+    void take_first(Turn& turn) const;
+    void verify(std::size_t i, Branching branching);
+    void trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
+               double seconds);
+    void judge(std::size_t i);
+    static void judge_sides(Candidate& candidate, TokenSpan heard);
+    void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
     std::optional<int> spec_length_;
+    Branching branching_;
     const Vocab* vocab_;
     Planner planner_;
     InnerSpeculator inner_;
@@ -96,6 +134,7 @@ class Speculator {
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]
     std::vector<Turn> turns_;                       // [i]
     std::vector<Work> work_;                        // [i]
+    Draft told_;                                    // to the drafters: a trunk
 };
 
 }  // namespace specllama

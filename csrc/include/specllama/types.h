@@ -23,6 +23,9 @@ inline constexpr Token kNoToken = -1;
 // Longest draft that any drafter may propose.
 inline constexpr int kMaxSpecLength = 64;
 
+// Most guesses at one position.
+inline constexpr int kMaxGuesses = 8;
+
 // Why a generation ended. `none`: it has not, or its reader left it early.
 enum class FinishReason {
     none,
