@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "draft/tree.h"
-#include "engine/inner_speculator.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -41,10 +40,8 @@ struct Branching {
 //
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
 // the first drafter that has one; in a tree, what the others have beside it, too. Without one the
-// planner chooses among the drafts of all drafters
-// for all sequences at once; those whose tokens cost time are asked last, go on from what the cheap
-// ones have, and ask before each token. The first of the cheap drafters also speculates for the
-// costly one, where a sequence is alone.
+// planner chooses among the drafts of all drafters for all sequences at once; those whose tokens
+// cost time are asked last, go on from what the cheap ones have, and ask before each token.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -58,8 +55,6 @@ class Speculator {
     // Whether lengths are planned, and by whom.
     bool plans() const { return speculates() && !spec_length_; }
     Planner& planner() { return planner_; }
-    // v(n) of the costly drafter's decodes.
-    CostCurve& draft_cost() { return inner_.cost(); }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
     int most_nodes() const { return branching_.most_nodes(spec_length_); }
@@ -128,7 +123,6 @@ class Speculator {
     Branching branching_;
     const Vocab* vocab_;
     Planner planner_;
-    InnerSpeculator inner_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]

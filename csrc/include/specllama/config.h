@@ -103,7 +103,7 @@ struct SessionOptions {
     // and hybrid models, sliding windows, several requests with memories of their own.)
     std::optional<int> spec_tree;
     // Drafts beside the drafter that the session is given, or, with a fixed spec_length, in its
-    // place. Either way that one speculates for the draft model, too.
+    // place.
     std::optional<DraftModelOptions> draft_model;
     // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
     // beside a draft model with a fixed spec_length; "": none.
