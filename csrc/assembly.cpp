@@ -33,18 +33,15 @@ int longest_draft(const SessionOptions& options) {
     return options.spec_length.value_or(kMaxSpecLength);
 }
 
-// Guesses at a position that are worth planning with, and leaves of all sequences' trees: llama.cpp
-// holds a row of logits for each.
-constexpr int kPlannedGuesses = 3;
+// Leaves of all sequences' planned trees: llama.cpp holds a row of logits for each.
 constexpr int kPlannedLeaves = 16;
 
-// How drafts may branch.
+// How drafts may branch. Nobody who does not ask for trees has them: by the clock they have not been
+// seen to gain anything (docs/trees.md).
 Branching branching(const SessionOptions& options, std::size_t n_drafters) {
-    // One that only copies has but one guess.
-    const bool has_guesses = options.draft_model || n_drafters > 1;
-    const bool plans = !options.spec_length;
-    const int siblings = options.spec_tree.value_or(plans && has_guesses ? kPlannedGuesses : 1);
+    const int siblings = options.spec_tree.value_or(1);
     if (siblings == 1 || n_drafters == 0) return {};
+    const bool plans = !options.spec_length;
     const int most = Branching{.siblings = siblings}.most_nodes(options.spec_length);
     const int leaves = plans ? std::max(kPlannedLeaves / options.context.n_seq, 1) : most;
     return {.siblings = leaves > 1 ? siblings : 1, .leaves = leaves};

@@ -235,7 +235,7 @@ const std::vector<Flag>& flags() {
          set_spec_length},
         {{"--spec-tree"},
          "K",
-         "most guesses at a position, 1 to 8, off (1), or auto: what pays (auto)",
+         "most guesses at a position, 1 to 8; off: 1; auto: chains so far (auto)",
          set_spec_tree},
         {{"--speculative-decoding"},
          "",

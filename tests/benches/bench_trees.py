@@ -1,9 +1,11 @@
 """What several guesses at a position are accepted with, and what trees gain by the clock.
 
+    python tests/benches/bench_trees.py arithmetic
     python tests/benches/bench_trees.py acceptance
     python tests/benches/bench_trees.py speed [-m target.gguf -md draft.gguf]
 
-`acceptance`: of one token drafted with k guesses, beside what theory makes of the two models'
+`arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
+cost; what a side branch's tokens cost when they come again is left out. `acceptance`: of one token drafted with k guesses, beside what theory makes of the two models'
 distributions at the same places. `speed`: sessions that differ in spec_tree alone, in turns; the
 median of the ratios to chains, prompt by prompt.
 """
@@ -11,6 +13,7 @@ median of the ratios to chains, prompt by prompt.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,25 @@ PROMPTS = [
 ]
 TOP_K = 20  # the formulas look at every order of guesses
 GUESSES = (1, 2, 3, 4)
+# How often the first, second and third guess are right.
+EDGES = ((0.5, 0.25, 0.1), (0.65, 0.17, 0.06), (0.8, 0.1, 0.03))
+
+
+def arithmetic() -> None:
+    curves = json.loads((Path(__file__).parents[1] / "data" / "curves.json").read_text())
+    cases = [(edges, step) for edges in EDGES for step in (0.1, 0.3)]
+    print(f"{'':12}  v(8)", *(f"  {edges[0]} d={step}" for edges, step in cases))
+    for name, points in curves.items():
+        if name == "about":
+            continue
+        times = theory.DecodeTimes.through({int(n): t for n, t in points.items()}, 65)
+        gains = []
+        for edges, step in cases:
+            levels = np.tile(edges, (16, 1))
+            tree, chain = theory.best_tree(levels, 40), theory.best_tree(levels[:, :1], 16)
+            best = [max(one.speeds(times.ratios, step)) for one in (tree, chain)]
+            gains.append(best[0] / best[1])
+        print(f"{name:12} {times.ratios[7]:5.2f}", *(f"{gain:11.3f}" for gain in gains))
 
 
 def acceptance(n_tokens: int) -> None:
@@ -115,13 +137,15 @@ def speed(model: Path | None, draft: Path, n_tokens: int, trees: list[str]) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("acceptance", "speed"))
+    parser.add_argument("what", choices=("arithmetic", "acceptance", "speed"))
     parser.add_argument("-m", "--model", type=Path)
     parser.add_argument("-md", "--draft-model", type=Path, default=BUNDLED_DRAFT)
     parser.add_argument("-n", "--n-predict", type=int, default=160)
     parser.add_argument("--trees", nargs="+", default=["off", "auto", "2", "3"])
     arguments = parser.parse_args()
-    if arguments.what == "acceptance":
+    if arguments.what == "arithmetic":
+        arithmetic()
+    elif arguments.what == "acceptance":
         acceptance(arguments.n_predict)
     else:
         speed(arguments.model, arguments.draft_model, arguments.n_predict, arguments.trees)

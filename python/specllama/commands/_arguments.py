@@ -34,7 +34,7 @@ def add_session(
     )  # fmt: skip
     parser.add_argument(
         "--spec-tree", type=_guesses, default="auto", metavar="auto|off|K",
-        help="most guesses at a position verified at once, or auto: as pays (auto)",
+        help="most guesses at a position verified at once; auto: one, so far (auto)",
     )  # fmt: skip
     add_corpus(parser)
 
