@@ -77,8 +77,8 @@ class SpecSession(BackgroundRequests, Closing):
             third choices of a draft model, and what several drafters say. With a fixed spec_length
             all that there are (spec_length times spec_tree at most 64), else those that pay. "off":
             1, drafts are chains. "auto": chains, since trees have not been seen to gain anything by
-            the clock. No option changes the tokens. (Chains, too, with recurrent and hybrid models, sliding windows, and
-            exact=True with n_seq above 1; docs/trees.md.)
+            the clock. No option changes the tokens. (Chains, too, with recurrent and hybrid models,
+            sliding windows, and exact=True with n_seq above 1; docs/trees.md.)
         cascade: Whether n-grams and matches share the work with a draft model, where spec_length is
             "auto".
         ngram_order: Longest n-gram, 2 to 8.

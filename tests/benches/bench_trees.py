@@ -5,9 +5,10 @@
     python tests/benches/bench_trees.py speed [-m target.gguf -md draft.gguf]
 
 `arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
-cost; what a side branch's tokens cost when they come again is left out. `acceptance`: of one token drafted with k guesses, beside what theory makes of the two models'
-distributions at the same places. `speed`: sessions that differ in spec_tree alone, in turns; the
-median of the ratios to chains, prompt by prompt.
+cost; what a side branch's tokens cost when they come again is left out. `acceptance`: of one token
+drafted with k guesses, beside what theory makes of the two models' distributions at the same
+places. `speed`: sessions that differ in spec_tree alone, in turns; the median of the ratios to
+chains, prompt by prompt.
 """
 
 from __future__ import annotations
