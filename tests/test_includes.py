@@ -30,8 +30,9 @@ MAY_INCLUDE = {
     "csrc": {"engine", "llama", *PURE},
     # The command line knows the public headers, and one pure helper.
     "csrc/cli": {"cli", "engine/utf8.h"},
-    # Python also knows what is pure; and whether AMX works, which concerns the whole process.
-    "python/src": {"llama/amx.h", *PURE},
+    # Python also knows what is pure; and, for the whole process, whether AMX works and where things
+    # are remembered.
+    "python/src": {"llama/amx.h", "system/cache_folder.h", *PURE},
     "tests/cpp": PURE,
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),

@@ -7,6 +7,7 @@ copied. What comes out as an NDArray is the caller's own, and not a copy of what
 import enum
 import math
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -58,6 +59,10 @@ def settle_amx(
     Raises:
         ModelError: The program is killed with AMX and without it.
     """
+
+def cache_folder() -> Path | None:
+    """Return where things are remembered from run to run: SPECLLAMA_CACHE, or "specllama" in the
+    user's folder for caches; None if there is none. It need not exist."""
 
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""

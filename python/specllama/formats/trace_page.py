@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from specllama._core import DraftedToken, RoundTrace
+from specllama.formats import trace_strip
 from specllama.formats.traced_token import TracedToken
 
 # Every distinction is made twice, by a tint and by a line or a weight. A notebook has other
@@ -22,7 +23,7 @@ _STYLE = """
   --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b; --no: #ff8a80; --own: #8ab8ff } }
 .specllama-trace p { margin: 0 0 .4em }
 .specllama-trace .text { font: 14px/1.9 monospace; white-space: pre-wrap; overflow-wrap: anywhere;
-  tab-size: 4; margin-top: 1em }
+  tab-size: 4; margin-top: 1em; text-underline-position: under }
 .specllama-trace .prompt, .specllama-trace .cut, .specllama-trace .newline { color: var(--faint) }
 .specllama-trace .cut { font-style: italic }
 .specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }
@@ -36,6 +37,7 @@ _STYLE = """
 .specllama-trace .fork::before { content: "\\2442"; color: var(--faint); font-weight: normal }
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
+.specllama-trace .caption { color: var(--faint); font-size: 85% }
 """
 
 _LEGEND = (
@@ -72,7 +74,7 @@ def document(fragment: str) -> str:
 
 
 def fragment(
-    figures: Iterable[str], prompt: str, rounds: Iterable[tuple[RoundTrace, Sequence[TracedToken]]]
+    figures: Iterable[str], prompt: str, rounds: Sequence[tuple[RoundTrace, Sequence[TracedToken]]]
 ) -> str:
     """Return an element, for a page that has others.
 
@@ -85,7 +87,8 @@ def fragment(
     spans = "".join(_round(number, *one) for number, one in enumerate(rounds, 1))
     beginning = f'<span class="prompt" title="prompt">{_text(prompt)}</span>'
     return (
-        f'<div class="specllama-trace"><style>{_STYLE}</style>\n{paragraphs}{_LEGEND}'
+        f'<div class="specllama-trace"><style>{_STYLE}{trace_strip.STYLE}</style>\n'
+        f"{paragraphs}{trace_strip.strip(rounds)}{_LEGEND}"
         f'<div class="text">{beginning}{spans}</div></div>'
     )
 
