@@ -36,8 +36,8 @@ int longest_draft(const SessionOptions& options) {
 // Leaves of all sequences' planned trees: llama.cpp holds a row of logits for each.
 constexpr int kPlannedLeaves = 16;
 
-// How drafts may branch. Nobody who does not ask for trees has them: by the clock they have not been
-// seen to gain anything (docs/trees.md).
+// How drafts may branch. Nobody who does not ask for trees has them: by the clock they have not
+// been seen to gain anything (docs/trees.md).
 Branching branching(const SessionOptions& options, std::size_t n_drafters) {
     const int siblings = options.spec_tree.value_or(1);
     if (siblings == 1 || n_drafters == 0) return {};
