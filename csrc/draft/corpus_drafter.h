@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "draft/corpus.h"
 #include "specllama/drafter.h"
@@ -20,7 +21,10 @@ class CorpusDrafter final : public Drafter {
     void propose(std::span<Proposal> proposals) override;
 
  private:
+    TokenSpan with_draft(const Proposal& proposal);
+
     Corpus corpus_;
+    std::vector<Token> text_;
 };
 
 }  // namespace specllama

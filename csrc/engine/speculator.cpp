@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "draft/grammar_drafter.h"
 #include "engine/clock.h"
 #include "specllama/error.h"
 
@@ -87,20 +88,23 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
                        std::optional<int> spec_length, Branching branching, const Vocab& vocab,
                        bool pads, bool alike)
     : drafters_(std::move(drafters)),
+      grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
       branching_(branching),
       vocab_(&vocab),
       planner_(pads, alike),
-      proposals_(drafters_.size()) {}
+      proposals_(drafters_.size() + 2) {}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
     phases_[sequence.id()] = planner_.begin(temperature, sequence.n_tokens());
+    grammar_->begin(sequence.id(), sequence.tokens(), reference);
     for (const auto& drafter : drafters_)
         contained(sequence, [&] { drafter->begin(sequence.id(), sequence.tokens(), reference); });
 }
 
 void Speculator::end(Sequence& sequence) {
+    grammar_->end(sequence.id());
     for (const auto& drafter : drafters_) contained(sequence, [&] { drafter->end(sequence.id()); });
     phases_.erase(sequence.id());
     if (!plans()) return;
@@ -129,59 +133,93 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         work_[i].replays = sequence.replays();
         work_[i].limit = limits[i];
         work_[i].n_prefix = 0;
+        work_[i].n_forced = 0;
         work_[i].verified.clear();
         wanted |= turn.max_draft > 0;
     }
-    for (std::size_t d = 0; d < drafters_.size(); ++d) {
-        proposals_[d].resize(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            Sequence& sequence = *sequences[i];
-            Proposal& proposal = proposals_[d][i];
-            proposal.sampler = &sequence.sampler();
-            proposal.sequence = sequence.id();
-            proposal.tokens = sequence.tokens();
-            proposal.draft.clear();
-            proposal.n_decoded = 0;
-            proposal.error.clear();
-            proposal.max_tokens = turns_[i].max_draft;
-            proposal.max_drawn =
-                plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
-            // What was drawn must be verified, whatever it is; the planner leaves that at chains.
-            proposal.max_beside =
-                plans() && sequence.sampler().rejects() ? 0 : branching_.siblings - 1;
-            proposal.another = nullptr;
-        }
-    }
+    for (std::size_t row = 0; row < proposals_.size(); ++row) prepare(row, sequences);
     if (!wanted) return;
+    ask(forced(), sequences);
+    const bool costly = drafters_.back()->costly();
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
         if (!plans()) {
-            if (d + 1 == drafters_.size() || !drafters_.back()->costly() || branching_.siblings > 1)
-                ask(d, sequences);
+            if (d + 1 < drafters_.size() && costly && branching_.siblings == 1) continue;
+            go_on_from_forced(d, sequences);
         } else if (drafters_[d]->costly()) {
             choose(sequences, {});
             ask_costly(sequences);
         } else {
             ask(d, sequences);
+            if (d == 0) go_on_from_forced(beyond(), sequences);
         }
     }
     choose(sequences, branching_);
 }
 
-// Asks one drafter about all sequences at once.
-double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences) {
+Drafter& Speculator::drafter(std::size_t row) {
+    return row == forced() ? *grammar_ : *drafters_[row == beyond() ? 0 : row];
+}
+
+// Empties the proposals of a row for a round.
+void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) {
+    proposals_[row].resize(sequences.size());
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        Sequence& sequence = *sequences[i];
+        Proposal& proposal = proposals_[row][i];
+        proposal.sampler = &sequence.sampler();
+        proposal.sequence = sequence.id();
+        proposal.tokens = sequence.tokens();
+        proposal.draft.clear();
+        proposal.n_decoded = 0;
+        proposal.error.clear();
+        proposal.max_tokens = turns_[i].max_draft;
+        proposal.max_drawn =
+            plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
+        // What was drawn must be verified, whatever it is; the planner leaves that at chains.
+        proposal.max_beside = plans() && sequence.sampler().rejects() ? 0 : branching_.siblings - 1;
+        proposal.another = nullptr;
+    }
+}
+
+// Asks a row's drafter to go on from what grammars force, where they do: in `beyond` only there.
+// Of a proposal that went no further than that nothing is left.
+void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences) {
+    bool asked = row != beyond();
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const Draft& forced_draft = proposals_[forced()][i].draft;
+        Proposal& proposal = proposals_[row][i];
+        work_[i].n_forced = forced_draft.size();
+        if (forced_draft.empty()) {
+            if (row == beyond()) proposal.max_tokens = 0;
+            continue;
+        }
+        asked = true;
+        proposal.draft = forced_draft;
+        // What is drawn from frequencies is drawn for the token after the text.
+        if (!drafter(row).costly()) proposal.max_drawn = 0;
+    }
+    if (!asked) return;
+    ask(row, sequences);
+    for (std::size_t i = 0; i < sequences.size(); ++i)
+        if (Draft& draft = proposals_[row][i].draft; draft.size() == work_[i].n_forced)
+            draft.clear();
+}
+
+// Asks a row's drafter about all sequences at once.
+double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     double seconds = 0;
     std::string error;
     {
         const Timer timer(seconds);
         try {
-            drafters_[drafter]->propose(proposals_[drafter]);
+            drafter(row).propose(proposals_[row]);
         } catch (const Error& thrown) {
             error = thrown.what();
         }
     }
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
-        Proposal& proposal = proposals_[drafter][i];
+        Proposal& proposal = proposals_[row][i];
         sequence.stats.seconds.draft += seconds;
         sequence.stats.draft_decoded_tokens += proposal.n_decoded;
         turns_[i].spent += seconds;
@@ -252,29 +290,31 @@ void Speculator::choose(std::span<Sequence* const> sequences, Branching branchin
 void Speculator::offer(std::size_t i, Branching branching) {
     Turn& turn = turns_[i];
     turn.offers.clear();
-    if (branching.siblings > 1) work_[i].candidates.resize(drafters_.size());
-    for (std::size_t d = 0; d < drafters_.size(); ++d) {
-        const Proposal& proposal = proposals_[d][i];
-        const int n_known = proposal.another == nullptr ? 0 : work_[i].n_prefix;
+    if (branching.siblings > 1) work_[i].candidates.resize(proposals_.size());
+    for (std::size_t row = 0; row < proposals_.size(); ++row) {
+        const Proposal& proposal = proposals_[row][i];
+        const int n_known = row == beyond()               ? work_[i].n_forced
+                            : proposal.another == nullptr ? 0
+                                                          : work_[i].n_prefix;
         const bool drawn = is_drawn(proposal.draft);
         // What the costly drafter has drawn is verified, whatever it is.
         const bool required =
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
         turn.offers.push_back({proposal.draft.evidence, {}, n_known, drawn, required, 0});
         if (branching.siblings == 1) continue;
-        join(i, d, branching);
-        turn.offers.back().sides = work_[i].candidates[d].sides;
+        join(i, row, branching);
+        turn.offers.back().sides = work_[i].candidates[row].sides;
     }
     if (!plans()) take_first(turn);
 }
 
-// A drafter's draft, and what the others have beside it. (Where tokens are drawn the shape must not
+// A row's draft, and what the others have beside it. (Where tokens are drawn the shape must not
 // depend on which were: nobody else's come beside those.)
-void Speculator::join(std::size_t i, std::size_t drafter, Branching branching) {
-    auto& [tree, sides] = work_[i].candidates[drafter];
+void Speculator::join(std::size_t i, std::size_t row, Branching branching) {
+    auto& [tree, sides] = work_[i].candidates[row];
     tree.clear();
     sides.clear();
-    const Draft& draft = proposals_[drafter][i].draft;
+    const Draft& draft = proposals_[row][i].draft;
     if (draft.empty()) return;
     const Tree::Limits limits{
         .nodes = work_[i].limit.nodes, .leaves = branching.leaves, .siblings = branching.siblings};
@@ -294,7 +334,8 @@ void Speculator::take_first(Turn& turn) const {
     const auto is_one = [](const Offer& offer) { return !offer.evidence.empty(); };
     auto first = std::ranges::find_if(turn.offers, is_one);
     if (first == turn.offers.end()) return;
-    if (drafters_.back()->costly() && is_one(turn.offers.back())) first = turn.offers.end() - 1;
+    const auto last = turn.offers.begin() + std::ssize(drafters_) - 1;
+    if (drafters_.back()->costly() && is_one(*last)) first = last;
     turn.choice.offer = static_cast<int>(first - turn.offers.begin());
     turn.choice.n_draft = static_cast<int>(first->evidence.size() + first->sides.size());
 }

@@ -38,6 +38,10 @@ struct Branching {
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
+// What a request's grammar forces is drafted first. With a fixed spec_length all others go on from
+// there; else it stands beside their drafts, and the first of the cheap drafters goes on from
+// there, too.
+//
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
 // the first drafter that has one; in a tree, what the others have beside it, too. Without one the
 // planner chooses among the drafts of all drafters for all sequences at once; those whose tokens
@@ -93,10 +97,12 @@ class Speculator {
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
         Limit limit;
-        std::vector<Candidate> candidates;  // [drafter]
+        std::vector<Candidate> candidates;  // [row of proposals_]
         std::vector<bool> kept;             // [node of the one that is chosen]
         Tree verified;
         std::vector<Token> heard;  // what the target has said
+        // Tokens of the grammar's draft that others go on from.
+        int n_forced = 0;
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
         // and whether it should go on.
         int n_prefix = 0;
@@ -104,12 +110,20 @@ class Speculator {
         std::function<bool(const Draft&)> another;
     };
 
-    double ask(std::size_t drafter, std::span<Sequence* const> sequences);
+    // Rows of proposals_ behind those of the drafters: what grammars force, and how the first
+    // drafter goes on from there.
+    std::size_t forced() const { return drafters_.size(); }
+    std::size_t beyond() const { return drafters_.size() + 1; }
+    Drafter& drafter(std::size_t row);
+
+    void prepare(std::size_t row, std::span<Sequence* const> sequences);
+    void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
+    double ask(std::size_t row, std::span<Sequence* const> sequences);
     void ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, Branching branching);
     void offer(std::size_t i, Branching branching);
-    void join(std::size_t i, std::size_t drafter, Branching branching);
+    void join(std::size_t i, std::size_t row, Branching branching);
     void take_first(Turn& turn) const;
     void verify(std::size_t i, Branching branching);
     void trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
@@ -119,13 +133,14 @@ class Speculator {
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
+    std::unique_ptr<Drafter> grammar_;
     std::optional<int> spec_length_;
     Branching branching_;
     const Vocab* vocab_;
     Planner planner_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
-    std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]
+    std::vector<std::vector<Proposal>> proposals_;  // [row][i]
     std::vector<Turn> turns_;                       // [i]
     std::vector<Work> work_;                        // [i]
     Draft told_;                                    // to the drafters: a trunk

@@ -187,9 +187,9 @@ class Stats:
         drafted_by_rank: [r]: how often the guess of rank r (from 0) at its position was proposed.
         accepted_by_rank: [r]: how often it was accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
-        by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "model" and "other" drafts:
-            copied from where the same tokens stood before, the same from the corpus, by
-            frequencies, by a draft model, by any other.
+        by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "grammar", "model" and
+            "other" drafts: copied from where the same tokens stood before, the same from the
+            corpus, by frequencies, by what the grammar leaves, by a draft model, by any other.
         decode_seconds: What the planner believes at the end of the generation: [n - 1] is the time
             of a target decode of n tokens, in seconds, at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
@@ -256,11 +256,13 @@ class DraftedToken:
 
     Attributes:
         token: Token id.
-        drafter: "match", "corpus", "ngram", "model" or "other", as in `Stats.by_drafter`.
+        drafter: "match", "corpus", "ngram", "grammar", "model" or "other", as in
+            `Stats.by_drafter`.
         length: Of a match, also one in the corpus: how many tokens before it agree with the text
-            copied from. Of an n-gram: its order. Else 0.
+            copied from. Of an n-gram: its order. Of a grammar: bytes foreseen behind it. Else 0.
         confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
-            Of a match: 0 where the token copied had itself broken off a copy. Else 1.
+            Of a match: 0 where the token copied had itself broken off a copy. Of a grammar: below 1
+            where it is only what came last in such a place. Else 1.
         parent: Which of the round's draft tokens it comes after; None: what was there before.
         accepted: Whether the target agreed with it.
     """
@@ -879,8 +881,9 @@ class Source(enum.Enum):
     match = 0
     corpus = 1
     ngram = 2
-    model = 3
-    other = 4
+    grammar = 3
+    model = 4
+    other = 5
 
 class Evidence:
     """What a drafter knows about one token it proposes.
@@ -888,10 +891,11 @@ class Evidence:
     Args:
         source: Where it comes from.
         length: match, corpus: tokens before this one that agree with the text copied from, the
-            draft's own included; ngram: order of the n-gram; else 0.
+            draft's own included; ngram: order of the n-gram; grammar: bytes foreseen behind this
+            token; else 0.
         confidence: ngram: `Prediction.confidence`; model: probability; match: 0 where the token
-            copied had itself broken off a copy, else 1; other: the drafter's own estimate; in
-            [0, 1].
+            copied had itself broken off a copy, else 1; grammar: 1 where nothing else may come,
+            else the chance that a habit is kept; other: the drafter's own estimate; in [0, 1].
     """
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...

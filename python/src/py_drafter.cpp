@@ -123,7 +123,8 @@ void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 void PyDrafter::propose(std::span<Proposal> proposals) {
     const py::gil_scoped_acquire acquire;  // once for all
     for (Proposal& proposal : proposals) {
-        if (proposal.max_tokens == 0) continue;
+        // It is told what the sequence's tokens are, not what they may become.
+        if (proposal.max_tokens == 0 || !proposal.draft.empty()) continue;
         try {
             call_python([&] {
                 const py::object answer = drafter_.attr("propose")(

@@ -15,12 +15,13 @@ from specllama.formats.traced_token import TracedToken
 # copy of the text is the text.
 _STYLE = """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
-  --corpus: #c9ebe4; --ngram: #e6efb0; --model: #cfe0fb; --other: #e5d9f5; --no: #b3261e;
-  --own: #0b4fa8;
+  --corpus: #c9ebe4; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb; --other: #e5d9f5;
+  --no: #b3261e; --own: #0b4fa8;
   color: var(--ink); background: var(--paper); padding: 1em; font: 15px/1.6 sans-serif }
 @media (prefers-color-scheme: dark) { .specllama-trace { --ink: #e8e8e8; --paper: #181818;
   --faint: #9a9a9a; --match: #1f4d26; --corpus: #174a45;
-  --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b; --no: #ff8a80; --own: #8ab8ff } }
+  --ngram: #4a4f14; --grammar: #57400f; --model: #1f3d6b; --other: #46326b;
+  --no: #ff8a80; --own: #8ab8ff } }
 .specllama-trace p { margin: 0 0 .4em }
 .specllama-trace .text { font: 14px/1.9 monospace; white-space: pre-wrap; overflow-wrap: anywhere;
   tab-size: 4; margin-top: 1em; text-underline-position: under }
@@ -29,6 +30,7 @@ _STYLE = """
 .specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }
 .specllama-trace .corpus { background: var(--corpus); text-decoration: underline wavy 1px }
 .specllama-trace .ngram { background: var(--ngram); text-decoration: underline solid 1px }
+.specllama-trace .grammar { background: var(--grammar); text-decoration: underline dashed 1px }
 .specllama-trace .model { background: var(--model); text-decoration: underline double 1px }
 .specllama-trace .other { background: var(--other); text-decoration: underline dotted 2px }
 .specllama-trace del { color: var(--no); font-size: 70%; user-select: none }
@@ -44,6 +46,7 @@ _LEGEND = (
     '<p class="legend"><span class="match">accepted, copied from a match</span>'
     '<span class="corpus">accepted, copied from the corpus</span>'
     '<span class="ngram">accepted, n-gram</span>'
+    '<span class="grammar">accepted, left by the grammar</span>'
     '<span class="model">accepted, draft model</span>'
     '<span class="other">accepted, other drafter</span>'
     '<del>rejected</del><span class="fork">another guess at the place</span>'
@@ -123,6 +126,11 @@ def _evidence(drafted: DraftedToken) -> str:
         return f"drafted from a match of {tokens} in the corpus"
     if drafted.drafter == "ngram":
         return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
+    if drafted.drafter == "grammar":
+        if drafted.confidence < 1:
+            return f"drafted as the grammar's last choice here, chance {drafted.confidence:.2f}"
+        behind = "1 byte" if drafted.length == 1 else f"{drafted.length} bytes"
+        return f"drafted by the grammar, which leaves nothing else; {behind} foreseen behind it"
     if drafted.drafter == "model":
         return f"drafted by the draft model, probability {drafted.confidence:.2f}"
     return "drafted by another drafter"
