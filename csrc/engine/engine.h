@@ -60,6 +60,7 @@ class Engine {
     void observe_decode(Group group, double seconds);
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
+    void absorb(Sequence& sequence, Position first, int row, int n);
     void rewind(Sequence& sequence, int keep);
 
     Context& target_;
@@ -76,6 +77,8 @@ class Engine {
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token
     std::vector<Guess> guesses_;        // at the position that is verified
     std::vector<int> path_;             // nodes of the draft that were accepted
+    std::vector<int> chunk_rows_;       // [i]: first row of chunks_[i]
+    std::vector<int> stay_;             // rows of tokens that stay
 };
 
 }  // namespace specllama

@@ -93,7 +93,9 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
       branching_(branching),
       vocab_(&vocab),
       planner_(pads, alike),
-      proposals_(drafters_.size() + 2) {}
+      proposals_(drafters_.size() + 2) {
+    if (speculates()) reader_ = dynamic_cast<StateReader*>(drafters_.back().get());
+}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
@@ -241,7 +243,8 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
         const Tree& prefix = work.verified;
-        work.n_prefix = is_drawn(prefix) ? 0 : prefix.size();
+        // Of what the others have drafted, a head has no states to go on from.
+        work.n_prefix = is_drawn(prefix) || reader_ != nullptr ? 0 : prefix.size();
         for (int t = 0; t < work.n_prefix; ++t)
             proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
         work.started = Clock::now();
@@ -356,6 +359,10 @@ void Speculator::verify(std::size_t i, Branching branching) {
     work.kept.assign(tree.size(), whole);
     for (const int row : turn.rows) work.kept[row] = true;
     work.verified.take(tree, work.kept);
+}
+
+void Speculator::absorb(Sequence& sequence, Position first, std::span<const int> rows) {
+    contained(sequence, [&] { reader_->absorb(sequence.id(), sequence.tokens(), first, rows); });
 }
 
 void Speculator::observe_decode(int n, int n_context, double seconds) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "draft/state_reader.h"
 #include "draft/tree.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
@@ -76,6 +77,11 @@ class Speculator {
     // Rows that the target's decode of n tokens should have.
     int width(int n, int n_context) const { return plans() ? planner_.width(n, n_context) : n; }
 
+    // Whether a drafter reads the target's states.
+    bool reads_states() const { return reader_ != nullptr; }
+    // What the target has decoded of a sequence, for that one: see StateReader::absorb.
+    void absorb(Sequence& sequence, Position first, std::span<const int> rows);
+
     // What the target's decode of n rows took.
     void observe_decode(int n, int n_context, double seconds);
 
@@ -133,6 +139,7 @@ class Speculator {
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
+    StateReader* reader_ = nullptr;  // the last of them, if it is one
     std::unique_ptr<Drafter> grammar_;
     std::optional<int> spec_length_;
     Branching branching_;

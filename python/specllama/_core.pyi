@@ -78,6 +78,10 @@ class ModelFile:
         n_tokens: Size of the vocabulary.
         vocabulary: Equal for files with the same vocabulary.
         can_draft: Its memory can be cut back, which drafting needs.
+        reads_width: Numbers of the states that a head (EAGLE-3) reads of its target; 0: no head.
+        tells_width: Numbers of the states that such a head may read of this model; 0: llama.cpp
+            does not tell them.
+        brings_head: It brings layers of multi-token prediction along that can draft for it.
     """
 
     @property
@@ -94,9 +98,19 @@ class ModelFile:
     def vocabulary(self) -> int: ...
     @property
     def can_draft(self) -> bool: ...
+    @property
+    def reads_width(self) -> int: ...
+    @property
+    def tells_width(self) -> int: ...
+    @property
+    def brings_head(self) -> bool: ...
 
 def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
+
+def brings_head(path: str) -> bool:
+    """Return whether a model's file brings layers of multi-token prediction along that can draft
+    for it. Reads the header only. Raises ModelError."""
 
 class TokenLogprobs:
     """Natural logarithms of probabilities at one position.
@@ -381,12 +395,14 @@ class NGramOptions:
     def __init__(self, *, max_order: int, window: int, max_bytes: int, draw: bool) -> None: ...
 
 class DraftModelOptions:
-    """A second GGUF that drafts. Of its context, n_ctx, n_seq and n_batch become the target's."""
+    """A second GGUF that drafts; or, with mtp, layers of the target's own. Of its context, n_ctx,
+    n_seq and n_batch become the target's."""
 
     def __init__(
         self,
         *,
         model: ModelOptions,
+        mtp: bool,
         context: ContextOptions,
         p_min: float,
         temperature: float | None,

@@ -2,7 +2,8 @@
 
 `distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
 one acceptance rate, `several` and `trees` what several guesses at a token are worth, `decode_times`
-the times of decodes, `measured` the formulas for these, and `oracle` the bound on every choice of
+the times of decodes, `measured` the formulas for these, `heads` those for drafts by the target's
+own layers, and `oracle` the bound on every choice of
 draft lengths.
 
 Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
@@ -23,6 +24,7 @@ from specllama.theory.distributions import (
     greedy_draft_acceptance,
     lk_divergence,
 )
+from specllama.theory.heads import speedup_of_heads
 from specllama.theory.iid import (
     expected_tokens,
     improvement_factor,
@@ -63,6 +65,7 @@ __all__ = [
     "optimal_gamma",
     "oracle_bound",
     "speeds",
+    "speedup_of_heads",
     "time_per_token",
     "tree_expected_tokens",
 ]
