@@ -66,6 +66,7 @@ void bind_options(py::module_& m) {
     bind_struct<SessionOptions>(m, "SessionOptions", pair("model", &SessionOptions::model),
                                 pair("context", &SessionOptions::context),
                                 pair("spec_length", &SessionOptions::spec_length),
+                                pair("spec_tree", &SessionOptions::spec_tree),
                                 pair("draft_model", &SessionOptions::draft_model),
                                 pair("corpus", &SessionOptions::corpus),
                                 pair("exact", &SessionOptions::exact));

@@ -100,6 +100,12 @@ struct SessionOptions {
     // Most tokens drafted per round, 1 to kMaxSpecLength. None: what pays, by the measured time of
     // decodes and the acceptance found.
     std::optional<int> spec_length;
+    // Most guesses at a position that are verified at once, 1 to kMaxGuesses; 1: drafts are chains.
+    // With a fixed spec_length all that there are; else what pays. None: chains, since trees have
+    // not been seen to gain anything by the clock. (Chains, too, where the memory cannot hold
+    // several guesses: recurrent and hybrid models, sliding windows, several requests with memories
+    // of their own.)
+    std::optional<int> spec_tree;
     // Drafts beside the drafter that the session is given, or, with a fixed spec_length, in its
     // place.
     std::optional<DraftModelOptions> draft_model;
