@@ -24,9 +24,8 @@ std::vector<float> copy(const Logits& logits) {
     return {logits.data(), logits.data() + logits.size()};
 }
 
-// [count, n_guesses + 1]: the tokens drafted and the token that came, at positions first, first +
-// 1,
-// ...
+// [count, n_guesses + 1]: the tokens drafted and the token that came, at each of `count` positions
+// from `first` on.
 py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
                                   int first, int count, bool point_mass, int n_guesses) {
     if (n_guesses < 1 || n_guesses > kMaxGuesses)

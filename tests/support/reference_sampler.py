@@ -27,6 +27,7 @@ OFF: dict[str, Any] = {
     "acceptance": "coupled",
     "lenience": 1.0,
     "grammar": "",
+    "grammar_triggers": [],
 }
 
 
