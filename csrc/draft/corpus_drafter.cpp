@@ -15,9 +15,16 @@ CorpusDrafter::CorpusDrafter(const std::string& path, std::uint64_t vocabulary) 
 
 void CorpusDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
-        if (proposal.max_tokens == 0) continue;
-        const Match match = corpus_.find(proposal.tokens);
-        const int n = std::min(proposal.max_tokens, static_cast<int>(match.continuation.size()));
+        if (proposal.draft.size() >= proposal.max_tokens) continue;
+        TokenSpan text = proposal.tokens;
+        if (!proposal.draft.empty()) {
+            text_.assign(text.begin(), text.end());
+            text_.insert(text_.end(), proposal.draft.tokens.begin(), proposal.draft.tokens.end());
+            text = text_;
+        }
+        const Match match = corpus_.find(text);
+        const int n = std::min(proposal.max_tokens - proposal.draft.size(),
+                               static_cast<int>(match.continuation.size()));
         for (int i = 0; i < n; ++i)
             proposal.draft.push(match.token(i), {Source::corpus, match.length + i});
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "draft/corpus.h"
 #include "specllama/drafter.h"
@@ -21,6 +22,7 @@ class CorpusDrafter final : public Drafter {
 
  private:
     Corpus corpus_;
+    std::vector<Token> text_;  // a sequence and the draft to go on from
 };
 
 }  // namespace specllama

@@ -38,6 +38,7 @@ class Speculator {
     // Whether lengths are planned, and by whom.
     bool plans() const { return speculates() && !spec_length_; }
     Planner& planner() { return planner_; }
+    std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // v(n) of the costly drafter's decodes.
     CostCurve& draft_cost() { return inner_.cost(); }
     // Most tokens of a draft.
