@@ -66,15 +66,16 @@ bool settle(const Headers& headers, SessionOptions& options) {
 Drafters make_drafters(const SessionOptions& options, const Headers& headers, const Model& target,
                        std::shared_ptr<Drafter> given) {
     Drafters drafters;
-    // A draft model of fixed length has nobody beside it but the drafter that was given.
-    const bool is_alone = options.draft_model && options.spec_length;
-    // A costly one is the last.
-    const bool is_costly = given && given->costly();
-    if (given && !is_costly) drafters.all.push_back(std::move(given));
-    if (!options.corpus.empty() && !is_alone)
-        drafters.all.push_back(
-            std::make_shared<CorpusDrafter>(options.corpus, target.vocab().text_fingerprint()));
-    if (is_costly) drafters.all.push_back(std::move(given));
+    // A draft model of fixed length has nobody beside it.
+    if (!options.draft_model || !options.spec_length) {
+        const bool is_costly = given && given->costly();
+        if (given && !is_costly) drafters.all.push_back(std::move(given));
+        if (!options.corpus.empty())
+            drafters.all.push_back(
+                std::make_shared<CorpusDrafter>(options.corpus, target.vocab().text_fingerprint()));
+        // A costly one is the last.
+        if (is_costly) drafters.all.push_back(std::move(given));
+    }
     if (options.draft_model) {
         drafters.model =
             std::make_shared<ModelDrafter>(target, *options.draft_model, *headers.draft,
@@ -95,24 +96,20 @@ void measure(Context& context, int n_max, CostCurve& cost) {
 // n_logits: most rows of the target's logits that a decode may give.
 KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
                         int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
-    std::optional<std::string> target_key;
-    if (speculator.plans())
-        target_key =
-            curve_key(headers.target, options.model, options.context, context.model().kernels());
+    if (!speculator.plans()) return {};
+    const std::string target_key =
+        curve_key(headers.target, options.model, options.context, context.model().kernels());
     std::optional<std::string> draft_key;
     if (draft_model != nullptr)
         draft_key =
             curve_key(*headers.draft, options.draft_model->model, options.draft_model->context,
                       draft_model->context().model().kernels());
-    KeptCurves curves(std::move(target_key), std::move(draft_key));
-    curves.load(speculator);
-    CostCurve& cost = speculator.planner().cost();
-    if (speculator.plans()) measure(context, n_logits, cost);
-    if (draft_model != nullptr) {
-        CostCurve& draft_cost = speculator.draft_cost();
-        measure(draft_model->context(), longest_draft(options), draft_cost);
-        speculator.planner().draft_cost().restore(draft_cost.points());
-    }
+    KeptCurves curves(target_key, std::move(draft_key));
+    Planner& planner = speculator.planner();
+    curves.load(planner);
+    measure(context, n_logits, planner.cost());
+    if (draft_model != nullptr)
+        measure(draft_model->context(), longest_draft(options), planner.draft_cost());
     return curves;
 }
 

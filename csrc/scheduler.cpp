@@ -103,7 +103,7 @@ const Scheduler& Scheduler::open() const {
 }
 
 Scheduler::~Scheduler() {
-    if (engine_) curves_.keep(engine_->speculator());
+    if (engine_) curves_.keep(engine_->speculator().planner());
 }
 
 void Scheduler::close() {
@@ -112,7 +112,7 @@ void Scheduler::close() {
     closed_ = true;
     for (const auto& sequence : active_) leave(*sequence);
     active_.clear();
-    curves_.keep(engine_->speculator());
+    curves_.keep(engine_->speculator().planner());
     slots_.reset();
     engine_.reset();
     context_.reset();

@@ -25,18 +25,19 @@ def curve(session: SpecSession) -> list[float]:
     return session.generate("import", max_tokens=1).stats.decode_seconds
 
 
-def test_a_session_begins_with_what_the_last_one_learned(open_session: Open, cache: Path) -> None:
+def test_what_a_session_has_learned_is_kept_by_what_it_depends_on(
+    open_session: Open, cache: Path
+) -> None:
     session = open_session(spec_length="auto")
     learned = session.generate("import os\n" * 8, max_tokens=100).stats.decode_seconds
     assert learned[0] > 0
-    assert not cache.exists()
+    assert not list(cache.glob("*.curve"))
     session.close()
-    assert len(list(cache.iterdir())) == 1
-    assert curve(open_session(spec_length="auto")) == pytest.approx(learned, rel=0.3)
+    assert len(list(cache.glob("*.curve"))) == 1
     # Other options, other times.
     with open_session(spec_length="auto", kv_type="f16") as other:
         curve(other)
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(cache.glob("*.curve"))) == 2
 
 
 @pytest.mark.parametrize("options", [{}, {"draft": BUNDLED_DRAFT}, {"n_ctx": 8}, {"n_batch": 3}])
@@ -56,7 +57,7 @@ def test_without_a_curve_widths_are_measured(
 def test_a_curve_that_is_known_is_not_measured(open_session: Open, cache: Path) -> None:
     with open_session(spec_length="auto") as session:
         curve(session)
-    (file,) = cache.iterdir()
+    (file,) = cache.glob("*.curve")
     key, *_ = file.read_text().splitlines()
     file.write_text(f"{key}\n0 0\n0.125\n")
     known = curve(open_session(spec_length="auto"))
@@ -71,25 +72,26 @@ def test_a_curve_that_no_longer_holds_is_measured_anew(
     dearer."""
     with open_session(spec_length="auto") as session:
         curve(session)
-    (file,) = cache.iterdir()
+    (file,) = cache.glob("*.curve")
     key, *_ = file.read_text().splitlines()
     points = "\n".join(str(0.001 if n == 1 else 0.001 * n * part) for n in range(1, 66))
     file.write_text(f"{key}\n0 0\n{points}\n")
     known = curve(open_session(spec_length="auto"))
-    assert 1 < known[7] / known[0] < 20
+    # It was written as 0.16, or as 400; a busy machine may time anything between.
+    assert 0.4 < known[7] / known[0] < 100
 
 
 def test_a_draft_model_has_a_curve_of_its_own(open_session: Open, cache: Path) -> None:
     with open_session(draft=BUNDLED_DRAFT, spec_length="auto") as session:
         session.generate("import os\n" * 8, max_tokens=100)
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(cache.glob("*.curve"))) == 2
 
 
 @pytest.mark.parametrize("damage", ["", "other key\n1 2\n3\n", "\x00\xff" * 50])
 def test_a_damaged_file_is_as_good_as_none(open_session: Open, cache: Path, damage: str) -> None:
     with open_session(spec_length="auto") as session:
         session.generate("import os\n" * 8, max_tokens=60)
-    (file,) = cache.iterdir()
+    (file,) = cache.glob("*.curve")
     key = file.read_text().splitlines()[0]
     for text in (damage, key, f"{key}\nnan", f"{key}\n0 0\nnan\n-1\n"):
         file.write_text(text)

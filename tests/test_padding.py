@@ -65,7 +65,7 @@ def toothed(open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def open_toothed(**options: Any) -> SpecSession:
         with open_session(spec_length="auto", **options) as session:
             session.generate("import", max_tokens=1)
-        (file,) = (tmp_path / "cache").iterdir()
+        (file,) = (tmp_path / "cache").glob("*.curve")
         key, *_ = file.read_text().splitlines()
         points = "\n".join(str(0.2 * TEETH.get(n, 0)) for n in range(1, 66))
         file.write_text(f"{key}\n0 0\n{points}\n")

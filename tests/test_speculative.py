@@ -13,7 +13,7 @@ from prompts import PROMPTS, most_tokens
 from random_model import write_dense
 from reference_sampler import OFF, kept_probabilities, sampler
 from specllama import ArgumentError, ModelError, SpecSession
-from specllama.session import BUNDLED_DRAFT
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
 SOME = ("module", "english", "json", "counting", "accents", "one token")
@@ -98,15 +98,14 @@ def test_speculative_e2e(open_session: Open) -> None:
 
 
 def test_cascades_draft_together(open_session: Open) -> None:
-    """With a draft model and a planner, n-grams and matches draft, too."""
-    session = open_session(draft=BUNDLED_DRAFT, spec_length="auto")
-    shares = dict.fromkeys(("match", "ngram", "model"), 0)
+    """With a planner, matches and n-grams draft also where there is a draft model: here one that
+    pays nowhere, the target itself."""
+    session = open_session(draft=BUNDLED_MODEL, spec_length="auto")
+    drafted = 0
     for prompt in itertools.islice(PROMPTS.values(), 12):
-        stats = session.generate(prompt, max_tokens=120).stats
-        for name in shares:
-            shares[name] += stats.by_drafter[name][0]
-    assert shares["match"] > 0
-    assert shares["ngram"] > 0
+        by_drafter = session.generate(prompt, max_tokens=120).stats.by_drafter
+        drafted += by_drafter["match"][0] + by_drafter["ngram"][0]
+    assert drafted > 0
 
 
 def test_a_draft_model_alone(open_session: Open) -> None:

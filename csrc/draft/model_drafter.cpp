@@ -1,10 +1,8 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
-#include "draft/guesser.h"
 #include "sample/probability.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
@@ -12,8 +10,6 @@
 namespace specllama {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A prefix of fewer tokens is not worth a copy.
 constexpr int kShortestCopy = 32;
@@ -93,7 +89,7 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
         if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
-        drafting_.push_back({&proposal, &follower, 0, {}});
+        drafting_.push_back({&proposal, &follower, 0});
     }
     try {
         catch_up();
@@ -106,18 +102,10 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
 // Drafts token by token, all that want one at once.
 void ModelDrafter::draft() {
     while (!drafting_.empty()) {
-        for (Drafting& one : drafting_) {
-            one.n_now = one.follower->n_pending();
-            one.guess = guess_behind(one);
-        }
-        const auto started = Clock::now();
+        for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
         decode();
-        const std::chrono::duration<double> seconds = Clock::now() - started;
         std::erase_if(drafting_, [&](const Drafting& one) {
-            const bool goes_on = extend(one);
-            if (Guesser* const guesser = one.proposal->guesser)
-                guesser->observe(*one.proposal, seconds.count());
-            return !goes_on;
+            return !extend(*one.proposal, *one.follower) || !wants_more(*one.proposal);
         });
     }
 }
@@ -140,26 +128,14 @@ void ModelDrafter::catch_up() {
     std::erase_if(drafting_, lags);
 }
 
-// What is decoded along with the pending tokens.
-TokenSpan ModelDrafter::guess_behind(const Drafting& drafting) const {
-    const Proposal& proposal = *drafting.proposal;
-    if (proposal.guesser == nullptr) return {};
-    const int n_most = std::min(proposal.max_tokens - proposal.draft.size() - 1,
-                                context_.n_batch() - drafting.n_now);
-    return proposal.guesser->guess(proposal, drafting.n_now, std::max(n_most, 0));
-}
-
-// Decodes the next n_now tokens of each that the memory does not hold yet, and the guess behind
-// them.
+// Decodes the next n_now tokens of each that the memory does not hold yet.
 void ModelDrafter::decode() {
     batch_.clear();
-    for (const auto& [proposal, follower, n_now, guess] : drafting_) {
+    for (const auto& [proposal, follower, n_now] : drafting_) {
         const int last = static_cast<int>(follower->tokens.size()) - 1;
         for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position)
             follower->row = batch_.add(follower->tokens[position], position, proposal->sequence,
                                        position == last);
-        for (int i = 0; i < std::ssize(guess); ++i)
-            batch_.add(guess[i], last + 1 + i, proposal->sequence, true);
     }
     try {
         context_.decode(batch_);
@@ -169,32 +145,15 @@ void ModelDrafter::decode() {
                 context_.memory().rewind(one.proposal->sequence, one.follower->n_cached);
         throw;
     }
-    for (const auto& [proposal, follower, n_now, guess] : drafting_) {
-        const int n = n_now + static_cast<int>(guess.size());
-        follower->n_cached += n;
-        proposal->n_decoded += n;
+    for (const auto& [proposal, follower, n_now] : drafting_) {
+        follower->n_cached += n_now;
+        proposal->n_decoded += n_now;
     }
-}
-
-// Drafts the tokens that the logits call for, as long as they are those of the guess, and one more:
-// as the target verifies a draft. Whether the draft goes on.
-bool ModelDrafter::extend(const Drafting& drafting) {
-    const auto& [proposal, follower, _, guess] = drafting;
-    const int n_before = static_cast<int>(follower->tokens.size());
-    int n_right = 0;
-    bool goes_on = true;
-    for (bool right = true; right && goes_on;) {
-        goes_on = extend(*proposal, *follower, context_.logits(follower->row + n_right));
-        right = goes_on && n_right < std::ssize(guess) && follower->tokens.back() == guess[n_right];
-        n_right += right;
-        goes_on = goes_on && wants_more(*proposal);
-    }
-    follower->n_cached = context_.memory().rewind(proposal->sequence, n_before + n_right);
-    return goes_on;
 }
 
 // Drafts the token that the logits call for; whether there is one.
-bool ModelDrafter::extend(Proposal& proposal, Follower& follower, std::span<float> logits) const {
+bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
+    const std::span<float> logits = context_.logits(follower.row);
     Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
     const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
     if (token == kNothingLeft) return false;

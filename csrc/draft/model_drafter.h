@@ -24,8 +24,6 @@ namespace specllama {
 // Several sequences draft a token each in one decode; one that fails is an error of them all. Of a
 // lone sequence all that the memory lacks is decoded at once; of several, one batch per round, and
 // those that still lack more than their share of a batch do not draft in that round.
-// Where a Guesser speculates for it, one decode may give several tokens; they are those that it
-// would have drafted one by one.
 class ModelDrafter final : public Drafter {
  public:
     // longest: most tokens of a draft.
@@ -56,18 +54,15 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
-        int n_now;        // tokens of its sequence in the next decode
-        TokenSpan guess;  // tokens decoded behind those
+        int n_now;  // tokens of its sequence in the next decode
     };
 
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
     void catch_up();
     void draft();
-    TokenSpan guess_behind(const Drafting& drafting) const;
     void decode();
-    bool extend(const Drafting& drafting);
-    bool extend(Proposal& proposal, Follower& follower, std::span<float> logits) const;
+    bool extend(Proposal& proposal, Follower& follower);
     Sampler make_sampler(const Sampler& target) const;
 
     Context context_;

@@ -35,17 +35,17 @@ std::string curve_key(const Header& header, const ModelOptions& model,
     return key + ", " + model.device + ", " + context.kv_type.value_or("f16") + ", " + kernels;
 }
 
-KeptCurves::KeptCurves(std::optional<std::string> target, std::optional<std::string> draft)
+KeptCurves::KeptCurves(std::string target, std::optional<std::string> draft)
     : target_(std::move(target)), draft_(std::move(draft)) {}
 
-void KeptCurves::load(Speculator& speculator) const {
-    load_one(target_, speculator.planner().cost());
-    load_one(draft_, speculator.draft_cost());
+void KeptCurves::load(Planner& planner) const {
+    load_one(target_, planner.cost());
+    load_one(draft_, planner.draft_cost());
 }
 
-void KeptCurves::keep(Speculator& speculator) const {
-    keep_one(target_, speculator.planner().cost());
-    keep_one(draft_, speculator.draft_cost());
+void KeptCurves::keep(Planner& planner) const {
+    keep_one(target_, planner.cost());
+    keep_one(draft_, planner.draft_cost());
 }
 
 }  // namespace specllama

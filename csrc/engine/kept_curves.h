@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/speculator.h"
 #include "llama/gguf_file.h"
+#include "plan/planner.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -15,16 +15,18 @@ std::string curve_key(const Header& header, const ModelOptions& model,
                       const ContextOptions& context, const std::string& kernels);
 
 // What a session has learned of the time of decodes, kept for the next session with the same models
-// on the same machine: see plan/curve_file.h. The curves are the speculator's own.
+// on the same machine: see plan/curve_file.h. The curves are the planner's own.
 class KeptCurves {
  public:
-    // The keys of the target's curve and of the draft model's; none: that curve is not kept.
-    KeptCurves(std::optional<std::string> target, std::optional<std::string> draft);
+    // None are kept.
+    KeptCurves() = default;
+    // By the keys of the target's curve and of the draft model's, if there is one.
+    KeptCurves(std::string target, std::optional<std::string> draft);
 
     // Restores what an earlier session has kept.
-    void load(Speculator& speculator) const;
+    void load(Planner& planner) const;
     // Keeps the curves of which anything was measured.
-    void keep(Speculator& speculator) const;
+    void keep(Planner& planner) const;
 
  private:
     std::optional<std::string> target_;

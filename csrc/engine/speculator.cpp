@@ -68,13 +68,11 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
       spec_length_(spec_length),
       vocab_(&vocab),
       planner_(pads, alike),
-      inner_(drafters_.size() > 1 ? drafters_.front().get() : nullptr),
       proposals_(drafters_.size()) {}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
     phases_[sequence.id()] = planner_.begin(temperature, sequence.n_tokens());
-    inner_.begin(sequence.id(), temperature, sequence.n_tokens());
     for (const auto& drafter : drafters_)
         contained(sequence, [&] { drafter->begin(sequence.id(), sequence.tokens(), reference); });
 }
@@ -82,7 +80,6 @@ void Speculator::begin(Sequence& sequence, TokenSpan reference) {
 void Speculator::end(Sequence& sequence) {
     for (const auto& drafter : drafters_) contained(sequence, [&] { drafter->end(sequence.id()); });
     phases_.erase(sequence.id());
-    inner_.end(sequence.id());
     if (!plans()) return;
     sequence.stats.decode_seconds = planner_.cost().points().seconds;
     if (planner_.draft_cost().measured())
@@ -125,8 +122,6 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
             proposal.max_drawn =
                 plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
             proposal.another = nullptr;
-            // It knows of one draft at a time.
-            proposal.guesser = n == 1 && drafters_[d]->costly() ? &inner_ : nullptr;
         }
     }
     if (!wanted) return;
@@ -147,8 +142,6 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
 double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences) {
     double seconds = 0;
     std::string error;
-    const std::int64_t n_guessed = inner_.n_guessed();
-    const std::int64_t n_right = inner_.n_right();
     {
         const Timer timer(seconds);
         try {
@@ -162,8 +155,6 @@ double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences
         Proposal& proposal = proposals_[drafter][i];
         sequence.stats.seconds.draft += seconds;
         sequence.stats.draft_decoded_tokens += proposal.n_decoded;
-        sequence.stats.draft_guessed += static_cast<int>(inner_.n_guessed() - n_guessed);
-        sequence.stats.draft_guessed_right += static_cast<int>(inner_.n_right() - n_right);
         turns_[i].spent += seconds;
         const std::string wrong = error.empty() ? fault(proposal, *vocab_) : error;
         if (wrong.empty()) {
@@ -189,7 +180,6 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
         proposals[i].another = &work.another;
     }
-    const std::int64_t n_guessed = inner_.n_guessed();
     const double seconds = ask(last, sequences);
     int n_steps = 0;
     int n_drafted = 0;
@@ -203,7 +193,6 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
         n_drafting += n > 0;
     }
     // A step's time shows where nothing else was decoded: no prompt, no long gap.
-    n_decoded -= static_cast<int>(inner_.n_guessed() - n_guessed);
     if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
         planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps, turns_[0].n_tokens,
                                       seconds / n_steps);

@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/inner_speculator.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -23,8 +22,7 @@ namespace specllama {
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
 // the first drafter that has one. Without one the planner chooses among the drafts of all drafters
 // for all sequences at once; those whose tokens cost time are asked last, go on from what the cheap
-// ones have, and ask before each token. The first of the cheap drafters also speculates for the
-// costly one, where a sequence is alone.
+// ones have, and ask before each token.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -39,8 +37,6 @@ class Speculator {
     bool plans() const { return speculates() && !spec_length_; }
     Planner& planner() { return planner_; }
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
-    // v(n) of the costly drafter's decodes.
-    CostCurve& draft_cost() { return inner_.cost(); }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
 
@@ -91,7 +87,6 @@ class Speculator {
     std::optional<int> spec_length_;
     const Vocab* vocab_;
     Planner planner_;
-    InnerSpeculator inner_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]

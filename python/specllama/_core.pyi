@@ -172,8 +172,6 @@ class Stats:
         padded: Rows that target decodes had beside those that were wanted, since so they took less
             time.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
-        draft_guessed: Of these, guesses of the n-gram drafter at what the draft model would draft.
-        draft_guessed_right: Of the guesses, those that it did draft.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
         tokens_per_round: generated_tokens / rounds.
         tokens_per_second: Tokens generated per second after the prefill.
@@ -213,10 +211,6 @@ class Stats:
     def padded(self) -> int: ...
     @property
     def draft_decoded_tokens(self) -> int: ...
-    @property
-    def draft_guessed(self) -> int: ...
-    @property
-    def draft_guessed_right(self) -> int: ...
     @property
     def acceptance_rate(self) -> float: ...
     @property

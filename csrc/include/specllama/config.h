@@ -101,7 +101,7 @@ struct SessionOptions {
     // decodes and the acceptance found.
     std::optional<int> spec_length;
     // Drafts beside the drafter that the session is given, or, with a fixed spec_length, in its
-    // place. Either way that one speculates for the draft model, too.
+    // place.
     std::optional<DraftModelOptions> draft_model;
     // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
     // beside a draft model with a fixed spec_length; "": none.

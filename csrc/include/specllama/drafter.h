@@ -9,8 +9,7 @@
 
 namespace specllama {
 
-// The library's own: who speculates for its draft model, and how a request's tokens are chosen.
-class Guesser;
+// The library's own: how a request's tokens are chosen.
 class Sampler;
 
 // A sequence that wants a draft, and the place for it.
@@ -24,10 +23,8 @@ struct Proposal {
     // Where not null, a costly drafter asks before each token whether to go on, with its draft so
     // far.
     const std::function<bool(const Draft&)>* another = nullptr;
-    // For the library's own drafters. The first, where not null, speculates for a costly one.
-    Guesser* guesser = nullptr;
-    // The request's choice rule; a drafter whose tokens come from its `draft`, too, agrees with the
-    // target as often as can be.
+    // For the library's own drafters: the request's choice rule; a drafter whose tokens come from
+    // its `draft`, too, agrees with the target as often as can be.
     Sampler* sampler = nullptr;
     // On entry empty, or tokens to go on from. At most max_tokens tokens, those included, each a
     // valid id; to add none is a legal answer. Where tokens are drawn for rejection sampling, how

@@ -46,10 +46,6 @@ struct Stats {
     int padded = 0;
     // Tokens that the draft model decoded; 0 without one.
     int draft_decoded_tokens = 0;
-    // Of these, guesses of the n-gram drafter at what it would draft, and those of them that it
-    // did.
-    int draft_guessed = 0;
-    int draft_guessed_right = 0;
     // [i]: how often the draft token at position i (from 0) was proposed, and accepted.
     std::vector<int> drafted_by_position;
     std::vector<int> accepted_by_position;

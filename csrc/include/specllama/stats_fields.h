@@ -43,8 +43,6 @@ void visit_stats(Visitor visit) {
     visit("accepted", &Stats::accepted);
     visit("padded", &Stats::padded);
     visit("draft_decoded_tokens", &Stats::draft_decoded_tokens);
-    visit("draft_guessed", &Stats::draft_guessed);
-    visit("draft_guessed_right", &Stats::draft_guessed_right);
     visit("acceptance_rate", &Stats::acceptance_rate);
     visit("tokens_per_round", &Stats::tokens_per_round);
     visit("tokens_per_second", &Stats::tokens_per_second);
