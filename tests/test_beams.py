@@ -6,6 +6,7 @@ import importlib.util
 import os
 import signal
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ def test_as_transformers_does(tmp_path: Path, seed: int) -> None:
                         early_stopping=early_stopping,
                     )
                     texts = [
-                        [token for token in text[len(prompt) :] if token not in (0, FLOAT_EOS)]
+                        list(takewhile(lambda token: token != FLOAT_EOS, text[len(prompt) :]))
                         for text in theirs.sequences.tolist()
                     ]
                     assert [beam.tokens for beam in beams] == texts
