@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "draft/corpus_drafter.h"
+#include "draft/head_drafter.h"
 #include "draft/model_drafter.h"
 #include "engine/calibration.h"
 #include "llama/exact.h"
 #include "llama/footprint.h"
 #include "llama/gguf_file.h"
+#include "llama/head_file.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
 
@@ -26,7 +28,9 @@ struct Headers {
 
 struct Drafters {
     std::vector<std::shared_ptr<Drafter>> all;
-    std::shared_ptr<ModelDrafter> model;  // the last of them; null: none
+    // The last of them, if it is one of these.
+    std::shared_ptr<ModelDrafter> model;
+    std::shared_ptr<HeadDrafter> head;
 };
 
 int longest_draft(const SessionOptions& options) {
@@ -45,9 +49,21 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
     check(options.context);
 }
 
+bool is_mtp(const SessionOptions& options) {
+    return options.draft_model && options.draft_model->mtp;
+}
+
 Headers read_headers(const SessionOptions& options) {
     Headers headers{check_gguf(options.model.path), {}};
-    if (options.draft_model) headers.draft = check_gguf(options.draft_model->model.path);
+    if (is_eagle3(headers.target))
+        throw ModelError("Cannot use " + options.model.path +
+                         " as a model: it is an EAGLE-3 head, which drafts for another model.");
+    if (is_mtp(options)) {
+        if (const std::string fault = mtp_fault(options.model.path); !fault.empty())
+            throw ModelError(options.model.path + " cannot draft for itself: " + fault + ".");
+    } else if (options.draft_model) {
+        headers.draft = check_gguf(options.draft_model->model.path);
+    }
     return headers;
 }
 
@@ -58,27 +74,38 @@ bool settle(const Headers& headers, SessionOptions& options) {
         options.draft_model->context.n_seq = options.context.n_seq;
         options.draft_model->context.n_batch = options.context.n_batch;
     }
+    // A head may use its target's embeddings and output, which llama.cpp finds on its devices only.
+    if (headers.draft && is_eagle3(*headers.draft)) {
+        options.draft_model->model.n_gpu_layers = options.model.n_gpu_layers;
+        options.draft_model->model.device = options.model.device;
+    }
     settle_memory(headers.target, headers.draft ? &*headers.draft : nullptr, options);
     if (options.draft_model) options.draft_model->context.n_ctx = options.context.n_ctx;
     return exact;
 }
 
-Drafters make_drafters(const SessionOptions& options, const Headers& headers, const Model& target,
-                       std::shared_ptr<Drafter> given) {
+Drafters make_drafters(const SessionOptions& options, const Headers& headers,
+                       const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
     Drafters drafters;
     // A draft model of fixed length has nobody beside it.
     if (!options.draft_model || !options.spec_length) {
         const bool is_costly = given && given->costly();
         if (given && !is_costly) drafters.all.push_back(std::move(given));
         if (!options.corpus.empty())
-            drafters.all.push_back(
-                std::make_shared<CorpusDrafter>(options.corpus, target.vocab().text_fingerprint()));
+            drafters.all.push_back(std::make_shared<CorpusDrafter>(
+                options.corpus, target->vocab().text_fingerprint()));
         // A costly one is the last.
         if (is_costly) drafters.all.push_back(std::move(given));
     }
-    if (options.draft_model) {
+    if (!options.draft_model) return drafters;
+    if (!headers.draft || is_eagle3(*headers.draft)) {
+        drafters.head = std::make_shared<HeadDrafter>(target, *options.draft_model,
+                                                      headers.draft ? &*headers.draft : nullptr,
+                                                      options.load_progress);
+        drafters.all.push_back(drafters.head);
+    } else {
         drafters.model =
-            std::make_shared<ModelDrafter>(target, *options.draft_model, *headers.draft,
+            std::make_shared<ModelDrafter>(*target, *options.draft_model, *headers.draft,
                                            longest_draft(options), options.load_progress);
         drafters.all.push_back(drafters.model);
     }
@@ -132,13 +159,14 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     const Headers headers = read_headers(options);
     const bool exact = settle(headers, options);
     std::shared_ptr<const Model> model =
-        Model::load(options.model, headers.target, options.load_progress);
-    Drafters drafters = make_drafters(options, headers, *model, std::move(drafter));
+        Model::load(options.model, headers.target, options.load_progress, is_mtp(options));
+    Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
 
     // With a drafter, memories that keep snapshots of their state take another kernel (the gated
     // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
     const int n_logits = drafters.all.empty() ? 1 + exact : longest_draft(options) + 1;
     auto context = std::make_unique<Context>(model, options.context, n_logits);
+    if (drafters.head) drafters.head->attach(*context);
     const Memory& memory = context->memory();
     auto engine = std::make_unique<Engine>(
         *context, Speculator(std::move(drafters.all), options.spec_length, model->vocab(),

@@ -301,7 +301,7 @@ class Interrupting(Drafter):
 def test_ctrl_c_ends_it_between_two_decodes(open_session: Open) -> None:
     session = open_session(draft=Interrupting())
     with pytest.raises(KeyboardInterrupt):
-        session.generate(PROMPT, n_beams=4, max_tokens=100)
+        session.generate(PROMPT, n_beams=1, max_tokens=100)
     beams = session.generate(PROMPT, n_beams=4, max_tokens=20)
     assert found(beams) == found(
         open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=20)
@@ -320,9 +320,9 @@ class Wrong(Drafter):
 
 
 def test_a_drafter_may_fail(open_session: Open) -> None:
-    beams = open_session(draft=Wrong()).generate(PROMPT, n_beams=2, max_tokens=12)
+    beams = open_session(draft=Wrong()).generate(PROMPT, n_beams=1, max_tokens=12)
     assert found(beams) == found(
-        open_session(draft=None).generate(PROMPT, n_beams=2, max_tokens=12)
+        open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=12)
     )
     assert beams[0].stats.drafter_errors > 3
 

@@ -1,11 +1,7 @@
-"""Chat: the model's own template, memory over turns, and the command."""
+"""Chat: the model's own template, and memory over turns."""
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,47 +76,3 @@ def test_a_template_that_cannot_be_read(scripted: Script, open_session: Open) ->
 def test_bad_messages(model: Path, open_session: Open, messages: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(model, kv_type="f16").chat(messages)
-
-
-def chat(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "specllama", "chat", "-ngl", "0", "-t", "1", *arguments],
-        input=lines,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def test_the_command(model: Path) -> None:
-    process = chat("-m", str(model), lines="u\n\n/reset\na\n")
-    assert process.returncode == 0, process.stderr
-    assert process.stdout == ":abcd\nbcd\n"
-    assert process.stderr.count("tokens/s") == 2
-    assert chat("-m", str(model), "--system", "u", "-n", "1", lines="a\n").stdout == "b\n"
-
-
-def test_the_command_with_bad_input(bundled_model: Path, model: Path) -> None:
-    process = chat("-m", str(bundled_model))
-    assert process.returncode == 2
-    assert "has no chat template" in process.stderr
-    process = chat("-m", str(model), "--top-p", "0", lines="u\n")
-    assert process.returncode == 2
-    assert "top_p must be" in process.stderr
-    assert len(process.stderr.strip().splitlines()) == 1
-
-
-def test_a_message_that_does_not_fit_costs_no_conversation(model: Path) -> None:
-    """At a terminal; a script that pipes messages is told by the exit code."""
-    command = [sys.executable, "-m", "specllama", "chat", "-m", str(model), "-t", "1", "-c", "40"]
-    parent, child = pty.openpty()
-    os.write(parent, b"u\n" + b"a" * 99 + b"\nu\n\x04")
-    process = subprocess.run(
-        command, stdin=child, capture_output=True, text=True, check=False, timeout=60
-    )
-    os.close(child)
-    os.close(parent)
-    assert process.returncode == 0, process.stderr
-    assert process.stderr.count("leaves no room in a context of 40") == 1
-    assert process.stderr.count("tokens/s") == 2

@@ -13,7 +13,8 @@ from typing import Any
 
 import llama_cpp
 import pytest
-from random_model import WRITERS
+from heads import write_eagle3, write_glm
+from random_model import WRITERS, write_dense
 
 SUPPORT = Path(__file__).parent / "support"
 COMPILER = shutil.which("cc")
@@ -97,6 +98,18 @@ def test_what_fails_together_is_tried_alone(library: Path, model: Path, kind: st
         assert outcome.errors[i] is None or "aborted" in outcome.errors[i]
     if kind in ("dense", "experts", "sliding window"):
         assert outcome.errors == [None] * 3
+
+
+@pytest.mark.parametrize("kind", ["eagle3", "mtp"])
+def test_a_head_is_not_misled(library: Path, tmp_path: Path, kind: str) -> None:
+    write = write_glm if kind == "mtp" else write_dense
+    model = write(tmp_path / "random.gguf")
+    draft = "mtp" if kind == "mtp" else str(write_eagle3(tmp_path / "head.gguf"))
+    exact = platform.machine() == "x86_64"
+    outcome = run(library, model, 1, "begun", n_seq=3, exact=exact or "auto", draft=draft)
+    for i, expected in enumerate(outcome.expected):
+        assert outcome.found[i] == expected[: len(outcome.found[i])]
+        assert outcome.found[i] + outcome.rest[i] == expected
 
 
 def test_of_a_shared_memory_too(library: Path, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 PYTHON = Path(__file__).parents[1] / "python"
 
 BASE = {
-    "_build", "_check", "_closing", "_core", "_files", "_llama", "_progress", "drafter", "errors",
+    "_build", "_check", "_closing", "_color", "_core", "_files", "_llama", "_progress", "drafter",
+    "errors",
 }  # fmt: skip
 """Below every room."""
 
@@ -31,8 +32,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "measure": SESSION | {"theory", "measure"},
     "bench": SESSION | {"theory", "simulate", "workloads", "measure", "bench"},
     "server": SESSION | {"", "server"},
+    "chat": SESSION | {"chat"},
     "commands": SESSION
-    | {"theory", "simulate", "workloads", "measure", "bench", "server", "commands"},
+    | {"theory", "simulate", "workloads", "measure", "bench", "server", "chat", "commands"},
     "": SESSION,
     "__main__": {"", "commands", "errors"},
     # What loads fast has the package only inside functions.

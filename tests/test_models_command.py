@@ -108,6 +108,7 @@ def test_every_cache_is_looked_into(home: Path, capsys: pytest.CaptureFixture[st
         "parameters": _core.read_model_file(str(BUNDLED_MODEL)).n_parameters,
         "bytes": _core.read_model_file(str(BUNDLED_MODEL)).weight_bytes,
         "drafts": [str(draft)],
+        "mtp": False,
     }
     # A larger Mamba of the same vocabulary may be drafted for; it cannot draft itself.
     drafts = {name: record["drafts"] for name, record in found.items()}

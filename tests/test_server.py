@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -216,6 +217,42 @@ def test_metrics(server: Server) -> None:
 def test_the_page(server: Server) -> None:
     answer = server.get("/")
     assert answer.headers["content-type"].startswith("text/html")
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "http://" not in answer.text  # it needs nothing from anywhere
-    assert "https://" not in answer.text
+    paths, seen = ["/"], set()
+    while paths:
+        path = paths.pop()
+        answer = server.get(path)
+        assert answer.status_code == 200, path
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "http://" not in answer.text  # it needs nothing from anywhere
+        assert "https://" not in answer.text
+        seen.add(path)
+        named = re.findall(r'(?:src|href)="(/[^"]*)"', answer.text)
+        named += ["/page/" + name for name in re.findall(r'from "\./([^"]*)"', answer.text)]
+        paths += set(named) - seen
+    assert {"/page/page.css", "/page/page.js", "/page/trace.js"} < seen
+    for path in ("/page/", "/page/page.py", "/page/..%2fpage.py", "/page/../page.py"):
+        assert server.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_trace(server: Server, stream: bool) -> None:
+    options: dict[str, Any] = {"max_tokens": 30, "temperature": 0, "stream": stream}
+    answer = complete(server, extra_body={"trace_html": True}, **options)
+    last = list(answer)[-1].choices[0] if stream else answer.choices[0]
+    expected = server.session.generate(PROMPT, max_tokens=30, trace=True).trace
+    assert expected is not None
+    # But for the times.
+    marks = [
+        re.findall(r'class="(\w+)" title', html) for html in (last.trace_html, expected.to_html())
+    ]
+    assert marks[0] == marks[1] != []
+    answer = complete(server, **options)
+    last = list(answer)[-1].choices[0] if stream else answer.choices[0]
+    assert not hasattr(last, "trace_html")
+
+
+def test_a_trace_is_asked_for_by_true_or_false(server: Server) -> None:
+    with pytest.raises(openai.BadRequestError, match="trace_html"):
+        complete(server, extra_body={"trace_html": "yes"})

@@ -18,62 +18,217 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in"),
 ]
 
+AT = "window.at = id => document.getElementById(id);"
+ANSWERED = "at('end').hidden && at('turns').children.length === "
+LAST = "[...document.querySelectorAll('.answer > .text')].at(-1)"
+
+TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e =>
+  e.checkVisibility() && !e.closest(".strip") && e.getBoundingClientRect().right > WIDTH + 1
+).map(e => e.outerHTML.slice(0, 80))"""
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
+    """Continues texts; it wants a key."""
     with SpecSession(**EXACT, **FIXED) as session, serve(session, api_key="key") as running:
         yield running
 
 
-@pytest.fixture(params=[False, True], ids=["light", "dark"])
-def page(server: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def chatting(smollm2: Path) -> Iterator[Server]:
+    session = SpecSession(smollm2, n_threads=1, n_gpu_layers=0, **FIXED)
+    with session, serve(session) as running:
+        yield running
+
+
+def opened(server: Server, profile: Path, *, dark: bool = False, phone: bool = False) -> Page:
     assert CHROMIUM is not None
-    opened = Page(CHROMIUM, server.url, tmp_path, dark=request.param)
-    yield opened
-    opened.close()
+    page = Page(CHROMIUM, server.url, profile, dark=dark, phone=phone)
+    page.wait_for("/context|key/.test(document.getElementById('model')?.textContent)")
+    page.evaluate(AT)
+    return page
 
 
-def test_a_generation(server: Server, page: Page) -> None:
-    page.wait_for("document.getElementById('model')?.textContent.includes('key is needed')")
-    page.evaluate("at('key').value = 'key'; connect()")
+@pytest.fixture
+def page(server: Server, tmp_path: Path) -> Iterator[Page]:
+    page = opened(server, tmp_path)
+    page.wait_for("at('model').textContent.includes('key is needed')")
+    assert page.evaluate("document.activeElement === at('key')")
+    page.type("key")
+    page.press("Tab")
     page.wait_for("at('model').textContent.startsWith('test · llama')")
-    assert page.evaluate("at('mode').value") == "completions"  # it has no chat template
+    yield page
+    page.close()
 
-    page.evaluate("at('max_tokens').value = 60; at('form').requestSubmit()")
-    page.wait_for("at('accepted').textContent.includes(' of ') && !at('go').disabled")
+
+@pytest.fixture
+def chat(chatting: Server, tmp_path: Path) -> Iterator[Page]:
+    page = opened(chatting, tmp_path)
+    page.evaluate("at('max_tokens').value = 24")
+    yield page
+    page.close()
+
+
+def say(page: Page, text: str, n_turns: int) -> str:
+    """Say something, by keys alone; return the answer."""
+    assert page.evaluate("document.activeElement === at('prompt')")
+    page.type(text)
+    page.press("Enter")
+    page.wait_for(f"{ANSWERED}{n_turns}")
+    return str(page.evaluate(f"{LAST}.textContent"))
+
+
+def test_a_text_is_continued(server: Server, page: Page) -> None:
+    # The model has no chat template.
+    assert page.evaluate("document.querySelector('[value=chat]').disabled")
+    assert page.evaluate("document.body.dataset.mode") == "completion"
+    page.evaluate("at('prompt').value = 'def fibonacci(n):\\n'; at('max_tokens').value = 60")
+    page.evaluate("at('form').requestSubmit()")
+    page.wait_for("at('end').hidden && !!document.querySelector('.figures')?.textContent")
     expected = server.session.generate("def fibonacci(n):\n", max_tokens=60)
-    assert page.evaluate("at('text').textContent") == "def fibonacci(n):\n" + expected.text
+    assert page.evaluate(f"{LAST}.textContent") == "def fibonacci(n):\n" + expected.text
     drafted = page.evaluate(
-        "[...document.querySelectorAll('#text .draft')].map(e => e.textContent)"
+        "[...document.querySelectorAll('.answer .drafted')].map(e => e.textContent)"
     )
     assert 0 < sum(map(len, drafted)) < len(expected.text)
-    assert page.evaluate("at('tokens').textContent") == "60"
-    stats = expected.stats
-    assert page.evaluate("at('accepted').textContent") == f"{stats.accepted} of {stats.drafted}"
+    figures = page.evaluate("document.querySelector('.figures').textContent")
+    assert "60 tokens" in figures
+    assert f"{expected.stats.accepted} of {expected.stats.drafted} drafted accepted" in figures
 
-    page.evaluate("at('temperature').value = -1")
-    page.evaluate("at('form').noValidate = true; at('form').requestSubmit()")
+    page.evaluate("at('temperature').value = -1; at('form').noValidate = true")
+    page.evaluate("at('form').requestSubmit()")
     page.wait_for("at('error').textContent.includes('temperature')")
     # The 401 and the 400 above; nothing that the page did wrong, nothing that its policy forbids.
     assert all("status of 40" in error for error in page.errors), page.errors
 
 
-def test_stopping(server: Server, page: Page) -> None:
-    page.evaluate("at('key').value = 'key'; at('max_tokens').value = 1900")
-    page.wait_for("typeof at === 'function' && document.readyState === 'complete'")
-    page.evaluate("at('key').value = 'key'; at('max_tokens').value = 1900")
-    page.evaluate("at('temperature').value = 1; at('seed').value = 3")
+def test_the_trace(page: Page) -> None:
+    page.evaluate("at('prompt').value = 'def fibonacci(n):\\n'; at('max_tokens').value = 60")
     page.evaluate("at('form').requestSubmit()")
-    page.wait_for("Number(at('tokens').textContent) > 5")
-    page.evaluate("at('end').click()")
-    page.wait_for("!at('go').disabled")
-    assert page.evaluate("at('error').textContent") == ""
-    while server.session.load.n_running:
+    button = "[...document.querySelectorAll('.tools button')].find(e => e.textContent === 'Trace')"
+    page.wait_for(f"at('end').hidden && !!{button}")
+    page.evaluate(f"{button}.focus()")
+    page.press("Enter")
+    assert page.evaluate("document.querySelectorAll('.trace svg path').length") > 1
+    for _ in range(3):  # the copy and the trace have a stop each, then come the tokens
+        page.press("Tab")
+        if page.evaluate("document.activeElement.closest('.trace .text') !== null"):
+            break
+    told = "document.querySelector('.trace output').textContent"
+    page.press("ArrowRight")
+    first = page.evaluate(told)
+    assert first.startswith("round 1: ")
+    page.press("ArrowRight")
+    assert page.evaluate(told) != first
+    page.press("ArrowLeft")
+    assert page.evaluate(told) == first
+    assert all("status of 40" in error for error in page.errors), page.errors
+
+
+def test_a_conversation(chatting: Server, chat: Page) -> None:
+    questions = ["What is 2 + 2? <img src=x onerror=alert(1)>", "And **3** + 3?"]
+    messages: list[dict[str, str]] = []
+    for i, question in enumerate(questions, 1):
+        said = say(chat, question, 2 * i)
+        messages.append({"role": "user", "content": question})
+        assert said == chatting.session.chat(messages, max_tokens=24).text
+        messages.append({"role": "assistant", "content": said})
+    assert chat.evaluate("document.querySelectorAll('img').length") == 0
+    shown = "[...document.querySelectorAll('#turns .text')].map(e => e.textContent)"
+    assert chat.evaluate(shown) == [one["content"] for one in messages]
+
+    # It is still there when the page comes again, and goes on.
+    chat.reload()
+    chat.wait_for("document.querySelectorAll('#chats .open').length === 1")
+    chat.evaluate(AT)
+    assert chat.evaluate(shown) == []
+    assert chat.evaluate("document.querySelector('#chats .open').textContent") == questions[0]
+    chat.evaluate("document.querySelector('#chats .open').focus()")
+    chat.press("Enter")
+    assert chat.evaluate(shown) == [one["content"] for one in messages]
+    assert chat.evaluate("document.querySelectorAll('.answer .drafted').length") > 0
+    chat.evaluate("at('max_tokens').value = 8")
+    messages.append({"role": "user", "content": "Bye"})
+    assert say(chat, "Bye", 6) == chatting.session.chat(messages, max_tokens=8).text
+
+    # Again, and otherwise: what came behind is gone.
+    chat.evaluate("document.querySelector('.again').focus()")
+    chat.press("Enter")
+    chat.wait_for(f"{ANSWERED}6")
+    edits = "[...document.querySelectorAll('.user button')].filter(e => e.textContent === 'Edit')"
+    chat.evaluate(f"{edits}[1].click()")
+    assert chat.evaluate("at('turns').children.length") == 2
+    assert chat.evaluate("at('prompt').value") == questions[1]
+
+    chat.evaluate("window.confirm = () => true; document.querySelector('#chats .delete').click()")
+    assert chat.evaluate("at('chats').children.length") == 0
+    chat.reload()
+    chat.wait_for("document.readyState === 'complete' && !!document.getElementById('chats')")
+    assert chat.evaluate("document.querySelectorAll('#chats li').length") == 0
+    assert chat.errors == []
+
+
+def test_the_system_message(chatting: Server, chat: Page) -> None:
+    chat.evaluate("at('system').value = 'Answer in French.'")
+    messages = [
+        {"role": "system", "content": "Answer in French."},
+        {"role": "user", "content": "Hello!"},
+    ]
+    assert say(chat, "Hello!", 2) == chatting.session.chat(messages, max_tokens=24).text
+
+
+def test_a_message_that_does_not_fit_is_not_lost(chat: Page) -> None:
+    long = "word " * 9000
+    chat.type(long)
+    chat.press("Enter")
+    chat.wait_for("at('error').textContent.includes('tokens')")
+    assert chat.evaluate("at('prompt').value") == long
+    assert chat.evaluate("at('turns').children.length") == 0
+
+
+def test_stopping(chatting: Server, chat: Page) -> None:
+    chat.evaluate(
+        "at('max_tokens').value = 1900; at('temperature').value = 1; at('seed').value = 3"
+    )
+    chat.type("Count from 1 to 1000, one number a line.")
+    chat.press("Enter")
+    chat.wait_for(f"{LAST}?.textContent.length > 5")
+    chat.press("Escape")
+    chat.wait_for(
+        "at('end').hidden && document.querySelector('.figures').textContent.includes('stopped')"
+    )
+    assert chat.evaluate("at('error').textContent") == ""
+    while chatting.session.load.n_running:
         pass
+    # It stands, and the conversation goes on.
+    chat.evaluate("at('max_tokens').value = 4")
+    say(chat, "Thanks.", 4)
 
 
-def test_light_and_dark(page: Page, request: pytest.FixtureRequest) -> None:
-    page.wait_for("document.readyState === 'complete' && !!document.getElementById('text')")
+def test_lines_of_a_message(chat: Page) -> None:
+    chat.type("one")
+    chat.press("Enter", shift=True)
+    chat.type("two")
+    assert chat.evaluate("at('prompt').value") == "one\ntwo"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_it_fits(chatting: Server, tmp_path: Path, dark: bool, phone: bool) -> None:
+    page = opened(chatting, tmp_path, dark=dark, phone=phone)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    dark = "dark" in request.node.name.rsplit("[", 1)[1]
     assert ground == ("rgb(24, 24, 24)" if dark else "rgb(255, 255, 255)")
+    page.evaluate("at('max_tokens').value = 24; at('prompt').focus()")
+    page.type("```\n" + "x" * 300 + "\n```")
+    page.evaluate("at('form').requestSubmit()")
+    page.wait_for(f"{ANSWERED}2")
+    page.evaluate("document.querySelectorAll('.answer .tools button')[1].click()")
+    page.evaluate("at('settings').open = at('past').open = true")
+    for width in (390, 320) if phone else (1280, 800):
+        page.resize(width, 800, phone=phone)
+        for mode in ("chat", "completion"):
+            page.evaluate(f"document.querySelector('[value={mode}]').click()")
+            assert page.evaluate(TOO_WIDE.replace("WIDTH", str(width))) == [], mode
+            # What one acts by is there without scrolling.
+            assert page.evaluate("at('go').getBoundingClientRect().top < innerHeight")
+    page.close()

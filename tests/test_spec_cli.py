@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import specllama
+from heads import write_knowing_pair
 from prompts import PROMPTS
 from specllama import SpecSession
 from specllama.commands.spec_cli import executable
@@ -181,7 +182,7 @@ def test_help_version_devices() -> None:
         (["-ngl", "-7"], "n_gpu_layers must be"),
         (["--spec-length", "0"], "spec_length must be from 1 to 64"),
         (["--spec-length=65"], "spec_length must be from 1 to 64"),
-        (["--draft", "magic"], "--draft must be auto, ngram or none"),
+        (["--draft", "magic"], "--draft must be auto, mtp, ngram or none"),
         (["--color", "red"], "--color must be auto, always or never"),
         (["--no-spec=1"], "takes no value"),
         (["-hf", "a/b"], "-hf needs the spec-cli that pip installs"),
@@ -306,3 +307,14 @@ def test_the_console_script_hands_over() -> None:
     process = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert process.stdout.startswith("spec-cli ")
     assert subprocess.run([script, "--bad"], capture_output=True, check=False).returncode == 2
+
+
+def test_heads_draft(tmp_path: Path) -> None:
+    target, head = write_knowing_pair(tmp_path, shares=True)
+    process = run(*EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json")
+    assert process.returncode == 0, process.stderr
+    stats = json.loads(process.stdout.decode().splitlines()[-1])["stats"]
+    assert stats["by_drafter"]["model"][0] > 0 == stats["drafter_errors"]
+    refused = run(*EXACT, "-m", str(target), "--draft", "mtp", "-p", "\n")
+    assert refused.returncode == 2
+    assert b"no layers of multi-token prediction" in refused.stderr

@@ -357,3 +357,26 @@ def test_decode_times_are_known_between_points_and_beyond() -> None:
     assert theory.DecodeTimes.through({1: 2.0, 2: 1.0}, 4) == (2, 1, 1, 1)  # not to nothing
     assert theory.DecodeTimes.through({1: 2.0}, 3) == (2, 2, 2)
     assert theory.measured_optimal_gamma(0.9, v) == theory.measured_optimal_gamma(0.9, list(v))
+
+
+def test_speedup_of_heads() -> None:
+    rates, v = [0.8, 0.6, 0.5], [1.0, 1.2, 1.5, 2.0]
+    right = [0.8, 0.8 + 0.48, 0.8 + 0.48 + 0.24]  # expected tokens accepted
+    in_turn, at_once, itself = (
+        theory.speedup_of_heads(rates, v, 0.1, drafts)
+        for drafts in ("in turn", "at once", "itself")
+    )
+    assert in_turn == pytest.approx(
+        [1, *((1 + right[g - 1]) / (0.1 * g + v[g]) for g in (1, 2, 3))]
+    )
+    assert at_once == pytest.approx([1, *((1 + right[g - 1]) / (0.1 + v[g]) for g in (1, 2, 3))])
+    assert itself == pytest.approx([1, *((2 + right[g - 1]) / (2 * v[g]) for g in (1, 2, 3))])
+    assert in_turn == pytest.approx(theory.speeds(rates, v, 0.1) / theory.speeds(rates, v, 0.1)[0])
+    # One rate, and decodes that all take as long: the paper's formula.
+    flat = theory.speedup_of_heads([0.7] * 5, [2.0] * 6, 0.1)
+    assert flat[5] == pytest.approx(theory.improvement_factor(0.7, 5, 0.05))
+    assert theory.speedup_of_heads([1.0], [1.0, 1.0], drafts="itself")[1] == 1.5
+    with pytest.raises(ArgumentError, match="drafts must be one of"):
+        theory.speedup_of_heads(rates, v, drafts="twice")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="acceptance"):
+        theory.speedup_of_heads([2.0], v, drafts="at once")

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from ast import literal_eval
+from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -117,8 +118,20 @@ def test_the_page_needs_nothing_else(open_session: Open) -> None:
     style = re.sub(r"@media[^{]*\{", "", re.findall(r"<style>(.*?)</style>", fragment, re.S)[0])
     for selector in re.findall(r"([^{}]+)\{", style):
         assert all(part.strip().startswith(".specllama-trace") for part in selector.split(","))
-    for drafter in ("match", "corpus", "ngram", "model", "other"):
+    for drafter in ("match", "corpus", "ngram", "grammar", "model", "other"):
         assert re.search(rf"\.{drafter} \{{[^}}]*underline", style)
+
+
+def test_the_strip_has_every_token(open_session: Open) -> None:
+    trace, _ = traced(open_session(), max_tokens=60)
+    expected: Counter[str] = Counter()
+    for i in range(len(trace.rounds)):
+        for token in trace.tokens(i):
+            own = token.kind in ("plain", "bonus", "replacement")
+            expected["own" if own else token.name] += 1
+    drawn = re.findall(r'<path class="(\w+)" d="([^"]*)"', trace.to_html())
+    assert {name: d.count("z") for name, d in drawn} == expected
+    assert {"own", "rejected"} < set(expected)
 
 
 def test_what_is_no_plain_text(scripted: Script, open_session: Open) -> None:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -64,11 +65,14 @@ Action set(bool Options::*member) {
 }
 
 void set_draft(Options& options, const std::string& value) {
-    if (value != "auto" && value != "ngram" && value != "none")
-        throw UsageError("must be auto, ngram or none, not \"" + value + "\"");
-    options.draft = value == "auto"    ? Draft::automatic
-                    : value == "ngram" ? Draft::ngram
-                                       : Draft::none;
+    static const std::map<std::string, Draft> kDrafts = {{"auto", Draft::automatic},
+                                                         {"mtp", Draft::mtp},
+                                                         {"ngram", Draft::ngram},
+                                                         {"none", Draft::none}};
+    const auto found = kDrafts.find(value);
+    if (found == kDrafts.end())
+        throw UsageError("must be auto, mtp, ngram or none, not \"" + value + "\"");
+    options.draft = found->second;
 }
 
 void set_spec_length(Options& options, const std::string& value) {
@@ -207,14 +211,14 @@ const std::vector<Flag>& flags() {
          [](Options& o, const std::string& v) { o.session.context.kv_type = v; }},
         {{"-md", "--draft-model"},
          "MODEL",
-         "GGUF file of a smaller model that drafts",
+         "GGUF file of a smaller model or a head that drafts",
          [](Options& o, const std::string& v) { o.session.draft_model.emplace().model.path = v; }},
         {{"-devd", "--device-draft"},
          "NAMES",
          "the same, for the draft model (as -dev)",
          [](Options& o, const std::string& v) { o.draft_device = v; }},
         {{"-hfd", "--hf-repo-draft"}, "NAME", "the same, instead of -md", refuse_hub},
-        {{"--draft"}, "WHO", "auto, ngram or none: who drafts without -md (auto)", set_draft},
+        {{"--draft"}, "WHO", "auto, mtp, ngram or none: who drafts without -md (auto)", set_draft},
         {{"--corpus"},
          "FILE",
          "file by specllama corpus build, to copy from",

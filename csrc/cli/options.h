@@ -16,8 +16,8 @@ class UsageError : public std::runtime_error {
 enum class Color { automatic, always, never };
 
 // Who drafts, where -md names no model. automatic: the bundled draft for the bundled target, else
-// n-grams.
-enum class Draft { automatic, ngram, none };
+// the head that the model brings along, if it does, and n-grams.
+enum class Draft { automatic, mtp, ngram, none };
 
 struct Options {
     std::optional<std::string> model;   // none: the bundled target

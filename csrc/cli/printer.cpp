@@ -82,7 +82,7 @@ void print_table(const Stats& stats) {
     }
     for (std::size_t i = 0; i < stats.by_source.size(); ++i)
         if (stats.by_source[i].drafted > 0)
-            std::fprintf(stderr, "  by %-6s%6d tokens  %8d accepted\n", kSourceNames[i],
+            std::fprintf(stderr, "  by %-7s%5d tokens  %8d accepted\n", kSourceNames[i],
                          stats.by_source[i].drafted, stats.by_source[i].accepted);
     bool first = true;
     for (std::size_t n = 0; n < stats.decode_seconds.size(); ++n) {

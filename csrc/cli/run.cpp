@@ -9,6 +9,7 @@
 #include "cli/prompt.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
+#include "specllama/model_file.h"
 #include "specllama/session.h"
 
 namespace specllama::cli {
@@ -21,6 +22,10 @@ void name_models(Options& options) {
     session.model.path = options.model ? *options.model : bundled_model("target-q8_0.gguf");
     if (options.draft == Draft::automatic && !options.model && !session.draft_model)
         session.draft_model.emplace().model.path = bundled_model("draft-q8_0.gguf");
+    else if (!session.draft_model &&
+             (options.draft == Draft::mtp ||
+              (options.draft == Draft::automatic && brings_head(session.model.path))))
+        session.draft_model.emplace().mtp = true;
     if (options.draft == Draft::none) {
         session.draft_model.reset();
         session.corpus.clear();

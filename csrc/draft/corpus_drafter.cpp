@@ -15,19 +15,23 @@ CorpusDrafter::CorpusDrafter(const std::string& path, std::uint64_t vocabulary) 
 
 void CorpusDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
-        if (proposal.draft.size() >= proposal.max_tokens) continue;
-        TokenSpan text = proposal.tokens;
-        if (!proposal.draft.empty()) {
-            text_.assign(text.begin(), text.end());
-            text_.insert(text_.end(), proposal.draft.tokens.begin(), proposal.draft.tokens.end());
-            text = text_;
-        }
-        const Match match = corpus_.find(text);
-        const int n = std::min(proposal.max_tokens - proposal.draft.size(),
-                               static_cast<int>(match.continuation.size()));
+        const int n_most = proposal.max_tokens - proposal.draft.size();
+        if (n_most == 0) continue;
+        const Match match = corpus_.find(with_draft(proposal));
+        const int n = std::min(n_most, static_cast<int>(match.continuation.size()));
         for (int i = 0; i < n; ++i)
             proposal.draft.push(match.token(i), {Source::corpus, match.length + i});
     }
+}
+
+// The tokens of the sequence and of the draft behind them, as many as matter.
+TokenSpan CorpusDrafter::with_draft(const Proposal& proposal) {
+    if (proposal.draft.empty()) return proposal.tokens;
+    const auto n_last = std::min<std::size_t>(proposal.tokens.size(), kMaxMatch);
+    const TokenSpan last = proposal.tokens.last(n_last);
+    text_.assign(last.begin(), last.end());
+    text_.insert(text_.end(), proposal.draft.tokens.begin(), proposal.draft.tokens.end());
+    return text_;
 }
 
 }  // namespace specllama

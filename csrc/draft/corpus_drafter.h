@@ -21,8 +21,10 @@ class CorpusDrafter final : public Drafter {
     void propose(std::span<Proposal> proposals) override;
 
  private:
+    TokenSpan with_draft(const Proposal& proposal);
+
     Corpus corpus_;
-    std::vector<Token> text_;  // a sequence and the draft to go on from
+    std::vector<Token> text_;
 };
 
 }  // namespace specllama

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "draft/draft_sampler.h"
 #include "sample/probability.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
@@ -21,9 +22,7 @@ bool wants_more(const Proposal& proposal) {
 
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
-    if (!(options.p_min >= 0 && options.p_min <= 1))
-        throw InvalidArgument("draft_p_min must be from 0 (off) to 1, not " +
-                              std::to_string(options.p_min) + ".");
+    check_draft_options(options, target.vocab().size());
     auto model = Model::load(options.model, header, progress);
     const std::string difference = target.vocab().difference(model->vocab());
     if (!difference.empty())
@@ -39,11 +38,6 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
     : context_(load(target, options, header, progress), options.context, longest),
       options_(options),
       batch_(context_.n_batch()) {
-    try {
-        make_sampler(Sampler({}, 1));
-    } catch (const InvalidArgument& error) {
-        throw InvalidArgument(std::string("draft_") + error.what());
-    }
     if (context_.memory().n_cuttable() != Memory::kAnyNumber)
         throw ModelError("The draft model " + options.model.path +
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
@@ -88,7 +82,9 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         if (!wants_more(proposal)) continue;
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
-        if (!follower.sampler) follower.sampler.emplace(make_sampler(*proposal.sampler));
+        if (!follower.sampler)
+            follower.sampler.emplace(
+                draft_sampler(*proposal.sampler, options_, context_.model().vocab().size()));
         drafting_.push_back({&proposal, &follower, 0});
     }
     try {
@@ -194,19 +190,6 @@ void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
     follower.n_cached = context_.memory().rewind(
         proposal.sequence,
         std::min({n_same, follower.n_cached, static_cast<int>(tokens.size()) - 1}));
-}
-
-// By the target's rule and noise, but with a temperature and cuts of its own, if it was given any.
-Sampler ModelDrafter::make_sampler(const Sampler& target) const {
-    SamplingOptions options = target.options();
-    options.temperature = options_.temperature.value_or(options.temperature);
-    options.top_k = options_.top_k.value_or(options.top_k);
-    options.top_p = options_.top_p.value_or(options.top_p);
-    options.min_p = options_.min_p.value_or(options.min_p);
-    options.logprobs = -1;
-    options.processed_logprobs = false;
-    options.grammar.clear();
-    return {options, static_cast<std::size_t>(context_.model().vocab().size())};
 }
 
 }  // namespace specllama

@@ -63,7 +63,6 @@ class ModelDrafter final : public Drafter {
     void draft();
     void decode();
     bool extend(Proposal& proposal, Follower& follower);
-    Sampler make_sampler(const Sampler& target) const;
 
     Context context_;
     DraftModelOptions options_;

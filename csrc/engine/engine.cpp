@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "engine/clock.h"
@@ -135,6 +136,7 @@ void Engine::take_chunks(int room) {
         room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());
+    chunk_rows_.resize(chunks_.size());
     prefilled_ = in_prompt_.back()->id();
 }
 
@@ -142,6 +144,7 @@ void Engine::add_chunks(Group group) {
     for (std::size_t i = group.first; i < group.last; ++i) {
         const Sequence& sequence = *in_prompt_[i];
         Position position = sequence.n_cached();
+        chunk_rows_[i] = batch_.size();
         for (const Token token : sequence.pending().first(chunks_[i]))
             batch_.add(token, position++, sequence.id(), false);
     }
@@ -150,6 +153,7 @@ void Engine::add_chunks(Group group) {
 void Engine::chunks_decoded(Group group, double seconds) {
     for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
+        absorb(sequence, sequence.n_cached(), chunk_rows_[i], chunks_[i]);
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
         if (sequence.pending().size() == 1 && target_.n_seq() > 1)
@@ -313,6 +317,7 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     const int row = rows_[i];
     Stats& stats = sequence.stats;
     const int n_before = sequence.n_tokens();
+    const int n_pending = n_before - sequence.n_cached();
     int n_accepted = 0;
     Token token = kNoToken;
     while (true) {
@@ -335,6 +340,7 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft.size(), n_accepted);
 
+    absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending + n_accepted);
     speculator_.observe(i, sequence, n_accepted, token, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
@@ -352,6 +358,13 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
         throw DecodeError(
             "The model left nothing to choose from: logit_bias, or the model itself, forbids every "
             "token.");
+}
+
+void Engine::absorb(Sequence& sequence, Position first, int row, int n) {
+    if (!speculator_.reads_states()) return;
+    stay_.resize(n);
+    std::iota(stay_.begin(), stay_.end(), row);
+    speculator_.absorb(sequence, first, stay_);
 }
 
 void Engine::rewind(Sequence& sequence, int keep) {

@@ -60,6 +60,7 @@ class Engine {
     void observe_decode(Group group, double seconds);
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
+    void absorb(Sequence& sequence, Position first, int row, int n);
     void rewind(Sequence& sequence, int keep);
 
     Context& target_;
@@ -74,6 +75,8 @@ class Engine {
     std::vector<Sequence*> ready_;      // for a round
     std::vector<int> limits_;           // [i]: most tokens to draft for sequence i of the round
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token
+    std::vector<int> chunk_rows_;       // [i]: first row of chunks_[i]
+    std::vector<int> stay_;             // rows of tokens that stay
 };
 
 }  // namespace specllama

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "draft/grammar_drafter.h"
 #include "engine/clock.h"
 #include "specllama/error.h"
 
@@ -65,19 +66,24 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
                        std::optional<int> spec_length, const Vocab& vocab, bool pads, bool alike)
     : drafters_(std::move(drafters)),
+      grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
       vocab_(&vocab),
       planner_(pads, alike),
-      proposals_(drafters_.size()) {}
+      proposals_(drafters_.size() + 2) {
+    if (speculates()) reader_ = dynamic_cast<StateReader*>(drafters_.back().get());
+}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
     phases_[sequence.id()] = planner_.begin(temperature, sequence.n_tokens());
+    grammar_->begin(sequence.id(), sequence.tokens(), reference);
     for (const auto& drafter : drafters_)
         contained(sequence, [&] { drafter->begin(sequence.id(), sequence.tokens(), reference); });
 }
 
 void Speculator::end(Sequence& sequence) {
+    grammar_->end(sequence.id());
     for (const auto& drafter : drafters_) contained(sequence, [&] { drafter->end(sequence.id()); });
     phases_.erase(sequence.id());
     if (!plans()) return;
@@ -104,55 +110,91 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
         turn.choice = {};
         work_[i].replays = sequence.replays();
         work_[i].n_prefix = 0;
+        work_[i].n_forced = 0;
         work_[i].verified.clear();
         wanted |= turn.max_draft > 0;
     }
-    for (std::size_t d = 0; d < drafters_.size(); ++d) {
-        proposals_[d].resize(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            Sequence& sequence = *sequences[i];
-            Proposal& proposal = proposals_[d][i];
-            proposal.sampler = &sequence.sampler();
-            proposal.sequence = sequence.id();
-            proposal.tokens = sequence.tokens();
-            proposal.draft.clear();
-            proposal.n_decoded = 0;
-            proposal.error.clear();
-            proposal.max_tokens = turns_[i].max_draft;
-            proposal.max_drawn =
-                plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
-            proposal.another = nullptr;
-        }
-    }
+    for (std::size_t row = 0; row < proposals_.size(); ++row) prepare(row, sequences);
     if (!wanted) return;
+    ask(forced(), sequences);
+    const bool costly = drafters_.back()->costly();
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
         if (!plans()) {
-            if (d + 1 == drafters_.size() || !drafters_.back()->costly()) ask(d, sequences);
+            if (d + 1 < drafters_.size() && costly) continue;
+            go_on_from_forced(d, sequences);
         } else if (drafters_[d]->costly()) {
             choose(sequences);
             ask_costly(sequences);
         } else {
             ask(d, sequences);
+            if (d == 0) go_on_from_forced(beyond(), sequences);
         }
     }
     choose(sequences);
 }
 
-// Asks one drafter about all sequences at once.
-double Speculator::ask(std::size_t drafter, std::span<Sequence* const> sequences) {
+Drafter& Speculator::drafter(std::size_t row) {
+    return row == forced() ? *grammar_ : *drafters_[row == beyond() ? 0 : row];
+}
+
+// Empties the proposals of a row for a round.
+void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) {
+    proposals_[row].resize(sequences.size());
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        Sequence& sequence = *sequences[i];
+        Proposal& proposal = proposals_[row][i];
+        proposal.sampler = &sequence.sampler();
+        proposal.sequence = sequence.id();
+        proposal.tokens = sequence.tokens();
+        proposal.draft.clear();
+        proposal.n_decoded = 0;
+        proposal.error.clear();
+        proposal.max_tokens = turns_[i].max_draft;
+        proposal.max_drawn =
+            plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
+        proposal.another = nullptr;
+    }
+}
+
+// Asks a row's drafter to go on from what grammars force, where they do: in `beyond` only there.
+// Of a proposal that went no further than that nothing is left.
+void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences) {
+    bool asked = row != beyond();
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const Draft& forced_draft = proposals_[forced()][i].draft;
+        Proposal& proposal = proposals_[row][i];
+        work_[i].n_forced = forced_draft.size();
+        if (forced_draft.empty()) {
+            if (row == beyond()) proposal.max_tokens = 0;
+            continue;
+        }
+        asked = true;
+        proposal.draft = forced_draft;
+        // What is drawn from frequencies is drawn for the token after the text.
+        if (!drafter(row).costly()) proposal.max_drawn = 0;
+    }
+    if (!asked) return;
+    ask(row, sequences);
+    for (std::size_t i = 0; i < sequences.size(); ++i)
+        if (Draft& draft = proposals_[row][i].draft; draft.size() == work_[i].n_forced)
+            draft.clear();
+}
+
+// Asks a row's drafter about all sequences at once.
+double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     double seconds = 0;
     std::string error;
     {
         const Timer timer(seconds);
         try {
-            drafters_[drafter]->propose(proposals_[drafter]);
+            drafter(row).propose(proposals_[row]);
         } catch (const Error& thrown) {
             error = thrown.what();
         }
     }
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
-        Proposal& proposal = proposals_[drafter][i];
+        Proposal& proposal = proposals_[row][i];
         sequence.stats.seconds.draft += seconds;
         sequence.stats.draft_decoded_tokens += proposal.n_decoded;
         turns_[i].spent += seconds;
@@ -174,7 +216,8 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
         const Draft& prefix = work.verified;
-        work.n_prefix = is_drawn(prefix) ? 0 : prefix.size();
+        // Of what the others have drafted, a head has no states to go on from.
+        work.n_prefix = is_drawn(prefix) || reader_ != nullptr ? 0 : prefix.size();
         if (work.n_prefix > 0) proposals[i].draft = prefix;
         work.started = Clock::now();
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
@@ -222,9 +265,11 @@ void Speculator::choose(std::span<Sequence* const> sequences) {
 void Speculator::offer(std::size_t i) {
     Turn& turn = turns_[i];
     turn.offers.clear();
-    for (const std::vector<Proposal>& proposals : proposals_) {
-        const Proposal& proposal = proposals[i];
-        const int n_known = proposal.another == nullptr ? 0 : work_[i].n_prefix;
+    for (std::size_t row = 0; row < proposals_.size(); ++row) {
+        const Proposal& proposal = proposals_[row][i];
+        const int n_known = row == beyond()               ? work_[i].n_forced
+                            : proposal.another == nullptr ? 0
+                                                          : work_[i].n_prefix;
         const bool drawn = is_drawn(proposal.draft);
         // What the costly drafter has drawn is verified, whatever it is.
         const bool required =
@@ -248,6 +293,10 @@ void Speculator::verify(std::size_t i) {
     const Draft& chosen = proposals_[choice.offer][i].draft;
     for (int t = 0; t < choice.n_draft; ++t)
         verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
+}
+
+void Speculator::absorb(Sequence& sequence, Position first, std::span<const int> rows) {
+    contained(sequence, [&] { reader_->absorb(sequence.id(), sequence.tokens(), first, rows); });
 }
 
 void Speculator::observe_decode(int n, int n_context, double seconds) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "draft/state_reader.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -18,6 +19,10 @@ namespace specllama {
 
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
+//
+// What a request's grammar forces is drafted first. With a fixed spec_length all others go on from
+// there; else it stands beside their drafts, and the first of the cheap drafters goes on from
+// there, too.
 //
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
 // the first drafter that has one. Without one the planner chooses among the drafts of all drafters
@@ -53,6 +58,11 @@ class Speculator {
     // Rows that the target's decode of n tokens should have.
     int width(int n, int n_context) const { return plans() ? planner_.width(n, n_context) : n; }
 
+    // Whether a drafter reads the target's states.
+    bool reads_states() const { return reader_ != nullptr; }
+    // What the target has decoded of a sequence, for that one: see StateReader::absorb.
+    void absorb(Sequence& sequence, Position first, std::span<const int> rows);
+
     // What the target's decode of n rows took.
     void observe_decode(int n, int n_context, double seconds);
 
@@ -67,6 +77,8 @@ class Speculator {
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
         Draft verified;
+        // Tokens of the grammar's draft that others go on from.
+        int n_forced = 0;
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
         // and whether it should go on.
         int n_prefix = 0;
@@ -74,7 +86,15 @@ class Speculator {
         std::function<bool(const Draft&)> another;
     };
 
-    double ask(std::size_t drafter, std::span<Sequence* const> sequences);
+    // Rows of proposals_ behind those of the drafters: what grammars force, and how the first
+    // drafter goes on from there.
+    std::size_t forced() const { return drafters_.size(); }
+    std::size_t beyond() const { return drafters_.size() + 1; }
+    Drafter& drafter(std::size_t row);
+
+    void prepare(std::size_t row, std::span<Sequence* const> sequences);
+    void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
+    double ask(std::size_t row, std::span<Sequence* const> sequences);
     void ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences);
@@ -84,12 +104,14 @@ class Speculator {
     void judge(std::size_t i, Token next);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
+    StateReader* reader_ = nullptr;  // the last of them, if it is one
+    std::unique_ptr<Drafter> grammar_;
     std::optional<int> spec_length_;
     const Vocab* vocab_;
     Planner planner_;
     std::map<SequenceId, Phase> phases_;
     // Kept between rounds so that none allocates.
-    std::vector<std::vector<Proposal>> proposals_;  // [drafter][i]
+    std::vector<std::vector<Proposal>> proposals_;  // [row][i]
     std::vector<Turn> turns_;                       // [i]
     std::vector<Work> work_;                        // [i]
 };

@@ -6,6 +6,7 @@
 
 #include "llama/backend.h"
 #include "llama/kv_type.h"
+#include "llama/staging.h"
 #include "specllama/error.h"
 #include "system/host.h"
 
@@ -208,6 +209,28 @@ std::span<float> Context::logits(int row) {
     float* logits = llama_get_logits_ith(context_.get(), row);
     if (logits == nullptr) throw DecodeError("llama.cpp gave no logits for a row that it decoded.");
     return {logits, static_cast<std::size_t>(model_->vocab().size())};
+}
+
+void Context::keep_states(const std::vector<int>& layers) {
+    kept_layers_ = layers;
+    for (const int layer : layers) staging::keep_layer_input(context_.get(), layer);
+    if (layers.empty()) staging::keep_last_state(context_.get());
+    n_features_ = layers.empty()
+                      ? llama_model_n_embd_out(model_->get())
+                      : llama_model_n_embd(model_->get()) * static_cast<int>(layers.size());
+}
+
+void Context::copy_states(int row, float* out) const {
+    if (kept_layers_.empty()) {
+        const float* states = staging::last_state(context_.get());
+        std::copy_n(states + static_cast<std::size_t>(row) * n_features_, n_features_, out);
+        return;
+    }
+    const int n = llama_model_n_embd(model_->get());
+    for (const int layer : kept_layers_) {
+        const float* states = staging::layer_input(context_.get(), layer);
+        out = std::copy_n(states + static_cast<std::size_t>(row) * n, n, out);
+    }
 }
 
 }  // namespace specllama

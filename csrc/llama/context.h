@@ -26,6 +26,7 @@ class Batch {
 
  private:
     friend class Context;
+    friend class HeadContext;
 
     int n_ = 0;
     std::vector<Token> tokens_;
@@ -69,6 +70,18 @@ class Context {
     // them. Valid until the next decode.
     std::span<float> logits(int row);
 
+    // Has decodes keep hidden states of every token from now on: what goes into these layers, each
+    // from 0 to below the number of layers; or, with none, what the output is computed from.
+    // staging::available() must be true.
+    void keep_states(const std::vector<int>& layers);
+    // Numbers of a token's states, once they are kept.
+    int n_features() const { return n_features_; }
+    // Copies the states of a row of the last batch, one layer after another, to `out` [n_features].
+    void copy_states(int row, float* out) const;
+
+    // For the rest of this folder.
+    llama_context* get() const { return context_.get(); }
+
  private:
     void decode_now(Batch& batch);
 
@@ -77,6 +90,8 @@ class Context {
     llama_context_ptr context_;
     Memory memory_;
     Batch companion_;  // a lone token and the one beside it
+    std::vector<int> kept_layers_;
+    int n_features_ = 0;
 };
 
 }  // namespace specllama

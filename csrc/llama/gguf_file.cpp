@@ -31,7 +31,9 @@ constexpr std::array kEncoders = {"bert",
                                   "t5",
                                   "t5encoder",
                                   "wavtokenizer-dec",
-                                  "clip"};
+                                  "clip",
+                                  "dflash",
+                                  "gemma4-assistant"};
 
 // Architectures whose recurrent state llama.cpp can take snapshots of.
 constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
@@ -50,13 +52,14 @@ class File : private GgufReader {
 
     Header header() const {
         Header header;
+        header.architecture = *text("general.architecture");
         header.is_split = number("split.count").value_or(1) > 1;
         const std::set<std::string> recurrent = recurrent_layers();
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
             header.weight_bytes += gguf_get_tensor_size(gguf(), i);
             add_matrix(i, recurrent, header.matrices);
         }
-        const std::string prefix = *text("general.architecture") + ".";
+        const std::string prefix = header.architecture + ".";
         const auto value = [&](const char* name) {
             return static_cast<double>(number(prefix + name).value_or(0));
         };
@@ -64,13 +67,14 @@ class File : private GgufReader {
         const double n_layers = value("block_count");
         const double n_heads = value("attention.head_count");
         header.slides = value("attention.sliding_window") > 0;
+        header.target_width = static_cast<int>(value("target_hidden_size"));
         header.n_ctx_train = static_cast<int>(value("context_length"));
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
         header.state_numbers = state_numbers(prefix, width);
-        header.has_snapshots = std::ranges::find(kWithSnapshots, *text("general.architecture")) !=
-                               kWithSnapshots.end();
+        header.has_snapshots =
+            std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
         if (n_heads == 0) return header;  // or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
                                                                     : width / n_heads;
@@ -84,6 +88,8 @@ class File : private GgufReader {
     }
 
  private:
+    bool is_head() const { return text("general.architecture") == "eagle3"; }
+
     // "blk.N", of the layers with a state.
     std::set<std::string> recurrent_layers() const {
         std::set<std::string> layers;
@@ -101,8 +107,10 @@ class File : private GgufReader {
                     std::vector<Matrix>& matrices) const {
         const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
         const std::string name = gguf_get_tensor_name(gguf(), i);
-        const bool is_tied = gguf_find_tensor(gguf(), "output.weight") < 0;
-        if (n[1] == 1 || name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
+        // A head without an output of its own uses its target's.
+        const bool is_tied = gguf_find_tensor(gguf(), "output.weight") < 0 && !is_head();
+        if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") ||
+            name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
             (name == "token_embd.weight" && !is_tied))
             return;
         const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));
@@ -169,6 +177,8 @@ class File : private GgufReader {
                                name.starts_with("rope_freqs") || name.starts_with("rope_factors");
         const bool is_integer = type == GGML_TYPE_I8 || type == GGML_TYPE_I16 ||
                                 type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
+        // The tokens of a head's vocabulary.
+        if (name == "d2t" && type == GGML_TYPE_I64 && is_head()) return;
         if ((is_vector && type != GGML_TYPE_F32) || is_integer || type == GGML_TYPE_F64)
             fail("its tensor " + name + " is of type " + ggml_type_name(type) +
                  ", which cannot be computed with");
@@ -202,6 +212,7 @@ class File : private GgufReader {
                  std::to_string(heads_kv) + " key-value heads");
         check_head_size(prefix, heads);
         check_experts(prefix);
+        array(prefix + "target_layers", {GGUF_TYPE_INT32, GGUF_TYPE_UINT32});
         for (const char* name :
              {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"})
             if (const auto epsilon = real(prefix + name); epsilon && !(*epsilon >= 0))

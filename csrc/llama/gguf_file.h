@@ -22,6 +22,7 @@ struct Matrix {
 
 // What the header of a model file says, where it is needed before the file is loaded.
 struct Header {
+    std::string architecture;
     // Whether there are other files, of whose matrices nothing is said here.
     bool is_split = false;
     // Those that activations are multiplied with; tables that rows are taken from are none.
@@ -41,6 +42,8 @@ struct Header {
     // Numbers that computing one token takes at once, about.
     double compute_numbers_per_token = 0;
     int n_vocab = 0;
+    // Numbers of the states that a head reads of its target; 0: it is no head.
+    int target_width = 0;
 };
 
 // Throws ModelError, with one sentence for the user, unless `path` is a whole GGUF file of a model

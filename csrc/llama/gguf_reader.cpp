@@ -105,6 +105,25 @@ std::optional<std::size_t> GgufReader::array(const std::string& key,
     return gguf_get_arr_n(gguf_.get(), id);
 }
 
+std::vector<std::int64_t> GgufReader::numbers(const std::string& key) const {
+    const std::size_t n = array(key, {GGUF_TYPE_INT32, GGUF_TYPE_UINT32}).value_or(0);
+    if (n == 0) return {};
+    const auto* data = static_cast<const std::int32_t*>(gguf_get_arr_data(gguf_.get(), find(key)));
+    return {data, data + n};
+}
+
+std::vector<std::int64_t> GgufReader::tensor(std::int64_t index) const {
+    std::vector<std::int64_t> numbers(gguf_get_tensor_size(gguf_.get(), index) /
+                                      sizeof(std::int64_t));
+    std::ifstream stream(path_, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(gguf_get_data_offset(gguf_.get()) +
+                                             gguf_get_tensor_offset(gguf_.get(), index)));
+    stream.read(reinterpret_cast<char*>(numbers.data()),
+                static_cast<std::streamsize>(numbers.size() * sizeof(std::int64_t)));
+    if (!stream) fail("it cannot be read to its end");
+    return numbers;
+}
+
 std::string GgufReader::text_at(const std::string& key, std::size_t index) const {
     return gguf_get_arr_str(gguf_.get(), find(key), index);
 }

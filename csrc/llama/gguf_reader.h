@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gguf.h"
 
@@ -35,6 +36,11 @@ class GgufReader {
     // The length of an array. Throws unless its elements are of one of `types`.
     std::optional<std::size_t> array(const std::string& key,
                                      std::initializer_list<gguf_type> types) const;
+    // The numbers of an array of 32-bit integers; none when the key is absent. Throws when it is
+    // none.
+    std::vector<std::int64_t> numbers(const std::string& key) const;
+    // Those of a tensor of 64-bit integers, by its index, which must lie within the file.
+    std::vector<std::int64_t> tensor(std::int64_t index) const;
     // One element of an array of texts.
     std::string text_at(const std::string& key, std::size_t index) const;
 

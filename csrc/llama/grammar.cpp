@@ -145,10 +145,10 @@ std::string reason(const std::string& printed, const std::string& logged) {
 
 class Grammar final : public Mask {
  public:
-    Grammar(llama_sampler_ptr sampler, int n_vocab)
-        : sampler_(std::move(sampler)), candidates_(n_vocab) {}
+    explicit Grammar(llama_sampler_ptr sampler) : sampler_(std::move(sampler)) {}
 
     void apply(std::span<float> logits) override {
+        candidates_.resize(logits.size());
         for (std::size_t i = 0; i < logits.size(); ++i)
             candidates_[i] = {static_cast<Token>(i), logits[i], 0};
         ask(candidates_.data(), logits.size());
@@ -161,8 +161,22 @@ class Grammar final : public Mask {
         return one.logit == 0;
     }
 
+    std::size_t keep_allowed(std::span<Token> tokens) override {
+        candidates_.resize(std::max(candidates_.size(), tokens.size()));
+        for (std::size_t i = 0; i < tokens.size(); ++i) candidates_[i] = {tokens[i], 0, 0};
+        ask(candidates_.data(), tokens.size());
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < tokens.size(); ++i)
+            if (candidates_[i].logit == 0) tokens[n++] = candidates_[i].id;
+        return n;
+    }
+
     void accept(Token token) override {
         timed([&] { llama_sampler_accept(sampler_.get(), token); });
+    }
+
+    std::unique_ptr<Mask> clone() const override {
+        return std::make_unique<Grammar>(llama_sampler_ptr(llama_sampler_clone(sampler_.get())));
     }
 
  private:
@@ -210,7 +224,7 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf) 
     if (!sampler)
         throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
                               ".");
-    return std::make_unique<Grammar>(std::move(sampler), vocab.size());
+    return std::make_unique<Grammar>(std::move(sampler));
 }
 
 }  // namespace specllama

@@ -41,7 +41,7 @@ Model::Model(llama_model_ptr model, std::string path)
       path_(std::move(path)) {}
 
 std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& header,
-                                         const ProgressFunction& progress) {
+                                         const ProgressFunction& progress, bool with_mtp) {
     const int n_gpu_layers = options.n_gpu_layers.value_or(-1);
     if (n_gpu_layers < -1)
         throw InvalidArgument("n_gpu_layers must be -1 (all), 0 (none) or more, not " +
@@ -51,6 +51,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     Progress carrier{progress, nullptr};
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
+    params.load_mtp = with_mtp;
     const Placement placement(header, options);
     placement.apply(params);
     params.progress_callback = Progress::call;
@@ -91,8 +92,8 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const std::string& 
         throw ModelError("Cannot use " + path + " as a model: " + what + ".");
     };
     if (!model) fail(error.empty() ? "llama.cpp cannot load it" : error);
-    if (llama_model_has_encoder(model.get()) || !llama_model_has_decoder(model.get()) ||
-        llama_model_is_diffusion(model.get()))
+    // With an encoder, too, there are EAGLE-3 heads; check_gguf has refused the others.
+    if (!llama_model_has_decoder(model.get()) || llama_model_is_diffusion(model.get()))
         fail("it does not generate text token by token");
     const llama_vocab* vocab = llama_model_get_vocab(model.get());
     // llama.cpp would assert these while tokenizing.
@@ -118,13 +119,16 @@ std::string Model::description() const {
     return text;
 }
 
+std::string Model::value(const std::string& key) const {
+    char text[64];
+    const int n = llama_model_meta_val_str(model_.get(), key.c_str(), text, sizeof(text));
+    return n < 0 ? "" : text;
+}
+
+std::string Model::architecture() const { return value("general.architecture"); }
+
 bool Model::is_longrope() const {
-    const auto value = [&](const std::string& key) -> std::string {
-        char text[64];
-        const int n = llama_model_meta_val_str(model_.get(), key.c_str(), text, sizeof(text));
-        return n < 0 ? "" : text;
-    };
-    return value(value("general.architecture") + ".rope.scaling.type") == "longrope";
+    return value(architecture() + ".rope.scaling.type") == "longrope";
 }
 
 std::optional<std::string> Model::chat_template() const {

@@ -14,10 +14,12 @@ namespace specllama {
 // Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 class Model {
  public:
-    // header: of the file, which check_gguf found to be sound.
+    // header: of the file, which check_gguf found to be sound. with_mtp: with its layers of
+    // multi-token prediction, which nothing else needs.
     // Throws InvalidArgument, ModelError, Interrupted, and what `progress` throws.
     static std::shared_ptr<const Model> load(const ModelOptions& options, const Header& header,
-                                             const ProgressFunction& progress);
+                                             const ProgressFunction& progress,
+                                             bool with_mtp = false);
 
     // Loads the vocabulary and no weights. Throws ModelError.
     static std::shared_ptr<const Model> load_vocabulary(const std::string& path);
@@ -26,6 +28,11 @@ class Model {
     // As it was given.
     const std::string& path() const { return path_; }
     std::string description() const;
+    std::string architecture() const;
+    // Numbers of a token's state between two layers, and layers, those of multi-token prediction
+    // left out.
+    int width() const { return llama_model_n_embd(model_.get()); }
+    int n_layers() const { return llama_model_n_layer(model_.get()); }
     // Which of the CPU's kernels multiply how much of its weights, e.g. "AMX 76 %, plain 24 %"; ""
     // where a GPU holds weights, or there are none.
     const std::string& kernels() const { return kernels_; }
@@ -42,6 +49,8 @@ class Model {
     // error: what llama.cpp said while it loaded.
     static std::shared_ptr<Model> checked(llama_model_ptr model, const std::string& path,
                                           const std::string& error);
+    // What the file says for a key; "" where it says nothing.
+    std::string value(const std::string& key) const;
 
     llama_model_ptr model_;
     Vocab vocab_;

@@ -3,6 +3,7 @@
 #include "llama-cpp.h"
 #include "llama/backend.h"
 #include "llama/gguf_file.h"
+#include "llama/head_file.h"
 #include "llama/vocab.h"
 #include "specllama/error.h"
 
@@ -10,7 +11,7 @@ namespace specllama {
 
 ModelFile read_model_file(const std::string& path) {
     ensure_backend();
-    check_gguf(path);
+    const Header header = check_gguf(path);
 
     llama_model_params params = llama_model_default_params();
     params.no_alloc = true;
@@ -29,17 +30,20 @@ ModelFile read_model_file(const std::string& path) {
 
     const Vocab vocab(llama_model_get_vocab(model.get()));
     ModelFile file;
-    char architecture[64] = {};
-    llama_model_meta_val_str(model.get(), "general.architecture", architecture,
-                             sizeof(architecture));
-    file.architecture = architecture;
+    file.architecture = header.architecture;
     file.weight_type = llama_ftype_name(llama_model_ftype(model.get()));
     file.n_parameters = llama_model_n_params(model.get());
     file.weight_bytes = llama_model_size(model.get());
     file.n_tokens = vocab.size();
     file.vocabulary = vocab.fingerprint();
     file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
+    const int width = llama_model_n_embd(model.get());
+    file.reads_width = is_eagle3(header) ? header.target_width : 0;
+    file.tells_width = tells_layer_inputs(header.architecture) ? width : 0;
+    file.brings_head = brings_head(path);
     return file;
 }
+
+bool brings_head(const std::string& path) { return mtp_fault(path).empty(); }
 
 }  // namespace specllama

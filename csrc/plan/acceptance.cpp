@@ -27,6 +27,11 @@ constexpr double kBrokenDiscount = 3;
 // Of an n-gram with frequency 1, by order from 2 on: its one sight may be the only one.
 constexpr std::array<double, 7> kOrderPrior = {0.35, 0.55, 0.65, 0.72, 0.78, 0.82, 0.85};
 
+// Upper ends of the bins of the bytes that are forced behind a token. The last token of a run may
+// become another one with what follows it.
+constexpr std::array<int, 5> kForcedEnds = {0, 2, 5, 10, 20};
+constexpr std::array<double, 6> kForcedPrior = {0.4, 0.9, 0.95, 0.97, 0.98, 0.98};
+
 double match_prior(double length) {
     for (std::size_t i = 1; i < kMatchPrior.size(); ++i) {
         const auto [from, low] = kMatchPrior[i - 1];
@@ -40,6 +45,7 @@ double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::size_t view_of(Source source) {
+    if (source == Source::grammar) return 2;
     return source == Source::model || source == Source::other ? 1 : 0;
 }
 
@@ -81,6 +87,11 @@ std::size_t Acceptance::bin_of(const Evidence& evidence) {
                        std::clamp(evidence.length - 2, 0, static_cast<int>(kOrders) - 1)) *
                        kFrequencyBins +
                    part(evidence.confidence, kFrequencyBins);
+        case Source::grammar:
+            if (evidence.confidence < 1) return kHabit + part(evidence.confidence, kHabitBins);
+            return kForced +
+                   static_cast<std::size_t>(std::ranges::lower_bound(kForcedEnds, evidence.length) -
+                                            kForcedEnds.begin());
         case Source::model:
             return kModel + part(evidence.confidence, kModelBins);
         case Source::other:
@@ -98,11 +109,14 @@ double Acceptance::prior_of(std::size_t bin) {
                                      : bin < kCorpus ? kBrokenDiscount
                                                      : kCorpusDiscount));
     }
-    if (bin < kModel) {
+    if (bin < kForced) {
         const std::size_t at = bin - kNGram;
         return kOrderPrior[at / kFrequencyBins] *
                (0.3 + 0.7 * middle(at % kFrequencyBins, kFrequencyBins));
     }
+    if (bin < kHabit) return kForcedPrior[bin - kForced];
+    // By Laplace's rule, which knows nothing of white space.
+    if (bin < kModel) return 0.3 + 0.7 * middle(bin - kHabit, kHabitBins);
     // A model's probability errs towards certainty.
     if (bin < kOther) return 0.1 + 0.85 * middle(bin - kModel, kModelBins);
     // Of what is not known nothing is believed at once.

@@ -10,9 +10,9 @@
 
 namespace specllama {
 
-// Ways to see a text: by copying it, or otherwise, as a model does. A phase is good or bad for all
-// sources of a view.
-inline constexpr int kViews = 2;
+// Ways to see a text: by copying it; by what its grammar leaves; or otherwise, as a model does. A
+// phase is good or bad for all sources of a view.
+inline constexpr int kViews = 3;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
 // A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
@@ -39,13 +39,13 @@ struct Phase {
 // How often the target agrees with a token, given what its drafter knows about it.
 //
 // Two things are learned. For each kind of evidence (the length of a match and whether the token
-// copied had broken off a copy, the order and relative frequency of an n-gram, the probability that
-// a draft model gives), and for each class of temperature, a running rate, shared by all requests.
-// And for each request the phase its text is in: a hidden state that shifts the log-odds of all
-// rates of a view together, and now and then changes (the filter of Hamilton, "A new approach to
-// the economic analysis of nonstationary time series", 1989, with Bernoulli observations). So rates
-// are remembered over a text that changes between copying and free, and a change is noticed within
-// a few tokens.
+// copied had broken off a copy, the order and relative frequency of an n-gram, what is left of what
+// a grammar forces, the probability that a draft model gives), and for each class of temperature, a
+// running rate, shared by all requests. And for each request the phase its text is in: a hidden
+// state that shifts the log-odds of all rates of a view together, and now and then changes (the
+// filter of Hamilton, "A new approach to the economic analysis of nonstationary time series", 1989,
+// with Bernoulli observations). So rates are remembered over a text that changes between copying
+// and free, and a change is noticed within a few tokens.
 class Acceptance {
  public:
     Acceptance();
@@ -104,6 +104,8 @@ class Acceptance {
     static constexpr std::size_t kMatchBins = 14;
     static constexpr std::size_t kOrders = 7;  // 2 to 8
     static constexpr std::size_t kFrequencyBins = 5;
+    static constexpr std::size_t kForcedBins = 6;
+    static constexpr std::size_t kHabitBins = 5;
     static constexpr std::size_t kModelBins = 10;
     static constexpr std::size_t kOtherBins = 10;
     static constexpr std::size_t kMatch =
@@ -111,7 +113,9 @@ class Acceptance {
     static constexpr std::size_t kBroken = kMatch + kMatchBins;  // of confidence 0
     static constexpr std::size_t kCorpus = kBroken + kMatchBins;
     static constexpr std::size_t kNGram = kCorpus + kMatchBins;
-    static constexpr std::size_t kModel = kNGram + kOrders * kFrequencyBins;
+    static constexpr std::size_t kForced = kNGram + kOrders * kFrequencyBins;
+    static constexpr std::size_t kHabit = kForced + kForcedBins;  // of confidence below 1
+    static constexpr std::size_t kModel = kHabit + kHabitBins;
     static constexpr std::size_t kOther = kModel + kModelBins;
     static constexpr std::size_t kBins = kOther + kOtherBins;
     static constexpr std::size_t kTemperatures = 4;

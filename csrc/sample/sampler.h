@@ -59,6 +59,9 @@ class Sampler {
         if (mask_) mask_->accept(token);
     }
 
+    // What may come next; null: anything.
+    const Mask* mask() const { return mask_.get(); }
+
     // A drafter's token after `context`, from the logits of a model of its own (changed), by the
     // same rule, and coupled by the same noise. With `rejects()`, what it was drawn from is
     // written to `drawn_from`. kNoToken and kNothingLeft as above. The grammar is not asked.

@@ -7,6 +7,7 @@ copied. What comes out as an NDArray is the caller's own, and not a copy of what
 import enum
 import math
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -59,6 +60,10 @@ def settle_amx(
         ModelError: The program is killed with AMX and without it.
     """
 
+def cache_folder() -> Path | None:
+    """Return where things are remembered from run to run: SPECLLAMA_CACHE, or "specllama" in the
+    user's folder for caches; None if there is none. It need not exist."""
+
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""
 
@@ -73,6 +78,10 @@ class ModelFile:
         n_tokens: Size of the vocabulary.
         vocabulary: Equal for files with the same vocabulary.
         can_draft: Its memory can be cut back, which drafting needs.
+        reads_width: Numbers of the states that a head (EAGLE-3) reads of its target; 0: no head.
+        tells_width: Numbers of the states that such a head may read of this model; 0: llama.cpp
+            does not tell them.
+        brings_head: It brings layers of multi-token prediction along that can draft for it.
     """
 
     @property
@@ -89,9 +98,19 @@ class ModelFile:
     def vocabulary(self) -> int: ...
     @property
     def can_draft(self) -> bool: ...
+    @property
+    def reads_width(self) -> int: ...
+    @property
+    def tells_width(self) -> int: ...
+    @property
+    def brings_head(self) -> bool: ...
 
 def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
+
+def brings_head(path: str) -> bool:
+    """Return whether a model's file brings layers of multi-token prediction along that can draft
+    for it. Reads the header only. Raises ModelError."""
 
 class TokenLogprobs:
     """Natural logarithms of probabilities at one position.
@@ -180,9 +199,9 @@ class Stats:
         drafted_by_position: [i]: how often the draft token at position i (from 0) was proposed.
         accepted_by_position: [i]: how often it was accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
-        by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "model" and "other" drafts:
-            copied from where the same tokens stood before, the same from the corpus, by
-            frequencies, by a draft model, by any other.
+        by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "grammar", "model" and
+            "other" drafts: copied from where the same tokens stood before, the same from the
+            corpus, by frequencies, by what the grammar leaves, by a draft model, by any other.
         decode_seconds: What the planner believes at the end of the generation: [n - 1] is the time
             of a target decode of n tokens, in seconds, at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
@@ -245,11 +264,13 @@ class DraftedToken:
 
     Attributes:
         token: Token id.
-        drafter: "match", "corpus", "ngram", "model" or "other", as in `Stats.by_drafter`.
+        drafter: "match", "corpus", "ngram", "grammar", "model" or "other", as in
+            `Stats.by_drafter`.
         length: Of a match, also one in the corpus: how many tokens before it agree with the text
-            copied from. Of an n-gram: its order. Else 0.
+            copied from. Of an n-gram: its order. Of a grammar: bytes foreseen behind it. Else 0.
         confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
-            Of a match: 0 where the token copied had itself broken off a copy. Else 1.
+            Of a match: 0 where the token copied had itself broken off a copy. Of a grammar: below 1
+            where it is only what came last in such a place. Else 1.
     """
 
     @property
@@ -383,12 +404,14 @@ class NGramOptions:
     def __init__(self, *, max_order: int, window: int, max_bytes: int, draw: bool) -> None: ...
 
 class DraftModelOptions:
-    """A second GGUF that drafts. Of its context, n_ctx, n_seq and n_batch become the target's."""
+    """A second GGUF that drafts; or, with mtp, layers of the target's own. Of its context, n_ctx,
+    n_seq and n_batch become the target's."""
 
     def __init__(
         self,
         *,
         model: ModelOptions,
+        mtp: bool,
         context: ContextOptions,
         p_min: float,
         temperature: float | None,
@@ -904,8 +927,9 @@ class Source(enum.Enum):
     match = 0
     corpus = 1
     ngram = 2
-    model = 3
-    other = 4
+    grammar = 3
+    model = 4
+    other = 5
 
 class Evidence:
     """What a drafter knows about one token it proposes.
@@ -913,10 +937,11 @@ class Evidence:
     Args:
         source: Where it comes from.
         length: match, corpus: tokens before this one that agree with the text copied from, the
-            draft's own included; ngram: order of the n-gram; else 0.
+            draft's own included; ngram: order of the n-gram; grammar: bytes foreseen behind this
+            token; else 0.
         confidence: ngram: `Prediction.confidence`; model: probability; match: 0 where the token
-            copied had itself broken off a copy, else 1; other: the drafter's own estimate; in
-            [0, 1].
+            copied had itself broken off a copy, else 1; grammar: 1 where nothing else may come,
+            else the chance that a habit is kept; other: the drafter's own estimate; in [0, 1].
     """
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...

@@ -48,6 +48,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         SpecllamaError: It cannot be written; what had that name before is still there.
     """
+    if "\0" in str(path):
+        raise SpecllamaError(f"{path} cannot be written: it is no path.")
     fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         if path.is_dir():

@@ -36,8 +36,7 @@ class Drafter(ABC):
 
         Args:
             sequence: Id of the request.
-            tokens: All its tokens, prompt included, shape [n_tokens]. (In a beam search, those of
-                one beam after another, which do not only grow.)
+            tokens: All its tokens, prompt included, shape [n_tokens].
             max_tokens: Most tokens that may be proposed, at least 1.
 
         Returns:

@@ -43,9 +43,10 @@ class SpecSession(BackgroundRequests, Closing):
             Hub: "hf://user/repo", "hf://user/repo:quant" or "hf://user/repo/file.gguf" (see
             `from_pretrained`); None is the bundled model.
         draft: Who proposes tokens: "ngram" (what followed the same tokens before), the path or
-            name, as above, of a smaller GGUF with the same vocabulary, a `Drafter`, or None for
-            plain decoding. "auto" is the bundled draft model for the bundled model, else
-            "ngram".
+            name, as above, of a smaller GGUF with the same vocabulary or of an EAGLE-3 head for the
+            model, "mtp" (the layers of multi-token prediction in the model's own file; see
+            docs/heads.md), a `Drafter`, or None for plain decoding. "auto" is the bundled draft
+            model for the bundled model, else "mtp" where the file has such layers, else "ngram".
         n_ctx: Most tokens of prompt and generation together, of each request. None: as the model
             was trained, at most 8192, and less, with a notice, when memory is short.
         n_seq: Requests worked at together, 1 to 64; others wait their turn.
@@ -107,7 +108,7 @@ class SpecSession(BackgroundRequests, Closing):
     def __init__(
         self,
         model: str | os.PathLike[str] | None = None,
-        draft: Literal["auto", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
+        draft: Literal["auto", "mtp", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
         *,
         n_ctx: int | None = None,
         n_seq: int = 1,
@@ -182,7 +183,7 @@ class SpecSession(BackgroundRequests, Closing):
         cls,
         repo_id: str,
         filename: str | None = None,
-        draft: Literal["auto", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
+        draft: Literal["auto", "mtp", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
         **options: Any,
     ) -> Self:
         """Open a model of the Hugging Face Hub, downloaded if the cache does not have it.

@@ -59,7 +59,8 @@ void bind_options(py::module_& m) {
                               pair("draw", &NGramOptions::draw));
     bind_struct<DraftModelOptions>(
         m, "DraftModelOptions", pair("model", &DraftModelOptions::model),
-        pair("context", &DraftModelOptions::context), pair("p_min", &DraftModelOptions::p_min),
+        pair("mtp", &DraftModelOptions::mtp), pair("context", &DraftModelOptions::context),
+        pair("p_min", &DraftModelOptions::p_min),
         pair("temperature", &DraftModelOptions::temperature),
         pair("top_k", &DraftModelOptions::top_k), pair("top_p", &DraftModelOptions::top_p),
         pair("min_p", &DraftModelOptions::min_p));

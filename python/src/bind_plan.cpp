@@ -100,6 +100,7 @@ void bind_plan(py::module_& m) {
         .value("match", Source::match)
         .value("corpus", Source::corpus)
         .value("ngram", Source::ngram)
+        .value("grammar", Source::grammar)
         .value("model", Source::model)
         .value("other", Source::other)
         .finalize();

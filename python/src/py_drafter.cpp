@@ -2,7 +2,6 @@
 
 #include <pybind11/numpy.h>
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -15,11 +14,9 @@ namespace specllama {
 
 namespace {
 
-// A copy: the drafter may keep it. `behind` comes behind the tokens.
-py::array_t<Token> to_array(TokenSpan tokens, TokenSpan behind = {}) {
-    py::array_t<Token> array(static_cast<py::ssize_t>(tokens.size() + behind.size()));
-    std::ranges::copy(behind, std::ranges::copy(tokens, array.mutable_data()).out);
-    return array;
+// A copy: the drafter may keep it.
+py::array_t<Token> to_array(TokenSpan tokens) {
+    return py::array_t<Token>(static_cast<py::ssize_t>(tokens.size()), tokens.data());
 }
 
 Token read_id(const py::handle& item) {
@@ -94,13 +91,12 @@ void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 void PyDrafter::propose(std::span<Proposal> proposals) {
     const py::gil_scoped_acquire acquire;  // once for all
     for (Proposal& proposal : proposals) {
-        const int n_before = proposal.draft.size();
-        if (proposal.max_tokens == n_before) continue;
+        // It is told what the sequence's tokens are, not what they may become.
+        if (proposal.max_tokens == 0 || !proposal.draft.empty()) continue;
         try {
             call_python([&] {
                 const py::object answer = drafter_.attr("propose")(
-                    proposal.sequence, to_array(proposal.tokens, proposal.draft.tokens),
-                    proposal.max_tokens - n_before);
+                    proposal.sequence, to_array(proposal.tokens), proposal.max_tokens);
                 read_draft(answer, proposal.max_tokens, proposal.draft);
             });
         } catch (const DrafterError& error) {

@@ -65,13 +65,34 @@ TEST(what_the_target_says_is_learned) {
     }
 }
 
+TEST(what_a_grammar_forces_is_sure_but_for_its_last_token) {
+    const Acceptance acceptance;
+    const Phase phase = acceptance.begin(0, 10);
+    const double last = expected(acceptance, phase, 10, {{Source::grammar, 0, 1}});
+    const double other = expected(acceptance, phase, 10, {{Source::grammar, 12, 1}});
+    const double habit = expected(acceptance, phase, 10, {{Source::grammar, 12, 0.5F}});
+    CHECK(other > 1.9);
+    CHECK(last < other);
+    CHECK(habit < other);
+}
+
+TEST(it_tells_nothing_of_copies) {
+    Acceptance acceptance;
+    Phase phase = acceptance.begin(0, 10);
+    const double before = expected(acceptance, phase, 11, copy(4, 4));
+    for (int i = 0; i < 30; ++i)
+        acceptance.observe(phase, 10, std::vector<Evidence>{{Source::grammar, 12, 1}}, 1, 2);
+    CHECK(std::abs(expected(acceptance, phase, 11, copy(4, 4)) - before) < 1e-6);
+}
+
 TEST(phases_are_probabilities_whatever_was_observed) {
     Acceptance acceptance;
     Phase phase = acceptance.begin(1, 0);
-    const std::vector<Evidence> odd = {
-        {Source::match, 0, 0}, {Source::ngram, 99, 2}, {Source::model, -3, -1}, {Source::other}};
+    const std::vector<Evidence> odd = {{Source::match, 0, 0},    {Source::ngram, 99, 2},
+                                       {Source::grammar, -1, 2}, {Source::grammar, 9999, -1},
+                                       {Source::model, -3, -1},  {Source::other}};
     for (int i = 0; i < 20; ++i) {
-        acceptance.observe(phase, i, odd, i % 5, 1 + i % 5);
+        acceptance.observe(phase, i, odd, i % 7, 1 + i % 7);
         for (const Phase::Weights& weights : phase.weights) {
             const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
             CHECK(std::abs(sum - 1) < 1e-9);

@@ -12,6 +12,16 @@ from typing import Any
 
 _NAMES = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome")
 
+_DESKTOP, _PHONE = (1280, 800), (390, 844)
+_KEYS = {
+    "Tab": ("", 9),
+    "Enter": ("\r", 13),
+    "Escape": ("", 27),
+    "ArrowLeft": ("", 37),
+    "ArrowRight": ("", 39),
+}
+"""What a key writes, and its number."""
+
 
 def find_chromium() -> str | None:
     """Return the program that the variable CHROMIUM names, or one of the usual names."""
@@ -26,9 +36,12 @@ class Page:
         url: What to open.
         profile: An empty folder.
         dark: Whether the page is told that its reader likes it dark.
+        phone: Whether it is shown on a phone: narrow, and touched.
     """
 
-    def __init__(self, program: str, url: str, profile: Path, *, dark: bool = False) -> None:
+    def __init__(
+        self, program: str, url: str, profile: Path, *, dark: bool = False, phone: bool = False
+    ) -> None:
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
 
@@ -56,6 +69,8 @@ class Page:
         self._session = attached["sessionId"]
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self.resize(*(_PHONE if phone else _DESKTOP), phone=phone)
+        self._call("Emulation.setTouchEmulationEnabled", enabled=phone)
         self._call("Runtime.enable")
         self._call("Log.enable")
         self._call("Page.navigate", url=url)
@@ -72,6 +87,30 @@ class Page:
         while self.evaluate(script) is not True:
             assert time.monotonic() < end, f"never: {script}"
             time.sleep(0.02)
+
+    def resize(self, width: int, height: int, *, phone: bool = False) -> None:
+        """Show it in a window of another size, in pixels of style sheets."""
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=phone,
+        )
+
+    def type(self, text: str) -> None:
+        """Put a text in where the focus is."""
+        self._call("Input.insertText", text=text)
+
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Press and release a key of `_KEYS`."""
+        text, code = _KEYS[key]
+        common = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 8 * shift}
+        self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
+        self._call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def reload(self) -> None:
+        self._call("Page.reload")
 
     def close(self) -> None:
         self._process.kill()

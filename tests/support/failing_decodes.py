@@ -14,14 +14,14 @@ from typing import Any
 
 
 def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> None:
-    options = json.loads(chosen)
+    options = {"draft": "ngram"} | json.loads(chosen)
     failing = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     from specllama import DecodeError, SpecSession
 
     threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
     prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
     length: dict[str, Any] = {"max_tokens": 300, "logit_bias": {2: -100.0}}
-    with SpecSession(model, "ngram", n_threads=1, n_gpu_layers=0, **options) as session:
+    with SpecSession(model, n_threads=1, n_gpu_layers=0, **options) as session:
         expected = [session.generate(prompt, **length).tokens for prompt in prompts]
         session.generate([7], max_tokens=1)
         if when == "start":

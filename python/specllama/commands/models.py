@@ -49,6 +49,7 @@ def _record(model: Found, found: Sequence[Found]) -> dict[str, object]:
         "parameters": file and file.n_parameters,
         "bytes": file and file.weight_bytes,
         "drafts": [str(draft.path) for draft in found if draft.could_draft_for(model)],
+        "mtp": file and file.brings_head,
     }
 
 
@@ -60,6 +61,7 @@ def _print_table(models: Sequence[Found]) -> None:
         file = model.file
         assert file is not None
         drafts = [str(j + 1) for j, draft in enumerate(models) if draft.could_draft_for(model)]
+        drafts += ["mtp"] * file.brings_head
         rows.append(
             (
                 str(i + 1),
@@ -79,7 +81,8 @@ def _print_table(models: Sequence[Found]) -> None:
         ]
         print("  ".join(cells).rstrip())
     print(
-        "drafts: the numbers of smaller models with the same vocabulary, which could draft for it"
+        "drafts: the numbers of smaller models with the same vocabulary, and of heads, which could "
+        "draft for it; mtp: it brings a head along"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from specllama._core import RoundTrace, Stats
 from specllama.formats import trace_page
+from specllama.formats.statistics import in_words
 from specllama.formats.traced_token import Kind, TracedToken
 
 _PROMPT_LENGTH = 400
@@ -69,12 +70,13 @@ class Trace:
     def to_html(self) -> str:
         """Return an HTML document that needs nothing else: the text, tinted and underlined by who
         drafted it, rejected tokens struck out, and the figures of every token on hover."""
-        return trace_page.document(self._fragment())
+        return trace_page.document(self.to_fragment())
 
     def _repr_html_(self) -> str:
-        return self._fragment()
+        return self.to_fragment()
 
-    def _fragment(self) -> str:
+    def to_fragment(self) -> str:
+        """Return the same as an element, for a page that has others."""
         rounds = [(one, list(self.tokens(index))) for index, one in enumerate(self.rounds)]
         return trace_page.fragment(self.figures(), self.prompt, rounds)
 
@@ -91,17 +93,7 @@ class Trace:
 
     def figures(self) -> list[str]:
         """Return what it came to, in two sentences for people."""
-        stats = self.stats
-        shares = [
-            f"{name} {accepted} of {drafted} ({accepted / drafted:.0%})"
-            for name, (drafted, accepted) in stats.by_drafter.items()
-            if drafted > 0
-        ]
-        return [
-            f"{stats.generated_tokens} tokens in {stats.rounds} rounds, "
-            f"{stats.tokens_per_round:.2f} per round, {stats.tokens_per_second:.1f} tokens/s",
-            f"accepted: {', '.join(shares) or 'nothing was drafted'}",
-        ]
+        return in_words(self.stats)
 
     def _text(self, token: int) -> str:
         return self.pieces.get(token) or f"<{token}>"

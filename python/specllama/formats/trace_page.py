@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from specllama._core import DraftedToken, RoundTrace
+from specllama.formats import trace_strip
 from specllama.formats.traced_token import TracedToken
 
 # Every distinction is made twice, by a tint and by a line or a weight. A notebook has other
@@ -14,20 +15,22 @@ from specllama.formats.traced_token import TracedToken
 # copy of the text is the text.
 _STYLE = """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
-  --corpus: #c9ebe4; --ngram: #e6efb0; --model: #cfe0fb; --other: #e5d9f5; --no: #b3261e;
-  --own: #0b4fa8;
+  --corpus: #c9ebe4; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb; --other: #e5d9f5;
+  --no: #b3261e; --own: #0b4fa8;
   color: var(--ink); background: var(--paper); padding: 1em; font: 15px/1.6 sans-serif }
 @media (prefers-color-scheme: dark) { .specllama-trace { --ink: #e8e8e8; --paper: #181818;
   --faint: #9a9a9a; --match: #1f4d26; --corpus: #174a45;
-  --ngram: #4a4f14; --model: #1f3d6b; --other: #46326b; --no: #ff8a80; --own: #8ab8ff } }
+  --ngram: #4a4f14; --grammar: #57400f; --model: #1f3d6b; --other: #46326b;
+  --no: #ff8a80; --own: #8ab8ff } }
 .specllama-trace p { margin: 0 0 .4em }
 .specllama-trace .text { font: 14px/1.9 monospace; white-space: pre-wrap; overflow-wrap: anywhere;
-  tab-size: 4; margin-top: 1em }
+  tab-size: 4; margin-top: 1em; text-underline-position: under }
 .specllama-trace .prompt, .specllama-trace .cut, .specllama-trace .newline { color: var(--faint) }
 .specllama-trace .cut { font-style: italic }
 .specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }
 .specllama-trace .corpus { background: var(--corpus); text-decoration: underline wavy 1px }
 .specllama-trace .ngram { background: var(--ngram); text-decoration: underline solid 1px }
+.specllama-trace .grammar { background: var(--grammar); text-decoration: underline dashed 1px }
 .specllama-trace .model { background: var(--model); text-decoration: underline double 1px }
 .specllama-trace .other { background: var(--other); text-decoration: underline dotted 2px }
 .specllama-trace del { color: var(--no); font-size: 70%; user-select: none }
@@ -35,12 +38,14 @@ _STYLE = """
 .specllama-trace .newline::before { content: "\\21b5" }
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
+.specllama-trace .caption { color: var(--faint); font-size: 85% }
 """
 
 _LEGEND = (
     '<p class="legend"><span class="match">accepted, copied from a match</span>'
     '<span class="corpus">accepted, copied from the corpus</span>'
     '<span class="ngram">accepted, n-gram</span>'
+    '<span class="grammar">accepted, left by the grammar</span>'
     '<span class="model">accepted, draft model</span>'
     '<span class="other">accepted, other drafter</span>'
     "<del>rejected</del><strong>replaced</strong><span>plain or bonus</span>"
@@ -70,7 +75,7 @@ def document(fragment: str) -> str:
 
 
 def fragment(
-    figures: Iterable[str], prompt: str, rounds: Iterable[tuple[RoundTrace, Sequence[TracedToken]]]
+    figures: Iterable[str], prompt: str, rounds: Sequence[tuple[RoundTrace, Sequence[TracedToken]]]
 ) -> str:
     """Return an element, for a page that has others.
 
@@ -83,7 +88,8 @@ def fragment(
     spans = "".join(_round(number, *one) for number, one in enumerate(rounds, 1))
     beginning = f'<span class="prompt" title="prompt">{_text(prompt)}</span>'
     return (
-        f'<div class="specllama-trace"><style>{_STYLE}</style>\n{paragraphs}{_LEGEND}'
+        f'<div class="specllama-trace"><style>{_STYLE}{trace_strip.STYLE}</style>\n'
+        f"{paragraphs}{trace_strip.strip(rounds)}{_LEGEND}"
         f'<div class="text">{beginning}{spans}</div></div>'
     )
 
@@ -114,6 +120,11 @@ def _evidence(drafted: DraftedToken) -> str:
         return f"drafted from a match of {tokens} in the corpus"
     if drafted.drafter == "ngram":
         return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
+    if drafted.drafter == "grammar":
+        if drafted.confidence < 1:
+            return f"drafted as the grammar's last choice here, chance {drafted.confidence:.2f}"
+        behind = "1 byte" if drafted.length == 1 else f"{drafted.length} bytes"
+        return f"drafted by the grammar, which leaves nothing else; {behind} foreseen behind it"
     if drafted.drafter == "model":
         return f"drafted by the draft model, probability {drafted.confidence:.2f}"
     return "drafted by another drafter"

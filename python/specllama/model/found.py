@@ -35,13 +35,15 @@ class Found:
         return str(self.path)
 
     def could_draft_for(self, target: Found) -> bool:
-        """Whether it is smaller, in weights and in bytes, with the same vocabulary."""
+        """Whether it is smaller, in weights and in bytes, with the same vocabulary; or a head that
+        reads states of that model's width."""
         mine, theirs = self.file, target.file
+        if mine is None or theirs is None or mine.vocabulary != theirs.vocabulary:
+            return False
+        if mine.reads_width or theirs.reads_width:
+            return 0 < mine.reads_width == theirs.tells_width
         return (
-            mine is not None
-            and theirs is not None
-            and mine.can_draft
-            and mine.vocabulary == theirs.vocabulary
+            mine.can_draft
             and mine.n_parameters < theirs.n_parameters
             and mine.weight_bytes < theirs.weight_bytes
         )

@@ -63,12 +63,15 @@ def open_core(
         draw=bool(ngram_draw),
     )
     drafter = draft if isinstance(draft, Drafter) else None
+    path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
     draft_path = _draft_path(draft, bundled=model is None)
+    mtp = draft == "mtp" or (draft == "auto" and model is not None and _core.brings_head(path))
     draft_model = None
-    if draft_path is not None:
+    if draft_path is not None or mtp:
         draft_model = _core.DraftModelOptions(
+            mtp=mtp,
             model=_core.ModelOptions(
-                path=draft_path,
+                path=draft_path or "",
                 n_gpu_layers=_optional(
                     _check.integer,
                     "draft_n_gpu_layers",
@@ -86,7 +89,6 @@ def open_core(
             top_p=_optional(_check.number, "draft_top_p", draft_top_p),
             min_p=_optional(_check.number, "draft_min_p", draft_min_p),
         )
-    path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
     options = _core.SessionOptions(
         model=_core.ModelOptions(
             path=path,
@@ -115,12 +117,12 @@ def _draft_path(draft: Any, *, bundled: bool) -> str | None:
         return None
     if not isinstance(draft, (str, os.PathLike)):
         raise ArgumentError(
-            f'draft must be "auto", "ngram", the path of a GGUF file, a Drafter or None, '
+            f'draft must be "auto", "mtp", "ngram", the path of a GGUF file, a Drafter or None, '
             f"not {draft!r}."
         )
     if draft == "auto":
         return str(BUNDLED_DRAFT) if bundled else None
-    return None if draft == "ngram" else hub.local_path("draft", draft)
+    return None if draft in ("mtp", "ngram") else hub.local_path("draft", draft)
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:

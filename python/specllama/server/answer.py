@@ -79,7 +79,12 @@ class Answer:
     async def _whole(self) -> dict[str, Any]:
         generations = [await handle for handle in self._handles]
         choices = [
-            {"index": i, **self._call.choice(one), "finish_reason": _reason(one)}
+            {
+                "index": i,
+                **self._call.choice(one),
+                **self._call.trace(one),
+                "finish_reason": _reason(one),
+            }
             for i, one in enumerate(generations)
         ]
         return {**self._head, "choices": choices, "usage": self._call.usage(generations)}
@@ -98,8 +103,9 @@ class Answer:
                     drafted = {"from_draft": True} if chunk.from_draft else {}
                     events += self._event(index, self._call.part(chunk) | drafted)
                 if not chunks:
-                    reason = _reason(await self._handles[index])
-                    events += self._event(index, self._call.ending(), reason)
+                    ended = await self._handles[index]
+                    ending = self._call.ending() | self._call.trace(ended)
+                    events += self._event(index, ending, _reason(ended))
                 yield events
         except SpecllamaError as error:
             if not begun:

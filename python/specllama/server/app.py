@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from importlib.resources import files
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -13,11 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama import Handle, QueueFullError, SpecllamaError, SpecSession
+from specllama.server import page
 from specllama.server.answer import Answer
 from specllama.server.call import Call
 from specllama.server.chat_completion import ChatCompletion
@@ -27,12 +27,6 @@ from specllama.server.fields import Fields, read_body
 from specllama.server.guard import Guard
 from specllama.server.metrics import Metrics
 from specllama.server.settings import Settings
-
-# The page brings all it needs, and talks to this server only.
-_PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "connect-src 'self'; frame-ancestors 'none'"
-)
 
 # More would only take processors from the model.
 _MOST_THREADS = 2
@@ -53,7 +47,6 @@ class App:
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
         self._few = asyncio.Semaphore(_MOST_THREADS)
         self._began = int(time.time())
-        self._page = files("specllama.server").joinpath("page.html").read_text(encoding="utf-8")
         middleware = [Middleware(Guard, settings)]
         if settings.cors_origins:
             cors = Middleware(
@@ -65,7 +58,7 @@ class App:
             middleware.insert(0, cors)
         self._starlette = Starlette(
             routes=[
-                Route("/", self._show_page),
+                *page.routes(),
                 Route("/health", self._health),
                 Route("/metrics", self._show_metrics),
                 Route("/v1/models", self._list_models),
@@ -145,9 +138,6 @@ class App:
     async def _show_metrics(self, request: Request) -> Response:
         text = self._metrics.text(self._session.load)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
-    async def _show_page(self, request: Request) -> Response:
-        return HTMLResponse(self._page, headers={"Content-Security-Policy": _PAGE_POLICY})
 
 
 def _http_error(request: Request, error: Exception) -> Response:

@@ -45,6 +45,7 @@ class Call(ABC):
         self.streams = fields.flag("stream")
         self.include_usage = fields.object("stream_options").flag("include_usage")
         self._options: GenerateOptions = sampling_options(fields)
+        self._options["trace"] = fields.flag("trace_html")
         self._options.update(self._own_options(fields))
         self.prompts = self._read_prompts(fields)
         if len(self.prompts) * self.n > _MAX_CHOICES:
@@ -90,6 +91,10 @@ class Call(ABC):
             "drafted_tokens": drafted,
             "accepted_tokens": accepted,
         }
+
+    def trace(self, generation: Generation) -> dict[str, Any]:
+        """Return, as a field of its choice, who drafted what as HTML; nothing, if not asked for."""
+        return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
 
     @abstractmethod
     def _own_options(self, fields: Fields) -> GenerateOptions:

@@ -9,10 +9,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama.server.error import ApiError
+from specllama.server.page import PREFIX
 from specllama.server.settings import LOOPBACK, Settings
 
 _OPEN = frozenset({"/", "/health"})
-"""What answers without a key."""
+"""What answers without a key, with the parts of the page."""
 
 
 class Guard:
@@ -52,7 +53,7 @@ class Guard:
             raise ApiError(
                 403, f"Pages of {origin:.80} may not use this server; see --cors-origin."
             )
-        if self._settings.api_key is not None and path not in _OPEN:
+        if self._settings.api_key is not None and not (path in _OPEN or path.startswith(PREFIX)):
             expected = f"Bearer {self._settings.api_key}".encode()
             given = headers.get("authorization", "").encode("latin-1")
             if not hmac.compare_digest(given, expected):

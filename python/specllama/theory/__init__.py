@@ -1,8 +1,9 @@
 """What speculative decoding can gain, as arithmetic: nothing here needs a model.
 
 `distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
-one acceptance rate, `decode_times` the times of decodes, `measured` the formulas for these, and
-`oracle` the bound on every choice of draft lengths.
+one acceptance rate, `decode_times` the times of decodes, `measured` the formulas for these,
+`heads` those for drafts by the target's own layers, and `oracle` the bound on every choice of
+draft lengths.
 
 Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
 of equations, theorems and sections without another source are that paper's.
@@ -22,6 +23,7 @@ from specllama.theory.distributions import (
     greedy_draft_acceptance,
     lk_divergence,
 )
+from specllama.theory.heads import speedup_of_heads
 from specllama.theory.iid import (
     expected_tokens,
     improvement_factor,
@@ -56,5 +58,6 @@ __all__ = [
     "optimal_gamma",
     "oracle_bound",
     "speeds",
+    "speedup_of_heads",
     "time_per_token",
 ]

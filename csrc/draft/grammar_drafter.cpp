@@ -1,0 +1,146 @@
+#include "draft/grammar_drafter.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "sample/sampler.h"
+
+namespace specllama {
+
+namespace {
+
+// How far to look ahead: the tokens of so many bytes fill most drafts, and what is behind them will
+// be seen once they are there.
+constexpr std::size_t kMostBytes = 128;
+// What is foreseen is written together with so many tokens before it: they settle where words
+// begin.
+constexpr std::size_t kTokensBefore = 4;
+
+bool begins_inside_character(std::string_view bytes) {
+    return !bytes.empty() && (static_cast<unsigned char>(bytes[0]) & 0xC0U) == 0x80;
+}
+
+// Bytes of a text without the character that is only begun at its end.
+std::size_t whole_characters(std::string_view text) {
+    for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 4); ++n) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - n]);
+        if (byte < 0x80) break;
+        if (byte < 0xC0) continue;
+        const std::size_t length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+        return n < length ? text.size() - n : text.size();
+    }
+    return text.size();
+}
+
+}  // namespace
+
+void GrammarDrafter::begin(SequenceId sequence, TokenSpan, TokenSpan) {
+    followers_.erase(sequence);
+}
+
+void GrammarDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
+
+void GrammarDrafter::propose(std::span<Proposal> proposals) {
+    for (Proposal& proposal : proposals) {
+        if (proposal.max_tokens == 0 || proposal.sampler->mask() == nullptr) continue;
+        auto found = followers_.find(proposal.sequence);
+        if (found == followers_.end()) {
+            found = followers_.try_emplace(proposal.sequence, Scout(byte_tokens()), 0).first;
+            enter(proposal, found->second);
+        } else if (found->second.scout.tired()) {
+            continue;
+        } else {
+            follow(proposal, found->second);
+        }
+        Scout& scout = found->second.scout;
+        scout.look(kMostBytes);
+        if (!scout.bytes().empty()) draft(scout, proposal);
+    }
+}
+
+const ByteTokens& GrammarDrafter::byte_tokens() {
+    if (byte_tokens_) return *byte_tokens_;
+    byte_tokens_.emplace();
+    byte_tokens_->of.fill(kNoToken);
+    byte_tokens_->end = vocab_->eos();
+    for (Token token = 0; token < vocab_->size(); ++token) {
+        piece_.clear();
+        vocab_->append_piece(token, piece_);
+        if (piece_.size() != 1 || piece_[0] == 0) continue;
+        Token& of = byte_tokens_->of[static_cast<unsigned char>(piece_[0])];
+        if (of == kNoToken) of = token;
+    }
+    return *byte_tokens_;
+}
+
+// The request's mask is always at the end of its text.
+void GrammarDrafter::enter(const Proposal& proposal, Follower& follower) {
+    read_end(proposal.tokens);
+    follower.scout.enter(proposal.sampler->mask()->clone(), text_);
+    follower.n_followed = proposal.tokens.size();
+}
+
+void GrammarDrafter::follow(const Proposal& proposal, Follower& follower) {
+    for (const Token token : proposal.tokens.subspan(follower.n_followed)) {
+        piece_.clear();
+        vocab_->append_piece(token, piece_);
+        if (!follower.scout.follow(token, piece_)) {
+            enter(proposal, follower);
+            return;
+        }
+    }
+    follower.n_followed = proposal.tokens.size();
+}
+
+// Has text_ say what the last tokens do, from the beginning of a character on. A token that is no
+// text, such as one between the turns of a conversation, is where it begins.
+void GrammarDrafter::read_end(TokenSpan tokens) {
+    std::size_t first = tokens.size();
+    bool inside = false;
+    while (first > 0 && (inside || tokens.size() - first < kTokensBefore)) {
+        piece_.clear();
+        vocab_->append_piece(tokens[first - 1], piece_);
+        if (piece_.empty()) break;
+        inside = begins_inside_character(piece_);
+        --first;
+    }
+    text_.clear();
+    for (const Token token : tokens.subspan(first)) vocab_->append_piece(token, text_);
+}
+
+// Writes the end of the text and what is foreseen, and drafts the tokens of the latter, unless the
+// former is written otherwise then.
+void GrammarDrafter::draft(const Scout& scout, Proposal& proposal) {
+    read_end(proposal.tokens);
+    const std::size_t n_known = text_.size();
+    text_ += scout.bytes();
+    text_.resize(std::max(whole_characters(text_), n_known));
+    const std::vector<Token> tokens = vocab_->tokenize(text_, false, false);
+    written_.clear();
+    ends_.clear();
+    for (const Token token : tokens) {
+        vocab_->append_piece(token, written_);
+        ends_.push_back(written_.size());
+    }
+    // Some tokenizers put a space before a text.
+    if (!written_.ends_with(text_)) return;
+    const std::size_t begin = written_.size() - text_.size() + n_known;  // of what is foreseen
+    std::size_t i = 0;
+    if (begin > 0) {
+        const auto end = std::ranges::lower_bound(ends_, begin);
+        i = end - ends_.begin();
+        if (*end != begin || tokens[i] != proposal.tokens.back()) return;
+        ++i;
+    }
+    std::size_t at = 0;
+    for (; i < tokens.size() && proposal.draft.size() < proposal.max_tokens; ++i) {
+        const std::size_t end = ends_[i] - begin;
+        float confidence = 1;
+        for (; at < end; ++at) confidence *= scout.confidence()[at];
+        const auto n_behind = static_cast<int>(written_.size() - ends_[i]);
+        proposal.draft.push(tokens[i], {Source::grammar, n_behind, confidence});
+    }
+}
+
+}  // namespace specllama

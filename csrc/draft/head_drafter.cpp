@@ -1,0 +1,257 @@
+#include "draft/head_drafter.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "draft/draft_sampler.h"
+#include "llama/head_file.h"
+#include "sample/probability.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// A prefix of fewer tokens is not worth a copy.
+constexpr int kShortestCopy = 32;
+
+bool wants_more(const Proposal& proposal) {
+    return proposal.draft.size() < proposal.max_tokens &&
+           (proposal.another == nullptr || (*proposal.another)(proposal.draft));
+}
+
+}  // namespace
+
+HeadDrafter::HeadDrafter(std::shared_ptr<const Model> target, const DraftModelOptions& options,
+                         const Header* head, const ProgressFunction& progress)
+    : head_(target), kind_(HeadContext::Kind::mtp), options_(options) {
+    check_draft_options(options, target->vocab().size());
+    if (head == nullptr) return;
+    kind_ = HeadContext::Kind::eagle3;
+    layers_ = check_eagle3(options.model.path, *target);
+    head_ = Model::load(options.model, *head, progress);
+    const std::string difference = target->vocab().difference(head_->vocab());
+    if (!difference.empty())
+        throw ModelError("The head " + options.model.path + " cannot draft for " + target->path() +
+                         ": " + difference + ".");
+}
+
+void HeadDrafter::attach(Context& target) {
+    target_ = &target;
+    context_.emplace(head_, kind_, options_.context, target);
+    target.keep_states(layers_);
+}
+
+float* HeadDrafter::state(Follower& follower, int i) const {
+    return follower.states.data() + static_cast<std::size_t>(i) * context_->n_state();
+}
+
+int HeadDrafter::Follower::n_common(TokenSpan prompt) const {
+    const TokenSpan seen = TokenSpan(tokens).first(n_seen);
+    return static_cast<int>(std::ranges::mismatch(seen, prompt).in1 - seen.begin());
+}
+
+void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
+    Follower& follower = followers_[sequence];
+    const auto n_waiting = static_cast<std::size_t>(context_->n_batch());
+    follower.states.resize(n_waiting * context_->n_state());
+    follower.features.resize(n_waiting * target_->n_features());
+    follower.drawn_from.resize(kMaxSpecLength);
+    follower.tokens.reserve(target_->n_ctx() + kMaxSpecLength);
+    follower.pairs.reserve(target_->n_ctx());
+    follower.sampler.reset();
+    reuse(sequence, prompt);
+    keep(sequence, follower, follower.n_common(prompt));
+}
+
+// What another sequence's memory holds of a prompt, if that is more.
+void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
+    Follower& own = followers_.at(sequence);
+    int n_most = own.n_common(prompt) + kShortestCopy;
+    const Follower* from = nullptr;
+    SequenceId from_id = sequence;
+    for (const auto& [other, follower] : followers_) {
+        const int n = std::min(follower.n_common(prompt), follower.first());
+        if (n <= n_most) continue;
+        n_most = n;
+        from = &follower;
+        from_id = other;
+    }
+    if (from == nullptr) return;
+    // The last of these states itself has gone into a pair with another token.
+    own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
+    own.n_seen = n_most - 1;
+    own.n_known = own.n_raw = 0;
+    const auto behind = std::ranges::lower_bound(from->pairs, own.n_seen);
+    own.pairs.assign(from->pairs.begin(), behind);
+    context_->copy(from_id, sequence, own.n_pairs());
+}
+
+// Forgets what the tokens behind the first n had a part in.
+void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
+    if (n >= follower.n_seen) return;
+    const int n_waiting = std::max(n - follower.first(), 0);
+    follower.n_known = std::min(follower.n_known, n_waiting);
+    follower.n_raw = n_waiting - follower.n_known;
+    std::vector<Position>& pairs = follower.pairs;
+    while (!pairs.empty() && pairs.back() + 1 >= n) pairs.pop_back();
+    context_->cut(sequence, follower.n_pairs());
+    // The last of these states is gone if it does not wait; the target may come by it once more.
+    follower.n_seen = n_waiting > 0 ? n : std::max(n - 1, 0);
+}
+
+void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
+                         std::span<const int> rows) {
+    Follower& follower = followers_.at(sequence);
+    const int last =
+        std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
+    if (first > follower.n_seen) {
+        take_in(sequence, follower);
+        follower.n_known = 0;
+    }
+    if (last <= follower.n_seen) return;
+    follower.tokens.resize(follower.n_seen);
+    follower.tokens.insert(follower.tokens.end(), tokens.begin() + follower.n_seen,
+                           tokens.begin() + last);
+    for (Position position = std::max(first, follower.n_seen); position < last; ++position) {
+        if (follower.n_waiting() == context_->n_batch()) take_in(sequence, follower);
+        target_->copy_states(rows[position - first],
+                             follower.features.data() +
+                                 static_cast<std::size_t>(follower.n_raw) * target_->n_features());
+        ++follower.n_raw;
+        follower.n_seen = position + 1;
+    }
+}
+
+// Makes known the states of which there are only features.
+void HeadDrafter::encode(Follower& follower) {
+    const int n = std::exchange(follower.n_raw, 0);
+    const int n_known = std::exchange(follower.n_known, 0);
+    if (n > 0) context_->encode(follower.features.data(), n, state(follower, n_known));
+    follower.n_known = n_known + n;
+}
+
+// Decodes the pairs of all states that wait but the last one; how many.
+int HeadDrafter::take_in(SequenceId sequence, Follower& follower) {
+    encode(follower);
+    const int n = follower.n_known - 1;
+    if (n < 1) return 0;
+    context_->clear();
+    add_waiting(sequence, follower, n, false);
+    try {
+        context_->decode();
+    } catch (...) {
+        context_->cut(sequence, follower.n_pairs());
+        follower.n_known = 0;
+        throw;
+    }
+    waiting_decoded(follower);
+    return n;
+}
+
+// Adds the pairs of the first n states that wait; the row of the last one, which may ask for
+// logits.
+int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits) {
+    int row = -1;
+    for (int i = 0; i < n; ++i)
+        row = context_->add(
+            follower.tokens[follower.first() + i + 1],
+            follower.states.data() + static_cast<std::size_t>(i) * context_->n_state(),
+            follower.n_pairs() + i, sequence, logits && i == n - 1);
+    return row;
+}
+
+// The pairs of all states that wait but the last one are in the memory.
+void HeadDrafter::waiting_decoded(Follower& follower) {
+    for (Position position = follower.first(); position < follower.n_seen - 1; ++position)
+        follower.pairs.push_back(position);
+    std::copy_n(state(follower, follower.n_known - 1), context_->n_state(), state(follower, 0));
+    follower.n_known = 1;
+}
+
+void HeadDrafter::propose(std::span<Proposal> proposals) {
+    drafting_.clear();
+    try {
+        start(proposals);
+        draft();
+    } catch (const Error& error) {
+        for (const Drafting& one : drafting_) {
+            one.proposal->error = error.what();
+            context_->cut(one.proposal->sequence, one.follower->n_pairs());
+        }
+    }
+}
+
+// Who drafts: only behind the last token that the target has decoded there is a state to go on
+// from. What is more than a sequence's share of a batch is taken in.
+void HeadDrafter::start(std::span<Proposal> proposals) {
+    for (Proposal& proposal : proposals) {
+        Follower& follower = followers_.at(proposal.sequence);
+        if (!proposal.draft.empty() || follower.n_waiting() == 0 ||
+            follower.n_seen + 1 != std::ssize(proposal.tokens) || !wants_more(proposal))
+            continue;
+        follower.tokens.resize(follower.n_seen);
+        follower.tokens.push_back(proposal.tokens.back());
+        if (!follower.sampler)
+            follower.sampler.emplace(
+                draft_sampler(*proposal.sampler, options_, head_->vocab().size()));
+        drafting_.push_back({&proposal, &follower, 0});
+    }
+    if (drafting_.empty()) return;
+    const int share = context_->n_batch() / static_cast<int>(drafting_.size());
+    for (const Drafting& one : drafting_) {
+        if (one.follower->n_waiting() > share)
+            one.proposal->n_decoded += take_in(one.proposal->sequence, *one.follower);
+        encode(*one.follower);
+    }
+}
+
+// Drafts token by token, all that want one at once.
+void HeadDrafter::draft() {
+    context_->clear();
+    for (Drafting& one : drafting_)
+        one.row = add_waiting(one.proposal->sequence, *one.follower, one.follower->n_known, true);
+    for (bool first = true; !drafting_.empty(); first = false) {
+        context_->decode();
+        for (const Drafting& one : drafting_) {
+            if (first) waiting_decoded(*one.follower);
+            ++one.proposal->n_decoded;
+        }
+        std::erase_if(drafting_, [&](const Drafting& one) {
+            const bool goes_on = extend(one);
+            if (!goes_on) context_->cut(one.proposal->sequence, one.follower->n_pairs());
+            return !goes_on;
+        });
+        context_->clear();
+        for (Drafting& one : drafting_)
+            one.row = context_->add(one.follower->tokens.back(), context_->state(one.row),
+                                    one.follower->n_pairs() + one.proposal->draft.size(),
+                                    one.proposal->sequence, true);
+    }
+}
+
+// Drafts the token that the logits call for; whether another is to follow.
+bool HeadDrafter::extend(const Drafting& drafting) {
+    Proposal& proposal = *drafting.proposal;
+    Follower& follower = *drafting.follower;
+    const std::span<float> logits = context_->logits(drafting.row);
+    Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
+    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
+    if (token == kNothingLeft) return false;
+    if (token == kNoToken) {
+        proposal.error = "The head gave logits that are no numbers.";
+        return false;
+    }
+    // Drawn drafts end by what they are drawn from, not by what was drawn.
+    const bool draws = follower.sampler->rejects();
+    const auto confidence =
+        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+    if (confidence < options_.p_min) return false;
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
+                        draws ? &drawn_from : nullptr);
+    follower.tokens.push_back(token);
+    return wants_more(proposal);
+}
+
+}  // namespace specllama

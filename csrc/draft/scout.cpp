@@ -1,0 +1,135 @@
+#include "draft/scout.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace specllama {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A habit that is broken more often than not is none.
+constexpr float kLeastConfidence = 0.5F;
+// Thousands of times what a look takes.
+constexpr std::chrono::milliseconds kLongestLook{20};
+// Bytes that are held of a text before its beginning is forgotten.
+constexpr std::size_t kLongestText = 1024;
+
+// Notes whether something took too long.
+class Watch {
+ public:
+    explicit Watch(bool& too_long) : too_long_(too_long) {}
+    ~Watch() { too_long_ |= Clock::now() - started_ > kLongestLook; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+ private:
+    bool& too_long_;
+    Clock::time_point started_ = Clock::now();
+};
+
+// In the order of asking: what shows soonest that a text is free; what else begins a character; and
+// what only comes inside of one, or hardly ever.
+std::size_t group_of(int byte) {
+    if ((byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9')) return 0;
+    const bool is_blank = byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+    const bool is_mark = byte > ' ' && byte < 0x7F;
+    const bool is_lead = byte >= 0xC2 && byte <= 0xF4;
+    return is_blank || is_mark || is_lead ? 1 : 2;
+}
+
+}  // namespace
+
+Scout::Scout(const ByteTokens& tokens) : tokens_(tokens) {
+    for (int byte = 0; byte < 256; ++byte)
+        if (tokens.of[byte] != kNoToken) questions_[group_of(byte)].push_back(tokens.of[byte]);
+    if (tokens.end != kNoToken) questions_[1].push_back(tokens.end);
+}
+
+void Scout::enter(std::unique_ptr<Mask> mask, std::string_view text) {
+    mask_ = std::move(mask);
+    text_ = text;
+    n_text_ = text.size();
+    confidence_.clear();
+    places_.clear();
+    has_asked_ = false;
+}
+
+bool Scout::follow(Token token, std::string_view bytes) {
+    if (n_text_ > kLongestText) {
+        text_.erase(0, n_text_ - Habits::kReach);
+        n_text_ = Habits::kReach;
+    }
+    const std::size_t n = std::min(bytes.size(), confidence_.size());
+    for (std::size_t i = 0; i < n; ++i) {
+        if (places_[i]) habits_.learn(*places_[i], bytes[i]);
+        if (bytes[i] != text_[n_text_ + i]) return false;
+    }
+    n_text_ += n;
+    confidence_.erase(confidence_.begin(), confidence_.begin() + static_cast<std::ptrdiff_t>(n));
+    places_.erase(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(n));
+    bytes.remove_prefix(n);
+    if (n > 0 && bytes.empty()) return true;
+    if (!confidence_.empty()) return false;  // a token without bytes
+    if (n == 0) return accept(token, bytes);
+    return std::ranges::all_of(bytes, [&](const char& byte) {
+        return accept(tokens_.of[static_cast<unsigned char>(byte)], {&byte, 1});
+    });
+}
+
+// The text goes on behind all that was foreseen.
+bool Scout::accept(Token token, std::string_view bytes) {
+    const Watch watch(tired_);
+    if (token == kNoToken || !mask_->allows(token)) return false;
+    if (!bytes.empty() && is_habitual()) habits_.learn(Habits::place(text_, left_), bytes[0]);
+    mask_->accept(token);
+    text_ += bytes;
+    n_text_ = text_.size();
+    has_asked_ = false;
+    return true;
+}
+
+void Scout::look(std::size_t n_most) {
+    while (!tired_ && confidence_.size() < n_most && foresee_next()) {
+    }
+}
+
+// Whether there was anything to foresee.
+bool Scout::foresee_next() {
+    const Watch watch(tired_);
+    if (!has_asked_) ask();
+    if (left_.empty() || left_.size() > kFew) return false;
+    Token token = left_[0];
+    float confidence = 1;
+    std::optional<Habits::Place> place;
+    if (is_habitual()) {
+        place = Habits::place(text_, left_);
+        const Habits::Habit* habit = habits_.find(*place);
+        if (habit == nullptr || habit->confidence() < kLeastConfidence) return false;
+        token = tokens_.of[static_cast<unsigned char>(habit->byte)];
+        confidence = habit->confidence();
+    }
+    if (token == tokens_.end || std::ranges::find(left_, token) == left_.end()) return false;
+    mask_->accept(token);
+    text_ += static_cast<char>(std::ranges::find(tokens_.of, token) - tokens_.of.begin());
+    confidence_.push_back(confidence);
+    places_.push_back(place);
+    has_asked_ = false;
+    return true;
+}
+
+void Scout::ask() {
+    left_.clear();
+    for (const std::vector<Token>& some : questions_) {
+        const std::size_t n = left_.size();
+        if (&some == &questions_.back() && n > 0) break;
+        left_.insert(left_.end(), some.begin(), some.end());
+        left_.resize(n + mask_->keep_allowed(std::span(left_).subspan(n)));
+        if (left_.size() > kFew) break;
+    }
+    has_asked_ = true;
+}
+
+}  // namespace specllama

@@ -1,0 +1,128 @@
+#include "llama/head_context.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "llama/backend.h"
+#include "llama/kv_type.h"
+#include "llama/staging.h"
+#include "specllama/error.h"
+#include "system/host.h"
+
+namespace specllama {
+
+namespace {
+
+// Of an EAGLE-3 head, llama.cpp computes and reserves a row of logits for every row of a batch.
+constexpr int kRows = 64;
+
+llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
+                               const ContextOptions& options, const Context& target) {
+    const std::string kv = options.kv_type.value_or("f16");
+    llama_context_params params = llama_context_default_params();
+    // A batch is no larger than the memory.
+    params.n_ctx = std::max(options.n_ctx * options.n_seq, kRows);
+    params.n_batch = params.n_ubatch = std::max(kRows, options.n_seq);
+    params.n_seq_max = options.n_seq;
+    params.kv_unified = true;
+    params.n_outputs_max = kind == HeadContext::Kind::mtp ? options.n_seq : params.n_batch;
+    params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
+    params.n_threads_batch = params.n_threads;
+    params.type_k = params.type_v = kv_type(kv);
+    params.no_perf = true;
+    if (kind == HeadContext::Kind::mtp) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
+    params.ctx_other = target.get();
+
+    const ErrorLog errors(ErrorLog::Warnings::dropped);
+    llama_context_ptr context(llama_init_from_model(model.get(), params));
+    if (context) return context;
+    if (errors.first().find("cache type") != std::string::npos)
+        throw InvalidArgument("draft_kv_type \"" + kv + "\" does not fit the head of " +
+                              model.path() + ": " + errors.first() + ".");
+    throw OutOfMemory("There is not enough memory for the head of " + model.path() +
+                      "; lower n_ctx.");
+}
+
+void check(int code, const ErrorLog& errors) {
+    if (code == 0) return;
+    throw DecodeError("llama.cpp failed to decode the head, code " + std::to_string(code) +
+                      (errors.first().empty() ? "." : " (" + errors.first() + ")."));
+}
+
+}  // namespace
+
+HeadContext::HeadContext(std::shared_ptr<const Model> model, Kind kind,
+                         const ContextOptions& options, const Context& target)
+    : model_(std::move(model)),
+      kind_(kind),
+      context_(make_context(*model_, kind, options, target)),
+      n_state_(llama_model_n_embd_out(model_->get())),
+      n_batch_(static_cast<int>(llama_n_batch(context_.get()))),
+      batch_(n_batch_),
+      states_(static_cast<std::size_t>(n_batch_) * n_state_) {
+    staging::keep_last_state(context_.get());
+}
+
+void HeadContext::encode(const float* features, int n, float* states) {
+    const std::size_t size = static_cast<std::size_t>(n) * n_state_;
+    if (kind_ == Kind::mtp) {
+        std::copy_n(features, size, states);
+        return;
+    }
+    // It looks at no position and writes to no memory; llama.cpp wants those that would come next.
+    clear();
+    const Position next = llama_memory_seq_pos_max(llama_get_memory(context_.get()), 0) + 1;
+    for (int i = 0; i < n; ++i) batch_.add(0, next + i, 0, true);
+    const ErrorLog errors;
+    // llama.cpp only reads them.
+    check(llama_encode(context_.get(), {n, nullptr, const_cast<float*>(features),
+                                        batch_.positions_.data(), batch_.n_sequences_.data(),
+                                        batch_.sequence_pointers_.data(), batch_.logits_.data()}),
+          errors);
+    llama_synchronize(context_.get());
+    std::copy_n(staging::last_state(context_.get()), size, states);
+    clear();
+}
+
+void HeadContext::clear() { batch_.clear(); }
+
+int HeadContext::add(Token token, const float* state, Position position, SequenceId sequence,
+                     bool logits) {
+    const int row = batch_.add(token, position, sequence, logits);
+    std::copy_n(state, n_state_, states_.data() + static_cast<std::size_t>(row) * n_state_);
+    return row;
+}
+
+void HeadContext::decode() {
+    // Of an EAGLE-3 head llama.cpp takes the first rows for those that are wanted: all, or none.
+    const auto wanted = std::span(batch_.logits_).first(batch_.size());
+    if (kind_ == Kind::eagle3 && std::ranges::count(wanted, 1) > 0) std::ranges::fill(wanted, 1);
+    const ErrorLog errors;
+    check(llama_decode(context_.get(), {batch_.size(), batch_.tokens_.data(), states_.data(),
+                                        batch_.positions_.data(), batch_.n_sequences_.data(),
+                                        batch_.sequence_pointers_.data(), batch_.logits_.data()}),
+          errors);
+    llama_synchronize(context_.get());
+}
+
+std::span<float> HeadContext::logits(int row) {
+    float* logits = llama_get_logits_ith(context_.get(), row);
+    if (logits == nullptr) throw DecodeError("llama.cpp gave no logits for a row of the head.");
+    return {logits, static_cast<std::size_t>(model_->vocab().size())};
+}
+
+const float* HeadContext::state(int row) const {
+    return staging::last_state(context_.get()) + static_cast<std::size_t>(row) * n_state_;
+}
+
+void HeadContext::cut(SequenceId sequence, int n) {
+    llama_memory_seq_rm(llama_get_memory(context_.get()), sequence, n, -1);
+}
+
+void HeadContext::copy(SequenceId from, SequenceId to, int n) {
+    cut(to, 0);
+    llama_memory_seq_cp(llama_get_memory(context_.get()), from, to, 0, n);
+}
+
+}  // namespace specllama

@@ -1,0 +1,180 @@
+#include "llama/head_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "ggml.h"
+#include "llama.h"
+#include "llama/gguf_reader.h"
+#include "llama/staging.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr const char* kEagle3 = "eagle3";
+
+constexpr const char* kNoStates =
+    "this libllama does not hand out the hidden states that heads draft from";
+
+// Architectures whose graph in llama.cpp tells the inputs of its layers, each a row per token.
+constexpr std::array kTellLayerInputs = {"llama",  "qwen3",     "qwen3moe",  "gpt-oss",
+                                         "qwen35", "qwen35moe", "qwen3next", "lfm2"};
+
+// Architectures with a graph of one MTP layer, which has an attention memory of its own.
+constexpr std::array kWithMtp = {"glm4moe", "qwen35"};
+
+bool contains(const auto& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+class Eagle3File : private GgufReader {
+ public:
+    using GgufReader::GgufReader;
+
+    std::vector<int> check(const Model& target) const {
+        if (!staging::available()) fail(kNoStates);
+        const std::string architecture = target.architecture();
+        if (!contains(kTellLayerInputs, architecture))
+            fail("llama.cpp does not tell what goes into the layers of " + target.path() + " (" +
+                 architecture + ")");
+        if (number("eagle3.block_count") != 1) fail("an EAGLE-3 head has one layer");
+        check_widths(target);
+        check_types();
+        check_vocabulary(target);
+        return layers(target);
+    }
+
+ private:
+    bool holds(const char* tensor) const { return gguf_find_tensor(gguf(), tensor) >= 0; }
+
+    std::vector<int> layers(const Model& target) const {
+        const std::vector<std::int64_t> given = numbers("eagle3.target_layers");
+        const int n_layers = target.n_layers();
+        if (given.size() != 3) fail("it does not name three layers in eagle3.target_layers");
+        for (const std::int64_t layer : given)
+            if (layer < 0 || layer >= n_layers)
+                fail("it reads what goes into layer " + std::to_string(layer) + ", but " +
+                     target.path() + " has " + std::to_string(n_layers) + " layers");
+        return {given.begin(), given.end()};
+    }
+
+    // Of the states that it takes in, and of what it shares with the target.
+    void check_widths(const Model& target) const {
+        const std::int64_t width = *number("eagle3.embedding_length");
+        const std::int64_t target_width = number("eagle3.target_hidden_size").value_or(0);
+        const bool shares = !holds("token_embd.weight") || !holds("output.weight");
+        if (target_width != target.width() || (shares && width != target.width()))
+            fail("its target's states have " + std::to_string(shares ? width : target_width) +
+                 " numbers, those of " + target.path() + " " + std::to_string(target.width()));
+        const auto key = number("eagle3.attention.key_length");
+        const auto value = number("eagle3.attention.value_length");
+        if (key.has_value() != value.has_value() || key != value)
+            fail("its attention's keys and values differ in length");
+    }
+
+    void check_types() const {
+        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
+            const std::string name = gguf_get_tensor_name(gguf(), i);
+            const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
+            const ggml_type type = gguf_get_tensor_type(gguf(), i);
+            const ggml_type wanted = name == "d2t" ? GGML_TYPE_I64 : GGML_TYPE_F32;
+            if (n[1] * n[2] * n[3] == 1 && type != wanted)
+                fail("its tensor " + name + " is of type " + ggml_type_name(type) + ", not " +
+                     ggml_type_name(wanted));
+        }
+    }
+
+    // Of the tokens that it knows, which may be fewer than the target's: d2t tells them.
+    void check_vocabulary(const Model& target) const {
+        const int n_vocab = target.vocab().size();
+        if (const auto i = gguf_find_tensor(gguf(), "token_embd.weight");
+            i >= 0 && gguf_get_tensor_ne(gguf(), i)[1] < n_vocab)
+            fail("it has embeddings for fewer tokens than there are");
+        const auto d2t = gguf_find_tensor(gguf(), "d2t");
+        if (d2t < 0) return;
+        const auto n = static_cast<std::size_t>(gguf_get_tensor_ne(gguf(), d2t)[0]);
+        if (!holds("output.weight") && n != static_cast<std::size_t>(n_vocab))
+            fail("it has a vocabulary of its own, but no output.weight for it");
+        for (const std::int64_t token : tensor(d2t))
+            if (token < 0 || token >= n_vocab)
+                fail("its d2t names token " + std::to_string(token) + "; there are " +
+                     std::to_string(n_vocab));
+    }
+};
+
+class MtpFile : private GgufReader {
+ public:
+    explicit MtpFile(const std::string& path) : GgufReader(path), path_(path) {}
+
+    std::string fault() const {
+        const std::string architecture = text("general.architecture").value_or("");
+        const std::int64_t n = number(architecture + ".nextn_predict_layers").value_or(0);
+        if (n == 0) return "it brings no layers of multi-token prediction along";
+        const std::int64_t layer = number(architecture + ".block_count").value_or(0) - n;
+        const std::string prefix = "blk." + std::to_string(layer) + ".nextn.";
+        if (!type_of(prefix + "eh_proj.weight"))
+            return "its layers of multi-token prediction were left out";
+        if (!staging::available()) return kNoStates;
+        if (!contains(kWithMtp, architecture))
+            return "llama.cpp's multi-token prediction has not been tried with " + architecture;
+        if (n != 1) return "it has more than one layer of multi-token prediction";
+        if (number(architecture + ".attention.key_length") !=
+            number(architecture + ".attention.value_length"))
+            return "its attention's keys and values differ in length";
+        for (const char* norm : {"enorm.weight", "hnorm.weight"})
+            if (type_of(prefix + norm) != GGML_TYPE_F32)
+                return "its tensor " + prefix + norm + " is missing, or not of type f32";
+        // What this one's graph takes for granted.
+        if (architecture == "glm4moe" &&
+            (number("glm4moe.leading_dense_block_count").value_or(0) > layer ||
+             number("glm4moe.expert_shared_count").value_or(0) < 1 ||
+             has("glm4moe.rope.dimension_sections")))
+            return "its layer of multi-token prediction is not as llama.cpp wants it";
+        return "";
+    }
+
+ private:
+    // Of a tensor, in whichever part of the model it is; none: there is none.
+    std::optional<ggml_type> type_of(const std::string& name) const {
+        const auto n_parts = static_cast<std::int32_t>(number("split.count").value_or(1));
+        char prefix[4096];
+        if (n_parts <= 1 ||
+            llama_split_prefix(prefix, sizeof(prefix), path_.c_str(), 0, n_parts) == 0)
+            return type_in(*this, name);
+        for (std::int32_t i = 0; i < n_parts; ++i) {
+            char part[4200];
+            llama_split_path(part, sizeof(part), prefix, i, n_parts);
+            if (const auto type = type_in(GgufReader(part), name)) return type;
+        }
+        return {};
+    }
+
+    static std::optional<ggml_type> type_in(const GgufReader& file, const std::string& name) {
+        const auto i = gguf_find_tensor(file.gguf(), name.c_str());
+        return i < 0 ? std::nullopt : std::optional(gguf_get_tensor_type(file.gguf(), i));
+    }
+
+    std::string path_;
+};
+
+}  // namespace
+
+bool is_eagle3(const Header& header) { return header.architecture == kEagle3; }
+
+bool tells_layer_inputs(const std::string& architecture) {
+    return staging::available() && contains(kTellLayerInputs, architecture);
+}
+
+std::vector<int> check_eagle3(const std::string& path, const Model& target) {
+    return Eagle3File(path).check(target);
+}
+
+std::string mtp_fault(const std::string& path) {
+    check_gguf(path);
+    return MtpFile(path).fault();
+}
+
+}  // namespace specllama

@@ -1,0 +1,133 @@
+"""A conversation with a model, as it goes on at a terminal or in a pipe."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from specllama._color import DIM, GREEN, painted
+from specllama._core import Stats
+from specllama.chat import files
+from specllama.chat.conversation import Conversation
+from specllama.chat.open_model import OpenModel
+from specllama.errors import SpecllamaError
+from specllama.requests.options import GenerateOptions
+from specllama.requests.stream import Stream
+
+
+class Chat:
+    """Answers on stdout; on stderr stands what else is to be said.
+
+    Args:
+        model: Who answers; it is not closed.
+        system: The system message, if any.
+        options: Of every answer.
+        interactive: Whether Ctrl-C ends an answer and not the program.
+        colored: Whether accepted drafts are green, and the figures behind answers dim.
+
+    Attributes:
+        model: The same.
+        conversation: What was said.
+        interactive: The same.
+        colored: The same; it may be changed.
+        ended: Whether it is over; to be set.
+        past: The statistics of all answers, in order.
+    """
+
+    def __init__(
+        self,
+        model: OpenModel,
+        system: str | None,
+        options: GenerateOptions,
+        *,
+        interactive: bool,
+        colored: bool,
+    ) -> None:
+        self.model = model
+        self.conversation = Conversation(system)
+        self.interactive = interactive
+        self.colored = colored
+        self.ended = False
+        self.past: list[Stats] = []
+        self._options = options
+        self._files: list[str] = []
+
+    def ask(self, text: str) -> None:
+        """Say something, with the files that wait for it, and show the answer. A message that is
+        not answered with a word is taken back, whatever the reason.
+
+        Raises:
+            ArgumentError: The message does not fit.
+            DecodeError: llama.cpp failed; what was said until then stands.
+        """
+        self.conversation.ask("\n".join([*self._files, text]))
+        self._files.clear()
+        self._answer()
+
+    def ask_again(self) -> bool:
+        """Have the last message answered anew; False: there is none. Raises as `ask`."""
+        self.conversation.take_back("assistant")
+        text = self.conversation.take_back("user")
+        if text is None:
+            return False
+        self.conversation.ask(text)
+        self._answer()
+        return True
+
+    def attach(self, name: str) -> list[str]:
+        """Put a file, or those that fit a pattern, before the next message, and return their paths.
+        Raises ArgumentError where one cannot be read; then none is."""
+        paths = files.found(name)
+        self._files += [files.quoted(path) for path in paths]
+        return paths
+
+    def clear(self) -> None:
+        """Forget what was said, and the files that wait."""
+        self.conversation.clear()
+        self._files.clear()
+
+    def say(self, text: str) -> None:
+        """Say something that is no part of the conversation."""
+        print(text, file=sys.stderr)
+
+    def _answer(self) -> None:
+        try:
+            stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
+        except SpecllamaError:
+            self.conversation.take_back("user")
+            raise
+        with _ended_by_ctrl_c(stream) if self.interactive else nullcontext():
+            try:
+                with stream:
+                    for chunk in stream:
+                        green = self.colored and chunk.from_draft
+                        print(painted(chunk.text, GREEN, green), end="", flush=True)
+            finally:
+                result = stream.result()
+                self.past.append(result.stats)
+                if result.text or result.finish_reason:
+                    self.conversation.answer(result.text)
+                else:
+                    self.conversation.take_back("user")
+                print(flush=True)
+        self.say(painted(_brief(result.stats), DIM, self.colored))
+
+
+def _brief(stats: Stats) -> str:
+    return (
+        f"[{stats.generated_tokens} tokens, {stats.tokens_per_second:.1f} tokens/s, "
+        f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
+        f"{stats.prompt_tokens} prompt tokens reused]"
+    )
+
+
+@contextmanager
+def _ended_by_ctrl_c(stream: Stream) -> Iterator[None]:
+    # A handler that raises could do so anywhere: while the answer is being kept, say.
+    before = signal.signal(signal.SIGINT, lambda *_: stream.close())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,111 @@
+"""What has been said so far."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from specllama import _check, _files
+from specllama.errors import ArgumentError
+from specllama.model.chat_template import Message
+
+_ROLES = ("user", "assistant")
+
+
+class Conversation:
+    """The messages of a conversation.
+
+    Args:
+        system: The system message; None: there is none.
+
+    Attributes:
+        system: The same; it may be changed at any time.
+    """
+
+    def __init__(self, system: str | None = None) -> None:
+        self.system = system
+        self._turns: list[dict[str, Any]] = []
+
+    @property
+    def messages(self) -> list[Message]:
+        """All messages, the system's first."""
+        system = [] if self.system is None else [{"role": "system", "content": self.system}]
+        return [*system, *self._turns]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody has said anything."""
+        return not self._turns
+
+    def ask(self, text: str) -> None:
+        """Add what the user says."""
+        self._turns.append({"role": "user", "content": text})
+
+    def answer(self, text: str) -> None:
+        """Add what the model says."""
+        self._turns.append({"role": "assistant", "content": text})
+
+    def take_back(self, role: str) -> str | None:
+        """Take back the last message and return its text, if it is of this role."""
+        if not self._turns or self._turns[-1]["role"] != role:
+            return None
+        return str(self._turns.pop()["content"])
+
+    def clear(self) -> None:
+        """Forget all but the system message."""
+        self._turns.clear()
+
+    def save(self, path: str) -> None:
+        """Write the messages to a file, as JSON in the shape of the OpenAI API.
+
+        Raises:
+            ArgumentError: There is a file of that name that holds something else.
+            SpecllamaError: It cannot be written.
+        """
+        place = Path(path)
+        if place.is_file() and place.stat().st_size > 0:
+            try:
+                _read(path)
+            except ArgumentError:
+                raise ArgumentError(
+                    f"{path} is there and holds no conversation; choose another name."
+                ) from None
+        text = json.dumps(self.messages, ensure_ascii=False, indent=2)
+        with _files.replacing(place) as fresh:
+            fresh.write_text(text + "\n", encoding="utf-8")
+
+    def load(self, path: str) -> None:
+        """Take the messages of a file in place of these.
+
+        Raises:
+            ArgumentError: It cannot be read, or holds no conversation; these are kept then.
+        """
+        messages = _read(path)
+        has_system = bool(messages) and messages[0]["role"] == "system"
+        self.system = messages[0]["content"] if has_system else None
+        self._turns = messages[1:] if has_system else messages
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+
+def _read(path: str) -> list[dict[str, Any]]:
+    """Return the messages of a file: a list, or an object that has it, as requests do."""
+    try:
+        held = json.loads(_files.read_text(path))
+    except (json.JSONDecodeError, RecursionError):
+        raise ArgumentError(f"{path} holds no conversation: it is not JSON.") from None
+    messages = held.get("messages") if isinstance(held, dict) else held
+    if not isinstance(messages, list):
+        raise ArgumentError(f"{path} holds no conversation: it is no list of messages.")
+    for i, message in enumerate(messages):
+        roles = ("system", *_ROLES) if i == 0 else _ROLES
+        if not isinstance(message, dict) or message.get("role") not in roles:
+            raise ArgumentError(
+                f"{path} holds no conversation: message {i + 1} has no role of {', '.join(roles)}."
+            )
+        if not isinstance(message.get("content"), str):
+            raise ArgumentError(f"{path} holds no conversation: message {i + 1} has no text.")
+        _check.text(f"{path}: message {i + 1}", message["content"])
+    return messages

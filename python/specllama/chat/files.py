@@ -1,0 +1,34 @@
+"""Files that go into a message."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from pathlib import Path
+
+from specllama import _files
+from specllama.errors import ArgumentError
+
+
+def found(name: str) -> list[str]:
+    """Return the path that a name means, or those that fit it as a pattern. Raises ArgumentError
+    where none does."""
+    path = os.path.expanduser(name)
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    fitting = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
+    if not fitting:
+        raise ArgumentError(f"No file fits {name}.")
+    return fitting
+
+
+def quoted(path: str) -> str:
+    """Return a file's name and text, as a message has them. Raises ArgumentError."""
+    if Path(path).is_char_device() or Path(path).is_block_device():  # it may never end
+        raise ArgumentError(f"{path} cannot be read: it is a device.")
+    text = _files.read_text(path)
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{path}:\n{fence}\n{text}{end}{fence}\n"

@@ -1,0 +1,115 @@
+// An answer on the page: its text as it comes, what it took, its trace.
+
+import {append, show, showBlocks} from "./text.js";
+import {picture} from "./trace.js";
+
+const percent = (part, whole) => `${Math.round(100 * part / whole)} %`;
+
+/** A button that looks like a word. */
+export function tool(name, action) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = name;
+  button.addEventListener("click", () => action(button));
+  return button;
+}
+
+/** Put a text on the clipboard and say so on the button; browsers allow it on this machine, and
+    elsewhere over https only. */
+export async function copy(text, button) {
+  const name = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "The browser does not allow it";
+  }
+  setTimeout(() => { button.textContent = name; }, 2000);
+}
+
+export class Answer {
+  /** `prompt`: what it continues, shown before it; null: it is part of a conversation. */
+  constructor(element, prompt, parts = []) {
+    this.parts = parts;
+    this.element = element;
+    this.element.classList.add("answer");
+    this.text = document.createElement("div");
+    this.text.className = prompt === null ? "text" : "text raw";
+    this.tools = document.createElement("div");
+    this.tools.className = "tools";
+    this.figures = document.createElement("p");
+    this.figures.className = "figures";
+    this.tools.append(tool("Copy", button => copy(this.said, button)), this.figures);
+    this.element.replaceChildren(this.text, this.tools);
+    this.prompt = prompt;
+    this.frame = 0;
+    this.began = performance.now();
+    this.tokens = this.drafted = this.first = 0;
+    this.draw();
+  }
+
+  get said() {
+    return this.parts.map(([part]) => part).join("");
+  }
+
+  /** Add a token's text. */
+  add(text, drafted) {
+    append(this.parts, text, drafted);
+    this.last = performance.now();
+    this.first ||= this.last;
+    this.tokens += 1;
+    this.drafted += drafted ? 1 : 0;
+    this.frame ||= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    if (this.prompt === null) showBlocks(this.text, this.parts);
+    else {
+      show(this.text, this.parts);
+      const before = document.createElement("span");
+      before.className = "prompt";
+      before.append(this.prompt);
+      this.text.prepend(before);
+    }
+    if (this.tokens) this.figures.textContent = this.took().join(" · ");
+    this.ondraw?.();
+  }
+
+  took() {
+    const figures = [`${this.usage?.completion_tokens ?? this.tokens} tokens`];
+    if (this.last > this.first) {
+      const rate = (this.tokens - 1) / (this.last - this.first) * 1000;
+      figures.push(`${rate.toFixed(1)} per second`);
+    }
+    figures.push(`${percent(this.drafted, this.tokens)} from drafts`);
+    if (this.usage)
+      figures.push(`${this.usage.accepted_tokens} of ${this.usage.drafted_tokens} drafted accepted`);
+    figures.push(`first after ${((this.first - this.began) / 1000).toFixed(2)} s`);
+    if (this.reason === "length") figures.push("cut at the most tokens");
+    if (this.stopped) figures.push("stopped");
+    return figures;
+  }
+
+  /** Take in what a generation yields. */
+  take(event) {
+    if ("text" in event) this.add(event.text, event.drafted);
+    if (event.usage) this.usage = event.usage;
+    if (event.reason) this.reason = event.reason;
+    if (event.trace) this.addTrace(event.trace);
+    if (!("text" in event)) this.draw();
+  }
+
+  addTrace(html) {
+    let box = null;
+    const button = tool("Trace", () => {
+      if (box === null) this.element.append(box = picture(html));
+      else box.hidden = !box.hidden;
+      button.setAttribute("aria-expanded", String(!box.hidden));
+      if (!box.hidden) box.scrollIntoView({block: "nearest"});
+    });
+    button.setAttribute("aria-expanded", "false");
+    this.tools.insertBefore(button, this.figures);
+  }
+}

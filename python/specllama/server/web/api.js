@@ -1,0 +1,56 @@
+// What the page asks of the server.
+
+const headers = key =>
+  ({"Content-Type": "application/json", ...(key && {Authorization: `Bearer ${key}`})});
+
+async function ask(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw Error("The server does not answer.");
+  }
+}
+
+/** The model, or null where a key is needed. */
+export async function model(key) {
+  const response = await ask("/v1/models", {headers: headers(key)});
+  return response.status === 401 ? null : (await response.json()).data[0];
+}
+
+/** How many requests are at work, and wait. */
+export const load = async () => (await ask("/health")).json();
+
+async function* events(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const {value, done} = await reader.read();
+    if (done) return;
+    const parts = (text + value).split("\n\n");
+    text = parts.pop();
+    for (const part of parts)
+      if (part.startsWith("data: {")) yield JSON.parse(part.slice("data: ".length));
+  }
+}
+
+/**
+ * Generate: of a conversation if the body has messages, else behind its prompt.
+ *
+ * Yields {text, drafted} for each token, {reason, trace} where it ends, and {usage}.
+ */
+export async function* generate(body, key, signal) {
+  const chat = "messages" in body;
+  const wanted = {...body, stream: true, stream_options: {include_usage: true}, trace_html: true};
+  const response = await ask(chat ? "/v1/chat/completions" : "/v1/completions",
+    {method: "POST", headers: headers(key), body: JSON.stringify(wanted), signal});
+  if (!response.ok) throw Error((await response.json()).error.message);
+  for await (const event of events(response)) {
+    if (event.error) throw Error(event.error.message);
+    if (event.usage) yield {usage: event.usage};
+    const choice = event.choices[0];
+    if (!choice || choice.delta?.role) continue;
+    if (choice.finish_reason) yield {reason: choice.finish_reason, trace: choice.trace_html};
+    else yield {text: chat ? choice.delta.content : choice.text, drafted: !!choice.from_draft};
+  }
+}

@@ -1,0 +1,58 @@
+"""What drafts by the target's own layers gain, by how their tokens come."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specllama.errors import ArgumentError
+from specllama.theory.decode_times import DecodeTimesLike
+from specllama.theory.measured import speeds
+
+Drafts = Literal["in turn", "at once", "itself"]
+
+
+def speedup_of_heads(
+    acceptance: ArrayLike,
+    v: DecodeTimesLike,
+    draft_step: float = 0.0,
+    drafts: Drafts = "in turn",
+) -> NDArray[np.float64]:
+    """How much faster than plain decoding, for every length of the draft: Theorem 3.8 with
+    v(gamma + 1) in place of v(1), and another price of a draft.
+
+    Args:
+        acceptance: a_1, a_2, ...: the probability that a token is accepted if those before it are,
+            shape [n_draft]. Tokens drafted without regard to each other ("at once", "itself") are
+            right less often the further ahead they are.
+        v: Times of a target decode, as for `speeds`; an array must reach n_draft + 1 tokens.
+        draft_step: Time d of one pass of the head; without a say for "itself".
+        drafts: "in turn": a pass for each token, d gamma + v(gamma + 1) for 1 + A tokens, A those
+            accepted (EAGLE: Li et al. 2024; multi-token prediction: DeepSeek-V3, 2024). "at once":
+            one pass for all, d + v(gamma + 1) (blockwise parallel decoding: Stern et al. 2018;
+            Medusa, along one branch: Cai et al. 2024). "itself": the target says one token and
+            drafts gamma behind look-ahead tokens, then verifies, 2 v(gamma + 1) for 2 + A tokens
+            (PaSS: Monea et al. 2023).
+
+    Returns:
+        For gamma = 0, which is plain decoding and 1, to n_draft, shape [n_draft + 1].
+
+    Raises:
+        ArgumentError: As for `speeds`, or `drafts` is none of these.
+    """
+    if drafts not in get_args(Drafts):
+        raise ArgumentError(f"drafts must be one of {', '.join(get_args(Drafts))}, not {drafts!r}.")
+    in_turn = speeds(acceptance, v, draft_step)
+    free = speeds(acceptance, v)  # tokens by v(gamma + 1)
+    if drafts == "in turn":
+        return np.asarray(in_turn / in_turn[0])
+    tokens = 1 + np.concatenate([[0.0], np.cumsum(np.cumprod(np.asarray(acceptance, float)))])
+    times = tokens / free
+    gain = (
+        tokens[1:] / (times[1:] + draft_step)
+        if drafts == "at once"
+        else (1 + tokens[1:]) / (2 * times[1:])
+    )
+    return np.concatenate([[1.0], gain / free[0]])

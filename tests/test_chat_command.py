@@ -1,0 +1,194 @@
+"""`specllama chat` in a pipe: messages and commands, line by line."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from specllama import SpecSession
+from specllama.__main__ import main
+from specllama.chat.commands import COMMANDS
+
+Script = Callable[..., Path]
+PIECES = ["u", ":", "a", "b", "c", "d"]
+TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
+OPTIONS = ["chat", "-ngl", "0", "-t", "1"]
+
+
+class Said(NamedTuple):
+    """What a run wrote."""
+
+    out: str
+    err: str
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def model(scripted: Script) -> Path:
+    """Says what follows in `PIECES` on the last character of the conversation."""
+    return scripted(PIECES, chat_template=TEMPLATE)
+
+
+@pytest.fixture
+def chat(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command in this process, with lines as its input."""
+
+    def run(*arguments: str, lines: str | bytes = "", code: int = 0) -> Said:
+        typed = lines.encode() if isinstance(lines, str) else lines
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed), "utf-8"))
+        assert main([*OPTIONS, *arguments]) == code
+        return Said(*capfd.readouterr())
+
+    return run
+
+
+def test_messages(chat: Run, model: Path) -> None:
+    said = chat("-m", str(model), lines="u\n\n/reset\na\n")
+    assert said.out == ":abcd\nbcd\n"
+    assert said.err.count("tokens/s") == 2
+    assert chat("-m", str(model), "--system", "u", "-n", "1", lines="a\n").out == "b\n"
+    assert chat("-m", str(model), lines='"""u\nb"""').out == "cd\n"
+    assert chat("-m", str(model)).out == ""
+
+
+def test_colours_are_for_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
+    # It says the same again and again: what follows is soon copied.
+    model = str(scripted(PIECES, then=None, chat_template=TEMPLATE))
+    options = ("-m", model, "-n", "40", "--spec-length", "4")
+    plain = chat(*options, lines="u\n").out
+    assert "\x1b" not in plain
+    colored = chat(*options, "--color", "on", lines="u\n/color off\n/regen\n").out
+    first, second = colored.splitlines()
+    assert "\x1b[32m" in first
+    assert first.replace("\x1b[32m", "").replace("\x1b[0m", "") == second == plain.strip()
+
+
+def test_a_conversation_kept_and_gone_on_with(chat: Run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    said = chat("-m", str(model), "--system", "c", lines=f"u\n/save {path}\n/bye\nu\n")
+    assert said.out == ":abcd\n"
+    turns = [("system", "c"), ("user", "u"), ("assistant", ":abcd")]
+    held = json.loads(path.read_text())
+    assert [(one["role"], one["content"]) for one in held] == turns
+    said = chat("-m", str(model), lines=f"/load {path}\n/system\n/regen\nb\n/save {path}\n")
+    assert said.out == ":abcd\ncd\n"
+    assert "2 messages from" in said.err
+    assert "System message: c\n" in said.err
+    contents = [one["content"] for one in json.loads(path.read_text())]
+    assert contents == ["c", "u", ":abcd", "b", "cd"]
+
+
+def test_files_go_into_the_next_message(chat: Run, smollm2: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(f"# ``` {name}")
+    saved = tmp_path / "talk.json"
+    lines = f"/file {tmp_path}/*.py\nWhat is this?\nThanks.\n/save {saved}\n"
+    chat("-m", str(smollm2), "-n", "1", lines=lines)
+    asked = [one["content"] for one in json.loads(saved.read_text()) if one["role"] == "user"]
+    blocks = "\n".join(
+        f"{tmp_path}/{name}.py:\n````\n# ``` {name}\n````\n" for name in ("one", "two")
+    )
+    assert asked == [f"{blocks}\nWhat is this?", "Thanks."]
+
+
+def test_who_drafts(chat: Run, model: Path, smollm2: Path, tmp_path: Path) -> None:
+    lines = "u\n/draft none\n/regen\n/stats\n/draft ngram\n/regen\n/draft\n"
+    said = chat("-m", str(model), lines=lines)
+    assert said.out == ":abcd\n" * 3
+    drafters = [line for line in said.err.splitlines() if line.startswith("Drafting: ")]
+    assert drafters == ["Drafting: nobody", "Drafting: n-grams", "Drafting: n-grams"]
+    assert "All answers: 10 tokens in " in said.err
+    assert "accepted: nothing was drafted" in said.err
+    # A model with another vocabulary cannot.
+    said = chat("-m", str(model), lines=f"/draft {smollm2}\n", code=2)
+    assert said.err.endswith("its tokenizer is of another type.\n")
+
+
+def test_help_has_every_command(chat: Run, model: Path) -> None:
+    said = chat("-m", str(model), lines="/help\n/?\n")
+    for command in COMMANDS:
+        assert said.err.count(command.usage) == 2
+        assert said.err.count(command.brief) == 2
+    assert said.out == ""
+
+
+def test_the_document_has_every_command() -> None:
+    document = (Path(__file__).parents[1] / "docs" / "chat.md").read_text()
+    document = document.replace("`", "").replace("\\|", "|")
+    for command in COMMANDS:
+        assert f"| {command.usage} | {command.brief} |" in document
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("/nonsense\nu\n", "There is no command /nonsense; /help lists them"),
+        ("/\n", "There is no command /;"),
+        ("/file\n", "/file needs a PATH"),
+        ("/file no/such/file\n", "no/such/file cannot be read: No such file"),
+        ("/file *.nothing\n", r"No file fits *.nothing"),
+        ("/file .\n", "Is a directory"),
+        ("/file a\0b\n", "it is no path"),
+        ("/file /dev/zero\n", "it is a device"),
+        ("/load no/such/file\n", "cannot be read"),
+        ("/clear all\n", "/clear takes nothing behind it"),
+        ("/color blue\n", "takes on or off, not 'blue'"),
+        ("/regen\n", "There is nothing to answer"),
+        ("/stats\n", "There is no answer yet"),
+        ("/draft no/such/model.gguf\n", "no/such/model.gguf"),
+        (b"u \xff\n", "not UTF-8"),
+        ("a" * 300 + "\n", "leaves no room in a context of"),
+    ],
+)
+def test_bad_input_ends_a_script(chat: Run, model: Path, lines: str | bytes, message: str) -> None:
+    said = chat("-m", str(model), lines=lines, code=2)
+    assert message in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "why"), [("no/such/folder/file", "No such file"), ("a\0b", "it is no path")]
+)
+def test_what_cannot_be_kept_ends_a_script(chat: Run, model: Path, path: str, why: str) -> None:
+    said = chat("-m", str(model), lines=f"/save {path}\n", code=1)
+    assert f"{path} cannot be written: {why}" in said.err
+
+
+def test_bad_arguments(chat: Run, bundled_model: Path, model: Path) -> None:
+    assert "has no chat template" in chat("-m", str(bundled_model), code=2).err
+    said = chat("-m", str(model), "--top-p", "0", lines="u\n", code=2)
+    assert "top_p must be" in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+def test_ctrl_c_ends_a_script(scripted: Script) -> None:
+    model = scripted(PIECES, then=None, chat_template=TEMPLATE, n_ctx=200_000)
+    command = [sys.executable, "-m", "specllama", *OPTIONS, "-m", str(model), "-c", "200000"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"u\nu\n")
+        process.stdin.close()
+        assert process.stdout.read(6) == b":abcdu"
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(60) == 130
+
+
+def test_it_says_what_a_session_does(chat: Run, smollm2: Path) -> None:
+    said = chat("-m", str(smollm2), "-n", "12", "--spec-length", "3", lines="Hi!\n")
+    with SpecSession(smollm2, n_threads=1, n_gpu_layers=0, spec_length=3) as session:
+        answer = session.chat([{"role": "user", "content": "Hi!"}], max_tokens=12)
+    assert said.out == answer.text + "\n"

@@ -1,0 +1,42 @@
+"""What is typed: where a message ends, what it says, whether it is a command."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from specllama.chat import typed
+from specllama.chat.lines import Lines
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("one\ntwo", ["one", "two"]),
+        ('"""one\n\n  two\n"""\nthree\n', ["one\n\n  two", "three"]),
+        ('"""one"""\n"""\ntwo', ["one", "two"]),
+        ('"""\n', [""]),
+        ("one\\\ntwo\\\nthree\nfour", ["one\ntwo\nthree", "four"]),
+        ("one\\", ["one\\"]),
+        ('"""a\\\nb"""\n', ["a\\\nb"]),
+        ("\n  \n", ["", ""]),
+    ],
+)
+def test_lines(monkeypatch: pytest.MonkeyPatch, text: str, messages: list[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    lines = Lines(prompts=False)
+    for expected in messages:
+        assert typed.message(lines.read()) == expected
+    with pytest.raises(EOFError):
+        lines.read()
+
+
+@pytest.mark.parametrize("text", ["/help", "/?", "/file x/y", "/", "/nothing\n/help"])
+def test_commands(text: str) -> None:
+    assert typed.is_command(text)
+
+
+@pytest.mark.parametrize("text", ["", "help", " /help", "/usr/bin is full", "/ 2", '"""/help"""'])
+def test_messages(text: str) -> None:
+    assert not typed.is_command(text)

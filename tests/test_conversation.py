@@ -1,0 +1,82 @@
+"""A conversation, and the file it is kept in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from specllama import ArgumentError, SpecllamaError
+from specllama.chat.conversation import Conversation
+
+
+def talk(system: str | None = None) -> Conversation:
+    conversation = Conversation(system)
+    conversation.ask("Grüße\n```")
+    conversation.answer("ok")
+    return conversation
+
+
+def test_messages() -> None:
+    conversation = talk("Be brief.")
+    assert [one["role"] for one in conversation.messages] == ["system", "user", "assistant"]
+    assert conversation.take_back("user") is None
+    assert conversation.take_back("assistant") == "ok"
+    assert len(conversation) == 1
+    conversation.clear()
+    assert conversation.messages == [{"role": "system", "content": "Be brief."}]
+    assert conversation.take_back("user") is None
+
+
+@pytest.mark.parametrize("system", [None, "Be brief."])
+def test_there_and_back(tmp_path: Path, system: str | None) -> None:
+    path = tmp_path / "talk.json"
+    said = talk(system)
+    said.save(str(path))
+    said.save(str(path))  # over a conversation
+    again = Conversation("another")
+    again.load(str(path))
+    assert (again.system, again.messages) == (system, said.messages)
+    # The body of a request is one, too.
+    path.write_text(json.dumps({"model": "any", "messages": said.messages}))
+    again.clear()
+    again.load(str(path))
+    assert again.messages == said.messages
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ("{}", "no list of messages"),
+        ('"hello"', "no list of messages"),
+        ("[1]", "message 1 has no role of system, user, assistant"),
+        ('[{"role": "tool", "content": ""}]', "message 1 has no role"),
+        ('[{"role": "user"}]', "message 1 has no text"),
+        ('[{"role": "user", "content": "\\ud800"}]', "lone surrogate"),
+        ('[{"role": "user", "content": ""}, {"role": "system", "content": ""}]', "message 2"),
+        (b"\xff", "it is not UTF-8"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_what_is_no_conversation(tmp_path: Path, text: str | bytes | None, message: str) -> None:
+    path = tmp_path / "file"
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    conversation = talk()
+    before = conversation.messages
+    with pytest.raises(ArgumentError, match=message):
+        conversation.load(str(path))
+    assert conversation.messages == before
+
+
+def test_no_file_of_another_kind_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_text("chapter one")
+    with pytest.raises(ArgumentError, match="holds no conversation; choose another name"):
+        talk().save(str(path))
+    assert path.read_text() == "chapter one"
+    for place in (tmp_path, tmp_path / "no" / "folder"):
+        with pytest.raises(SpecllamaError, match="cannot be written"):
+            talk().save(str(place))

@@ -1,0 +1,366 @@
+"""Drafts from heads, which read the target's hidden states: EAGLE-3 files, and layers of
+multi-token prediction (MTP) in the target's own file."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import pytest
+from heads import (
+    eagle3_model,
+    few_tokens,
+    glm_model,
+    know_the_answer,
+    split,
+    write_eagle3,
+    write_glm,
+    write_knowing_pair,
+    write_qwen,
+)
+from random_model import (
+    N_VOCAB,
+    QWEN35,
+    WIDTH,
+    WRITERS,
+    RandomModel,
+    delta_net_model,
+    write_dense,
+)
+from specllama import ArgumentError, ModelError, SpecSession, _core
+from specllama.__main__ import main
+
+Open = Callable[..., SpecSession]
+
+NO_END: dict[str, Any] = {"logit_bias": {2: -100.0}}
+PROMPT = [1, *range(5, 40)] * 3
+
+
+def eagle3_pair(folder: Path, kind: str) -> dict[str, Any]:
+    """Arguments of a session."""
+    return {
+        "model": WRITERS[kind](folder / "target.gguf"),
+        "draft": write_eagle3(folder / "head.gguf"),
+    }
+
+
+PAIRS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "eagle3, dense": lambda folder: eagle3_pair(folder, "dense"),
+    "eagle3, states with snapshots": lambda folder: eagle3_pair(folder, "hybrid with snapshots"),
+    "eagle3, delta net": lambda folder: eagle3_pair(folder, "delta net"),
+    "mtp, delta net": lambda folder: {"model": write_qwen(folder / "target.gguf"), "draft": "mtp"},
+    "mtp, experts": lambda folder: {"model": write_glm(folder / "target.gguf"), "draft": "mtp"},
+}
+
+
+@pytest.fixture(params=sorted(PAIRS))
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    return PAIRS[request.param](tmp_path) | {"exact": True}
+
+
+def plain(pair: dict[str, Any]) -> dict[str, Any]:
+    return pair | {"draft": None}
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"temperature": 0.7, "top_k": 20},
+    {"temperature": 1.0, "repeat_penalty": 1.2},
+    {"temperature": 1.3, "min_p": 0.02},
+]
+
+
+@pytest.mark.parametrize("spec_length", [1, 5])
+def test_a_random_head_changes_no_token(
+    pair: dict[str, Any], open_session: Open, spec_length: int
+) -> None:
+    session = open_session(**pair, spec_length=spec_length)
+    without = open_session(**plain(pair))
+    for seed, setting in enumerate(SETTINGS):
+        how = setting | NO_END | {"seed": seed, "max_tokens": 60}
+        generation = session.generate(PROMPT, **how)
+        assert generation.tokens == without.generate(PROMPT, **how).tokens
+        stats = generation.stats
+        assert stats.exact
+        assert stats.drafter_errors == 0, stats.last_drafter_error
+        assert stats.drafted >= (stats.rounds - 1 - spec_length) * spec_length
+        assert stats.by_drafter["model"] == (stats.drafted, stats.accepted)
+
+
+def test_planned_lengths_change_none_either(pair: dict[str, Any], open_session: Open) -> None:
+    session = open_session(**pair, spec_length="auto")
+    without = open_session(**plain(pair))
+    for seed in range(3):
+        how = NO_END | {"seed": seed, "temperature": 0.5 * seed, "max_tokens": 60}
+        generation = session.generate(PROMPT, **how)
+        assert generation.tokens == without.generate(PROMPT, **how).tokens
+        assert generation.stats.drafter_errors == 0, generation.stats.last_drafter_error
+
+
+def test_several_requests_at_once(pair: dict[str, Any], open_session: Open) -> None:
+    session = open_session(**pair, n_seq=3)
+    without = open_session(**plain(pair))
+    prompts = [PROMPT[:n] for n in (5, 40, 90, 7)]
+    found = session.generate(prompts, max_tokens=50, **NO_END)
+    for prompt, generation in zip(prompts, found, strict=True):
+        assert generation.tokens == without.generate(prompt, max_tokens=50, **NO_END).tokens
+        assert generation.stats.drafted > 0 == generation.stats.drafter_errors
+
+
+def test_a_head_of_few_tokens_drafts_these(tmp_path: Path, open_session: Open) -> None:
+    few_tokens(model := eagle3_model())
+    head = write_eagle3(tmp_path / "head.gguf", model)
+    target = write_dense(tmp_path / "target.gguf")
+    session, without = open_session(target, head), open_session(target, None)
+    for how in ({}, {"temperature": 0.8}, {"temperature": 1.0, "acceptance": "rejection"}):
+        options = how | NO_END | {"seed": 1, "max_tokens": 60}
+        generation = session.generate(PROMPT, **options, trace=True)
+        assert generation.stats.drafter_errors == 0
+        assert generation.trace is not None
+        drafted = [one.token for each in generation.trace.rounds for one in each.draft]
+        assert len(drafted) > 100
+        assert all(token % 3 == 0 for token in drafted)
+        if "acceptance" not in how:
+            assert generation.tokens == without.generate(PROMPT, **options).tokens
+
+
+@pytest.fixture(params=["eagle3", "eagle3 that shares", "mtp, delta net", "mtp, experts"])
+def knowing(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """A target whose tokens the head knows."""
+    if "eagle3" in request.param:
+        target, head = write_knowing_pair(tmp_path, shares="shares" in request.param)
+        return {"model": target, "draft": head}
+    if "experts" in request.param:
+        know_the_answer(model := glm_model())
+        return {"model": write_glm(tmp_path / "target.gguf", model), "draft": "mtp"}
+    know_the_answer(model := delta_net_model(n_predicting=1))
+    return {"model": write_qwen(tmp_path / "target.gguf", model), "draft": "mtp"}
+
+
+def all_right(stats: _core.Stats) -> bool:
+    return stats.drafter_errors == 0 and stats.drafted == stats.accepted > 0
+
+
+def test_a_head_that_knows_is_right(knowing: dict[str, Any], open_session: Open) -> None:
+    """States and tokens come to it in step: from prompts, after drafts, and without any."""
+    session = open_session(**knowing, spec_length=5)
+    without = open_session(knowing["model"], None)
+    for n in (1, 2, 70, 140):  # more, too, than the head takes in at once
+        prompt = [1, *itertools.islice(itertools.cycle(range(3, 33)), n)]
+        generation = session.generate(prompt, max_tokens=100, **NO_END)
+        assert generation.tokens == without.generate(prompt, max_tokens=100, **NO_END).tokens
+        assert all_right(generation.stats)
+        assert generation.stats.rounds <= 19
+
+
+def test_what_a_request_leaves_serves_the_next(
+    knowing: dict[str, Any], open_session: Open, tmp_path: Path
+) -> None:
+    session = open_session(**knowing, n_seq=3)
+    prompt = [1, *range(3, 33), *range(3, 33)]
+    first = session.generate(prompt, max_tokens=30, **NO_END)
+    session.save_state(tmp_path / "state")
+    longer = [*prompt, *first.tokens, 7, 8]
+    again = session.generate(longer, max_tokens=30, **NO_END)
+    half = session.generate([*prompt[:40], 9, 10, 11], max_tokens=30, **NO_END)
+    several = session.generate([longer, prompt, prompt[:50]], max_tokens=30, **NO_END)
+    later = open_session(**knowing, n_seq=3)
+    later.load_state(tmp_path / "state")
+    loaded = later.generate(longer, max_tokens=30, **NO_END)
+    assert again.tokens == loaded.tokens == several[0].tokens
+    assert again.stats.reused_tokens > 60
+    assert loaded.stats.reused_tokens > 60
+    for generation in (first, again, half, *several, loaded):
+        assert all_right(generation.stats)
+
+
+def test_a_head_that_knows_is_asked_by_the_planner(
+    knowing: dict[str, Any], open_session: Open
+) -> None:
+    """Whatever it decides, drafts beside n-grams change nothing, and are counted for whose they
+    are."""
+    session = open_session(**knowing, spec_length="auto")
+    without = open_session(knowing["model"], None)
+    generation = session.generate([1, 5, 6], max_tokens=150, **NO_END)
+    assert generation.tokens == without.generate([1, 5, 6], max_tokens=150, **NO_END).tokens
+    drafted, accepted = generation.stats.by_drafter["model"]
+    assert drafted == accepted
+    assert generation.stats.drafter_errors == 0
+
+
+def test_auto_takes_the_head_that_a_file_brings_along(tmp_path: Path, open_session: Open) -> None:
+    for model, brings in (
+        (write_qwen(tmp_path / "with.gguf"), True),
+        (WRITERS["delta net"](tmp_path / "without.gguf"), False),
+    ):
+        assert _core.brings_head(str(model)) == brings
+        assert _core.read_model_file(str(model)).brings_head == brings
+        stats = open_session(model, "auto").generate(PROMPT, max_tokens=30, **NO_END).stats
+        assert (stats.by_drafter["model"][0] > 0) == brings
+        assert stats.drafter_errors == 0
+
+
+def test_options_of_the_draft_apply(tmp_path: Path, open_session: Open) -> None:
+    target, head = write_knowing_pair(tmp_path, shares=True)
+    session = open_session(target, head, draft_p_min=1.0)
+    assert session.generate([1, 5, 6], max_tokens=20, **NO_END).stats.drafted == 0
+    with pytest.raises(ArgumentError, match="draft_p_min"):
+        open_session(target, head, draft_p_min=2.0)
+    with pytest.raises(ArgumentError, match="draft_top_k"):
+        open_session(target, head, draft_top_k=-1)
+
+
+def refusal(target: Path, draft: Path | str) -> str:
+    with pytest.raises(ModelError) as caught:
+        SpecSession(target, draft, n_gpu_layers=0, n_threads=1)
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def without(name: str) -> RandomModel:
+    del (model := eagle3_model()).tensors[name]
+    return model
+
+
+def changed(name: str, tensor: Any) -> RandomModel:
+    (model := eagle3_model()).tensors[name] = np.asarray(tensor)
+    return model
+
+
+BAD_HEADS: dict[str, tuple[RandomModel, dict[str, Any], str]] = {
+    "layer": (eagle3_model(), {"target_layers": [0, 1, 2]}, "layer 2"),
+    "two layers": (eagle3_model(), {"target_layers": [0, 1]}, "three layers"),
+    "layers of a wrong type": (eagle3_model(), {"target_layers": [0.0, 1.0, 1.0]}, "array of f32"),
+    "width": (eagle3_model(), {"target_hidden_size": 64}, "states have 64 numbers"),
+    "heads": (eagle3_model(), {"attention.key_length": 64, "attention.value_length": 32}, "differ"),
+    "no fusion": (without("fc.weight"), {}, "fc.weight"),
+    "few embeddings": (changed("token_embd.weight", np.ones((50, WIDTH))), {}, "fewer tokens"),
+    "own tokens, no output": (
+        changed("d2t", np.arange(9, dtype=np.int64)),
+        {},
+        "",
+    ),
+    "tokens that are none": (changed("d2t", np.full(N_VOCAB, N_VOCAB, np.int64)), {}, "token 96"),
+    "tokens of a wrong type": (changed("d2t", np.zeros(N_VOCAB, np.int32)), {}, "d2t is of type"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_HEADS)
+def test_a_head_that_cannot_be_used_is_refused(tmp_path: Path, fault: str) -> None:
+    model, fields, why = BAD_HEADS[fault]
+    head = write_eagle3(tmp_path / "head.gguf", model, **fields)
+    assert why in refusal(write_dense(tmp_path / "target.gguf"), head)
+
+
+def test_a_head_of_another_model_is_refused(tmp_path: Path, bundled_model: Path) -> None:
+    head = write_eagle3(tmp_path / "head.gguf")
+    assert "does not tell" in refusal(WRITERS["recurrent"](tmp_path / "mamba.gguf"), head)
+    assert "numbers" in refusal(bundled_model, head)
+    assert "drafts for another model" in refusal(head, "ngram")
+    # Its layer has the width, its vocabulary is another.
+    write_knowing_pair(tmp_path, shares=False)
+    other = write_eagle3(tmp_path / "other.gguf", target_hidden_size=WIDTH)
+    assert "numbers" in refusal(tmp_path / "target.gguf", other)
+
+
+def test_mtp_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    assert "no layers of multi-token" in refusal(write_dense(tmp_path / "dense.gguf"), "mtp")
+    left_out = WRITERS["delta net"](tmp_path / "left out.gguf")
+    writer = delta_net_model(n_predicting=1)
+    for name in [name for name in writer.tensors if ".nextn." in name]:
+        del writer.tensors[name]
+    assert "left out" in refusal(write_qwen(left_out, writer), "mtp")
+    dense = write_glm(tmp_path / "dense glm.gguf", leading_dense_block_count=3)
+    assert "not as llama.cpp wants it" in refusal(dense, "mtp")
+    unknown = delta_net_model(n_predicting=1).write(
+        tmp_path / "unknown.gguf", "qwen3next", 3, QWEN35 | {"nextn_predict_layers": 1}
+    )
+    assert "has not been tried" in refusal(unknown, "mtp")
+    norm = delta_net_model(n_predicting=1)
+    del norm.tensors["blk.2.nextn.hnorm.weight"]
+    assert "hnorm" in refusal(write_qwen(tmp_path / "norm.gguf", norm), "mtp")
+
+
+WITHOUT_STATES = """
+import sys
+from specllama import ModelError, SpecSession, _core
+
+model, mtp, head = sys.argv[1:]
+print(_core.brings_head(mtp), _core.read_model_file(model).tells_width)
+for draft in ("auto", "mtp"):
+    try:
+        with SpecSession(mtp, draft, n_threads=1, n_gpu_layers=0, spec_length=4) as session:
+            print(len(session.generate([1, 5, 6] * 5, max_tokens=5).tokens))
+    except ModelError as error:
+        print(error)
+try:
+    SpecSession(model, head, n_threads=1, n_gpu_layers=0)
+except ModelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's linker")
+def test_without_the_functions_there_are_no_heads(tmp_path: Path) -> None:
+    """A libllama in which one of them has another name."""
+    name = b"_Z26llama_get_embeddings_nextnP13llama_context"
+    for path in (Path(llama_cpp.__file__).parent / "lib").glob("lib*.so*"):
+        if path.name == "libllama.so":
+            library = path.read_bytes()
+            assert library.count(name) > 0
+            (tmp_path / path.name).write_bytes(library.replace(name, name[::-1]))
+        elif "libllama" not in path.name:
+            (tmp_path / path.name).symlink_to(path)
+    model, mtp = write_dense(tmp_path / "dense.gguf"), write_qwen(tmp_path / "mtp.gguf")
+    head = write_eagle3(tmp_path / "head.gguf")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_STATES, model, mtp, head],
+        env=os.environ | {"LLAMA_CPP_LIB_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["False 0", "5"]
+    assert len(lines) == 4
+    assert all("does not hand out the hidden states" in line for line in lines[2:])
+
+
+def test_the_list_of_models_knows_heads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "HF_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    write_dense(tmp_path / "target.gguf")
+    write_eagle3(tmp_path / "head.gguf")
+    write_qwen(tmp_path / "mtp.gguf")
+    write_knowing_pair(other := tmp_path / "other", shares=True)
+    assert main(["models", str(tmp_path), "--json"]) == 0
+    found = {}
+    for line in capsys.readouterr().out.splitlines():
+        record = json.loads(line)
+        found[Path(record["path"]).relative_to(tmp_path).as_posix()] = record
+    assert all(record["error"] is None for record in found.values())
+    head, others = str(tmp_path / "head.gguf"), str(other / "head.gguf")
+    assert found["target.gguf"]["drafts"] == [head]
+    assert found["other/target.gguf"]["drafts"] == [others]
+    assert head in found["mtp.gguf"]["drafts"]
+    assert found["head.gguf"]["drafts"] == found["other/head.gguf"]["drafts"] == []
+    assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
+
+
+def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:
+    first = split(write_qwen(tmp_path / "model.gguf"), tmp_path / "parts", "qwen35", 5)
+    assert _core.brings_head(str(first))
+    stats = open_session(first, "auto").generate(PROMPT, max_tokens=20, **NO_END).stats
+    assert stats.by_drafter["model"][0] > 0 == stats.drafter_errors
