@@ -37,11 +37,33 @@ int longest_draft(const SessionOptions& options) {
     return options.spec_length.value_or(kMaxSpecLength);
 }
 
+// Leaves of all sequences' planned trees: llama.cpp holds a row of logits for each.
+constexpr int kPlannedLeaves = 16;
+
+// How drafts may branch. Nobody who does not ask for trees has them: by the clock they have not
+// been seen to gain anything (docs/trees.md).
+Branching branching(const SessionOptions& options, std::size_t n_drafters) {
+    const int siblings = options.spec_tree.value_or(1);
+    if (siblings == 1 || n_drafters == 0) return {};
+    const bool plans = !options.spec_length;
+    const int most = Branching{.siblings = siblings}.most_nodes(options.spec_length);
+    const int leaves = plans ? std::max(kPlannedLeaves / options.context.n_seq, 1) : most;
+    return {.siblings = leaves > 1 ? siblings : 1, .leaves = leaves};
+}
+
 void check_options(const SessionOptions& options, const Drafter* drafter) {
     const int spec_length = longest_draft(options);
     if (spec_length < 1 || spec_length > kMaxSpecLength)
         throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
                               ", not " + std::to_string(spec_length) + ".");
+    const int spec_tree = options.spec_tree.value_or(1);
+    if (spec_tree < 1 || spec_tree > kMaxGuesses)
+        throw InvalidArgument("spec_tree must be from 1 (off) to " + std::to_string(kMaxGuesses) +
+                              ", not " + std::to_string(spec_tree) + ".");
+    if (options.spec_length && spec_length * spec_tree > kMaxSpecLength)
+        throw InvalidArgument("spec_length times spec_tree must be " +
+                              std::to_string(kMaxSpecLength) + " at most, not " +
+                              std::to_string(spec_length * spec_tree) + ".");
     if (options.draft_model && drafter != nullptr && drafter->costly())
         throw InvalidArgument(
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
@@ -87,8 +109,9 @@ bool settle(const Headers& headers, SessionOptions& options) {
 Drafters make_drafters(const SessionOptions& options, const Headers& headers,
                        const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
     Drafters drafters;
-    // A draft model of fixed length has nobody beside it.
-    if (!options.draft_model || !options.spec_length) {
+    // A draft model of fixed length has nobody beside it, but in a tree.
+    const bool branches = options.spec_tree.value_or(1) > 1;
+    if (!options.draft_model || !options.spec_length || branches) {
         const bool is_costly = given && given->costly();
         if (given && !is_costly) drafters.all.push_back(std::move(given));
         if (!options.corpus.empty())
@@ -164,12 +187,16 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
 
     // With a drafter, memories that keep snapshots of their state take another kernel (the gated
     // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
-    const int n_logits = drafters.all.empty() ? 1 + exact : longest_draft(options) + 1;
-    auto context = std::make_unique<Context>(model, options.context, n_logits);
+    Branching branches = branching(options, drafters.all.size());
+    const int n_logits =
+        drafters.all.empty() ? 1 + exact : branches.most_nodes(options.spec_length) + 1;
+    auto context = std::make_unique<Context>(model, options.context, n_logits, branches.leaves - 1);
     if (drafters.head) drafters.head->attach(*context);
     const Memory& memory = context->memory();
+    branches.leaves = std::min(branches.leaves, 1 + memory.n_branches());
+    if (branches.leaves == 1) branches.siblings = 1;
     auto engine = std::make_unique<Engine>(
-        *context, Speculator(std::move(drafters.all), options.spec_length, model->vocab(),
+        *context, Speculator(std::move(drafters.all), options.spec_length, branches, model->vocab(),
                              memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
     if (options.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +

@@ -42,6 +42,20 @@ void check_stop_strings(const std::vector<std::string>& stop) {
     }
 }
 
+void check_triggers(const SamplingOptions& options) {
+    constexpr std::size_t kMost = 16384;  // bytes, all together
+    std::size_t n_bytes = 0;
+    for (const std::string& one : options.grammar_triggers) {
+        if (one.empty() || one.find('\0') != std::string::npos)
+            throw InvalidArgument("A text of grammar_triggers is empty or holds a NUL character.");
+        n_bytes += one.size();
+    }
+    if (n_bytes > kMost)
+        throw InvalidArgument("grammar_triggers have more than 16384 bytes together.");
+    if (n_bytes > 0 && options.grammar.empty())
+        throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
+}
+
 void check_options(const GenerateOptions& options, int n_room) {
     const int max_tokens = options.max_tokens.value_or(0);
     if (max_tokens < -1)
@@ -55,6 +69,7 @@ void check_options(const GenerateOptions& options, int n_room) {
     check_stop_strings(options.stop);
     if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
         throw InvalidArgument("The grammar is not valid UTF-8.");
+    check_triggers(options.sampling);
 }
 
 // Adds the time of a step to what each of its requests took.

@@ -69,6 +69,8 @@ Token Session::bos() const { return scheduler_->model()->vocab().bos(); }
 
 Token Session::eos() const { return scheduler_->model()->vocab().eos(); }
 
+FimTokens Session::fim() const { return scheduler_->model()->vocab().fim(); }
+
 std::optional<std::string> Session::chat_template() const {
     return scheduler_->model()->chat_template();
 }

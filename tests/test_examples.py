@@ -49,3 +49,26 @@ def test_a_drafter_in_python(bundled_model: Path) -> None:
     numbers = counted(line)
     assert numbers["drafted"] >= numbers["accepted"] > 0
     assert numbers["errors"] == 0
+
+
+def test_a_file_is_rewritten(bundled_model: Path, tmp_path: Path) -> None:
+    model, file = tmp_path / "chat.gguf", tmp_path / "stack.py"
+    template = "{{ messages[0].content }}\n```python\n"
+    options = ["--chat-template", template, bundled_model, model]
+    run(sys.executable, "-m", "gguf.scripts.gguf_new_metadata", *options)
+    file.write_text(PROMPT)
+    command: list[str | Path] = [
+        sys.executable, EXAMPLES / "apply_edit.py", model, file, "Change nothing.",
+    ]  # fmt: skip
+    text, line = said(command)
+    assert text.strip()
+    numbers = counted(line)
+    assert numbers["generated"] > 5
+    assert numbers["drafted"] >= numbers["accepted"] >= 0
+
+
+def test_what_is_no_file_is_said(bundled_model: Path, tmp_path: Path) -> None:
+    command = [sys.executable, EXAMPLES / "apply_edit.py", bundled_model, tmp_path / "none", "x"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert process.stderr.startswith("apply_edit.py: ")

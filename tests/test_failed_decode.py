@@ -119,3 +119,16 @@ def test_of_a_shared_memory_too(library: Path, tmp_path: Path) -> None:
     outcome = run(library, model, 2, "start", **options)
     assert outcome.errors == [None] * 3
     assert [len(tokens) for tokens in outcome.found] == [300] * 3
+
+
+def test_inside_a_tree(library: Path, tmp_path: Path) -> None:
+    """Each of its branches is a sequence to llama.cpp, so that it fails and a chain does not."""
+    model = WRITERS["dense"](tmp_path / "random.gguf")
+    draft = str(write_dense(tmp_path / "draft.gguf", seed=9))
+    exact = platform.machine() == "x86_64"
+    outcome = run(library, model, 2, "begun", n_seq=1, exact=exact, spec_tree=3, draft=draft)
+    for i, expected in enumerate(outcome.expected):
+        assert "aborted the decode" in (outcome.errors[i] or "")
+        assert 0 < len(outcome.found[i]) < 300
+        assert outcome.found[i] == expected[: len(outcome.found[i])]
+        assert outcome.found[i] + outcome.rest[i] == expected

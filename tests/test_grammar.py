@@ -225,3 +225,52 @@ def test_deep_schemas(open_session: Open) -> None:
         schema = {"type": "array", "items": schema}
     with pytest.raises(ArgumentError, match=r"json_schema nests too deep|at most 65536"):
         open_session().generate("x", json_schema=schema)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_grammar_begins_at_its_trigger(open_session: Open, settings: dict[str, Any]) -> None:
+    """Behind the first parenthesis whose token fits the grammar nothing is written small."""
+    plain = open_session(draft=None)
+    drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
+    lazy: dict[str, Any] = {"grammar": 'root ::= "(" [^a-z]*', "grammar_triggers": ["(", "[["]}
+    n_held = accepted = 0
+    prompts = ["def f", "x = (1, 2)\ny = ", "print", "import os\n", "LIMITS = (", "assert max"]
+    for seed, prompt in enumerate(prompts):
+        options = settings | lazy | {"seed": seed, "max_tokens": 60}
+        expected = plain.generate(prompt, **options)
+        text = expected.text
+        held = re.search(r"\([^a-z]{8,}$", text)
+        assert held or "(" not in text[:-8], text
+        n_held += bool(held)
+        if settings.get("acceptance") == "rejection":
+            continue
+        for session in drafting:
+            generation = session.generate(prompt, **options)
+            assert generation.tokens == expected.tokens
+            accepted += generation.stats.accepted
+    assert n_held > 0
+    assert accepted > 10 or settings.get("acceptance") == "rejection"
+
+
+def test_without_its_trigger_a_grammar_says_nothing(open_session: Open) -> None:
+    session = open_session()
+    free = session.generate("def f", max_tokens=40)
+    lazy = session.generate("def f", max_tokens=40, grammar='root ::= "x"', grammar_triggers="@@@@")
+    assert lazy.tokens == free.tokens
+    held = session.generate("def f", max_tokens=9, grammar='root ::= "x"', grammar_triggers=[])
+    assert held.text == "x"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grammar_triggers": "x"}, "need a grammar"),
+        ({"grammar": 'root ::= "x"', "grammar_triggers": [""]}, "grammar_triggers is empty"),
+        ({"grammar": 'root ::= "x"', "grammar_triggers": ["a\0"]}, "NUL"),
+        ({"grammar": 'root ::= "x"', "grammar_triggers": ["y" * 20000]}, "16384 bytes"),
+        ({"grammar": 'root ::= "x"', "grammar_triggers": 5}, "grammar_triggers must be a str"),
+    ],
+)
+def test_bad_triggers(open_session: Open, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        open_session().generate("x", **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from random_model import N_VOCAB, write_dense
 from reference_sampler import OFF, Row, chi_square, kept_probabilities, sampler
-from specllama import ArgumentError, SpecSession
+from specllama import ArgumentError, SpecSession, theory
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
@@ -88,6 +89,51 @@ def test_a_draft_without_alternative(pair: str) -> None:
     assert follows(both[:, 1], p)
     rate, expected = (both[:, 0] == both[:, 1]).mean(), (p * q).sum()
     assert abs(rate - expected) <= 4 * math.sqrt(expected * (1 - expected) / len(both)) + 1e-9
+
+
+@pytest.mark.parametrize("options", [CUTS[0], CUTS[1], {"top_k": 2}])
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_of_several_guesses_too(pair: str, k: int, options: dict[str, Any]) -> None:
+    """Drawn without replacement; more than there are tokens left; and nothing of one in common."""
+    options = REJECTION | options
+    target, draft = PAIRS[pair]
+    all_of = sampler(len(target), **options).speculate_many(
+        target, draft, 1, N_DRAWS // 2, n_guesses=k
+    )
+    guesses, came = all_of[:, :-1], all_of[:, -1]
+    p, q = (kept_probabilities(logits, [], OFF | options) for logits in (target, draft))
+    assert follows(came, p)
+    assert follows(guesses[:, 0], q)
+    n_left = min(k, np.count_nonzero(q))
+    assert ((guesses >= 0).sum(axis=1) == n_left).all()
+    for i, j in itertools.combinations(range(n_left), 2):
+        assert (guesses[:, i] != guesses[:, j]).all()
+    if k == 4 and len(options) == len(REJECTION):
+        return  # the formula looks at every order
+    rate = (guesses == came[:, None]).any(axis=1).mean()
+    kept = (p > 0) | (q > 0)
+    expected = float(theory.acceptance_of_several(p[kept], q[kept], k))
+    assert abs(rate - expected) <= 4 * math.sqrt(max(expected * (1 - expected), 1e-9) / len(came))
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_coupled_guesses_change_nothing(pair: str, k: int) -> None:
+    target, draft = PAIRS[pair]
+    one = sampler(len(target), temperature=1.0, top_k=9)
+    all_of = one.speculate_many(target, draft, 1, N_DRAWS // 4, n_guesses=k)
+    assert (all_of[:, -1] == one.choose_many(target, 1, N_DRAWS // 4)).all()
+    p, q = (
+        kept_probabilities(x, [], OFF | {"temperature": 1.0, "top_k": 9}) for x in (target, draft)
+    )
+    rate = (all_of[:, :-1] == all_of[:, -1:]).any(axis=1).mean()
+    expected = float(theory.coupled_acceptance_of_several(p, q, k))
+    assert abs(rate - expected) <= 4 * math.sqrt(0.25 / len(all_of))
+    # At temperature 0 they are the likeliest.
+    greedy = sampler(len(target)).speculate_many(target, draft, 1, 1, n_guesses=k)[0]
+    finite = np.isfinite(draft).sum()
+    assert greedy[: min(k, finite)].tolist() == np.argsort(-draft)[: min(k, finite)].tolist()
 
 
 def test_the_test_would_notice() -> None:
@@ -191,6 +237,13 @@ SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "model, p_min": ("model", {"draft_p_min": 0.2}, {}),
     "model, other temperature": ("model", {"draft_temperature": 0.6, "draft_top_k": 10}, {}),
     "model, grammar": ("model", {}, {"grammar": 'root ::= (" w" [02468])+'}),
+    "model, tree": ("model", {"spec_tree": 3}, {}),
+    "model, tree, cut": ("model", {"spec_tree": 4}, {"temperature": 0.7, "top_k": 20}),
+    "model, tree, grammar": (
+        "model",
+        {"spec_tree": 3, "draft_p_min": 0.02},
+        {"grammar": 'root ::= (" w" [02468])+'},
+    ),
     "ngram": ("ngram", {"ngram_order": 2}, {}),
     "ngram, drawn": ("ngram", {"ngram_order": 2, "ngram_draw": True}, {}),
 }

@@ -61,7 +61,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("prompt", "\ud800"),
         ("model", 5),
         ("max_tokens", "many"),
-        ("max_tokens", -1),
+        ("max_tokens", -2),
         ("max_tokens", 1.5),
         ("temperature", "hot"),
         ("temperature", True),

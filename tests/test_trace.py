@@ -25,12 +25,13 @@ def test_rounds_tell_the_generation(open_session: Open, options: dict[str, Any])
     rounds = generation.trace.rounds
     for one in rounds:
         assert one.position == len(tokens)
-        tokens += [drafted.token for drafted in one.draft[: one.accepted]]
+        tokens += [drafted.token for drafted in one.draft if drafted.accepted]
         assert one.next is not None
         tokens.append(one.next)
         for i, drafted in enumerate(one.draft):
             n, right = by_drafter[drafted.drafter]
-            by_drafter[drafted.drafter] = n + 1, right + (i < one.accepted)
+            by_drafter[drafted.drafter] = n + 1, right + drafted.accepted
+            assert drafted.parent is None or drafted.parent < i
             assert 0 <= drafted.confidence <= 1
         assert (one.expected_tokens > 0) == (options.get("spec_length") == "auto")
     assert tokens == generation.tokens

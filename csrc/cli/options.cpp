@@ -82,6 +82,16 @@ void set_spec_length(Options& options, const std::string& value) {
         integer([](Options& o) -> int& { return o.session.spec_length.emplace(); })(options, value);
 }
 
+void set_spec_tree(Options& options, const std::string& value) {
+    std::optional<int>& most = options.session.spec_tree;
+    if (value == "auto")
+        most.reset();
+    else if (value == "off")
+        most = 1;
+    else
+        integer([](Options& o) -> int& { return o.session.spec_tree.emplace(); })(options, value);
+}
+
 void set_flash_attention(Options& options, const std::string& value) {
     Switch& wish = options.session.context.flash_attn;
     if (value == "auto")
@@ -227,6 +237,10 @@ const std::vector<Flag>& flags() {
          "N",
          "most tokens drafted per round, 1 to 64, or auto: what pays (auto)",
          set_spec_length},
+        {{"--spec-tree"},
+         "K",
+         "most guesses at a position, 1 to 8; off: 1; auto: chains so far (auto)",
+         set_spec_tree},
         {{"--speculative-decoding"},
          "",
          "the same as --draft auto",

@@ -15,6 +15,7 @@ Sampler draft_sampler(const Sampler& target, const DraftModelOptions& draft, std
     options.logprobs = -1;
     options.processed_logprobs = false;
     options.grammar.clear();
+    options.grammar_triggers.clear();
     return {options, n_vocab};
 }
 

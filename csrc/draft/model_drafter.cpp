@@ -1,6 +1,8 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 
 #include "draft/draft_sampler.h"
@@ -151,7 +153,10 @@ void ModelDrafter::decode() {
 bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
     const std::span<float> logits = context_.logits(follower.row);
     Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
-    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
+    std::array<Token, kMaxGuesses - 1> others;
+    const auto beside = std::span(others).first(
+        std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
+    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from, beside);
     if (token == kNothingLeft) return false;
     if (token == kNoToken) {
         proposal.error = "The draft model gave logits that are no numbers.";
@@ -162,9 +167,23 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
     const auto confidence =
         draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
     if (confidence < options_.p_min) return false;
-    proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
-                        draws ? &drawn_from : nullptr);
+    const Distribution* const from = draws ? &drawn_from : nullptr;
+    const int depth = proposal.draft.size();
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
     follower.tokens.push_back(token);
+    // A guess beside it is worth what the model gives it if those before it are wrong.
+    float left = 1 - confidence;
+    for (const Token other : beside) {
+        if (other == kNoToken) break;
+        float believed = 0;
+        if (!draws) {
+            const float own = confidence * std::exp(logits[other] - logits[token]);
+            believed = own < left ? own / left : 1;
+            left -= own;
+        }
+        proposal.draft.push_side(depth, other, {.source = Source::model, .confidence = believed},
+                                 from);
+    }
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "engine/clock.h"
@@ -22,23 +23,36 @@ int longest_draft(int spec_length, int n_cuttable) {
     return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
 }
 
-void count_round(Stats& stats, int n_drafted, int n_accepted) {
+void count(std::vector<int>& counts, int at) {
+    if (static_cast<int>(counts.size()) <= at) counts.resize(at + 1);
+    ++counts[at];
+}
+
+void count_round(Stats& stats, const Tree& draft, std::span<const int> accepted) {
+    const auto n_accepted = static_cast<int>(accepted.size());
     ++stats.rounds;
-    stats.drafted += n_drafted;
+    stats.drafted += draft.size();
     stats.accepted += n_accepted;
-    stats.by_round.push_back({n_drafted, n_accepted});
-    if (static_cast<int>(stats.drafted_by_position.size()) < n_drafted) {
-        stats.drafted_by_position.resize(n_drafted);
-        stats.accepted_by_position.resize(n_drafted);
+    stats.by_round.push_back({draft.size(), n_accepted});
+    for (const Tree::Node& node : draft.nodes()) {
+        count(stats.drafted_by_position, node.depth);
+        count(stats.drafted_by_rank, node.rank);
     }
-    for (int i = 0; i < n_drafted; ++i) ++stats.drafted_by_position[i];
-    for (int i = 0; i < n_accepted; ++i) ++stats.accepted_by_position[i];
+    for (const int node : accepted) {
+        count(stats.accepted_by_position, draft[node].depth);
+        count(stats.accepted_by_rank, draft[node].rank);
+    }
+    stats.accepted_by_position.resize(stats.drafted_by_position.size());
+    stats.accepted_by_rank.resize(stats.drafted_by_rank.size());
 }
 
 }  // namespace
 
 Engine::Engine(Context& target, Speculator speculator)
-    : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {}
+    : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {
+    guesses_.reserve(kMaxGuesses);
+    path_.reserve(kMaxSpecLength);
+}
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // What the next prompt can go back to where the memory cannot be cut: a conversation that is
@@ -235,15 +249,19 @@ bool Engine::may_draft(const Sequence& sequence) const {
 
 void Engine::draft() {
     limits_.clear();
-    for (const Sequence* sequence : ready_)
-        limits_.push_back(
-            may_draft(*sequence)
-                ? draft_budget({.spec_length = longest_draft(speculator_.longest(),
-                                                             target_.memory().n_cuttable()),
-                                .n_batch = share_,
-                                .n_pending = static_cast<int>(sequence->pending().size()),
-                                .n_tokens_left = sequence->n_tokens_left()})
-                : 0);
+    for (const Sequence* sequence : ready_) {
+        Limit& limit = limits_.emplace_back();
+        if (!may_draft(*sequence)) continue;
+        const auto n_pending = static_cast<int>(sequence->pending().size());
+        limit.depth = draft_budget(
+            {.spec_length = longest_draft(speculator_.longest(), target_.memory().n_cuttable()),
+             .n_batch = share_,
+             .n_pending = n_pending,
+             .n_tokens_left = sequence->n_tokens_left()});
+        // Tokens at one position take a place each.
+        limit.nodes = std::min(
+            {speculator_.most_nodes(), share_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
+    }
     speculator_.propose(ready_, limits_);
 }
 
@@ -254,16 +272,21 @@ double Engine::decode(Group group, bool with_prompts) {
         batch_.clear();
         for (std::size_t i = group.first; i < group.last; ++i) {
             const Sequence& sequence = *ready_[i];
-            const Draft& draft = speculator_.draft(i);
-            if (!draft.empty() && target_.memory().n_cuttable() == 0)
-                target_.memory().checkpoint(sequence.id(), Memory::Mark::round);
+            const Tree& draft = speculator_.draft(i);
+            Memory& memory = target_.memory();
+            if (!draft.empty() && memory.n_cuttable() == 0)
+                memory.checkpoint(sequence.id(), Memory::Mark::round);
+            memory.branch(sequence.id(), draft.n_leaves() - 1);
+            const std::span<SequenceId> ids = memory.ids(sequence.id());
+            const std::span<SequenceId> all = ids.first(draft.n_leaves());
             const TokenSpan pending = sequence.pending();
             Position position = sequence.n_cached();
             for (const Token token : pending.first(pending.size() - 1))
-                batch_.add(token, position++, sequence.id(), false);
-            rows_[i] = batch_.add(pending.back(), position++, sequence.id(), true);
-            for (const Token token : draft.tokens)
-                batch_.add(token, position++, sequence.id(), true);
+                batch_.add(token, position++, all, false);
+            rows_[i] = batch_.add(pending.back(), position++, all, true);
+            for (const Tree::Node& node : draft.nodes())
+                batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
+                           true);
         }
         if (with_prompts) {
             take_chunks(target_.n_batch() - batch_.size());
@@ -287,7 +310,7 @@ int Engine::n_context(Group group) const {
     return n;
 }
 
-// More rows where that makes the decode cheaper: of the last sequence, behind its draft. What they
+// More rows where that makes the decode cheaper: of the last sequence, behind its trunk. What they
 // leave in the memory is cut like what is wrong of a draft; where the sequences lie apart, they
 // would make theirs longer than the others'.
 void Engine::pad(Group group) {
@@ -296,10 +319,11 @@ void Engine::pad(Group group) {
     if (memory.n_cuttable() != Memory::kAnyNumber || (memory.split() && last != group.first))
         return;
     Sequence& sequence = *ready_[last];
-    Position position = sequence.n_cached() + n_rows(last);
     const int n = batch_.size();
     const int width = speculator_.width(n, n_context(group));
-    if (width > target_.n_batch() || position + width - n > target_.n_ctx()) return;
+    const int n_held = sequence.n_cached() + n_rows(last);
+    if (width > target_.n_batch() || n_held + width - n > target_.n_ctx()) return;
+    Position position = sequence.n_tokens() + speculator_.draft(last).n_trunk();
     while (batch_.size() < width)
         batch_.add(sequence.tokens().back(), position++, sequence.id(), true);
     sequence.stats.padded += width - n;
@@ -312,25 +336,27 @@ void Engine::observe_decode(Group group, double seconds) {
     speculator_.observe_decode(batch_.size(), n_context(group), seconds);
 }
 
+// From the last committed token along the tokens that the target chooses, as far as they are nodes.
 void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
-    const Draft& draft = speculator_.draft(i);
+    const Tree& draft = speculator_.draft(i);
     const int row = rows_[i];
     Stats& stats = sequence.stats;
     const int n_before = sequence.n_tokens();
     const int n_pending = n_before - sequence.n_cached();
-    int n_accepted = 0;
+    path_.clear();
     Token token = kNoToken;
-    while (true) {
-        const bool drafted = n_accepted < draft.size();
-        const Token proposed = drafted ? draft.tokens[n_accepted] : kNoToken;
+    for (int node = Tree::kRoot;;) {
+        guesses_.clear();
+        for (int at = draft.first_child(node); at != Tree::kNone; at = draft[at].next)
+            guesses_.push_back({draft[at].token, draft[at].drawn_from});
         {
             const Timer timer(stats.seconds.choose);
-            token = sequence.verify(target_.logits(row + n_accepted), proposed,
-                                    drafted ? draft.drawn_from[n_accepted] : nullptr);
+            token = sequence.verify(target_.logits(row + 1 + node), guesses_);
         }
         if (token < 0) break;
-        const bool agrees = token == proposed;
-        n_accepted += agrees;
+        node = draft.child(node, token);
+        const bool agrees = node != Tree::kNone;
+        if (agrees) path_.push_back(node);
         const Timer timer(stats.seconds.text);
         if (!sequence.commit(token, agrees) || !agrees) break;
     }
@@ -338,17 +364,19 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     const bool was_prompt = sequence.in_prompt();
     stats.generated_tokens = static_cast<int>(sequence.generated().size());
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
-    count_round(stats, draft.size(), n_accepted);
+    count_round(stats, draft, path_);
 
-    absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending + n_accepted);
-    speculator_.observe(i, sequence, n_accepted, token, was_prompt ? 0 : seconds);
+    absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending + n_in_trunk(path_));
+    speculator_.observe(i, sequence, path_, token, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {
         const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);
-        // One token, at least, is left to decode: the target has not said what follows it.
+        // One token, at least, is left to decode: the target has not said what follows it. And a
+        // branch does not lie in the memory as the same tokens would without a draft, which may
+        // change a bit: its tokens come again with the next decode.
         const int n_judged = sequence.n_tokens() - (token < 0 ? 1 : 0);
-        rewind(sequence, std::min(n_before + n_accepted, n_judged));
+        rewind(sequence, std::min(n_before + n_in_trunk(path_), n_judged));
     }
     if (token == kNoToken)
         throw DecodeError(

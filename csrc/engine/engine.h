@@ -73,8 +73,10 @@ class Engine {
     std::vector<Sequence*> in_prompt_;  // whose prompts are to be decoded
     std::vector<int> chunks_;           // [i]: tokens of in_prompt_[i] in the batch
     std::vector<Sequence*> ready_;      // for a round
-    std::vector<int> limits_;           // [i]: most tokens to draft for sequence i of the round
+    std::vector<Limit> limits_;         // [i]: what to draft for sequence i of the round
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token
+    std::vector<Guess> guesses_;        // at the position that is verified
+    std::vector<int> path_;             // nodes of the draft that were accepted
     std::vector<int> chunk_rows_;       // [i]: first row of chunks_[i]
     std::vector<int> stay_;             // rows of tokens that stay
 };

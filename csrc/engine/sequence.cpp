@@ -20,7 +20,8 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
       n_most_(n_ctx),
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
-                                                : make_grammar(vocab, options.sampling.grammar)),
+                                                : make_grammar(vocab, options.sampling.grammar,
+                                                               options.sampling.grammar_triggers)),
       replayed_(options.replayed),
       text_(options.stop),
       traces_(options.trace) {
@@ -33,6 +34,8 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
     stats.by_round.reserve(n_most_ - n_prompt_);
     stats.drafted_by_position.reserve(kMaxSpecLength);
     stats.accepted_by_position.reserve(kMaxSpecLength);
+    stats.drafted_by_rank.reserve(kMaxGuesses);
+    stats.accepted_by_rank.reserve(kMaxGuesses);
 
     tokens_.assign(prompt.begin(), prompt.end());
     stats.prompt_tokens = static_cast<int>(prompt.size());

@@ -51,8 +51,8 @@ class Sequence {
 
     // The token that the target's logits after the last token call for, see Sampler::verify; or,
     // where a text is replayed, that text's.
-    Token verify(std::span<float> logits, Token drafted, const Distribution* drawn_from) {
-        const Token token = sampler_.verify(logits, tokens_, drafted, drawn_from, &logprobs_);
+    Token verify(std::span<float> logits, std::span<const Guess> guesses) {
+        const Token token = sampler_.verify(logits, tokens_, guesses, &logprobs_);
         return replayed_.empty() || token == kNoToken ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }

@@ -32,24 +32,45 @@ void contained(Sequence& sequence, Call call) {
     }
 }
 
+// Tokens in a row.
+int longest(const Draft& draft) {
+    int n_most = draft.size();
+    int n = 0;
+    for (const Draft::Side& side : draft.sides) {
+        n = side.follows ? n + 1 : side.depth + 1;
+        n_most = std::max(n_most, n);
+    }
+    return n_most;
+}
+
+std::string no_token(Token token, const Vocab& vocab) {
+    return "The drafter proposed token " + std::to_string(token) + "; the model has " +
+           std::to_string(vocab.size()) + " tokens.";
+}
+
 // What is wrong with a proposal, or "".
 std::string fault(const Proposal& proposal, const Vocab& vocab) {
     if (!proposal.error.empty()) return proposal.error;
     if (!proposal.draft.whole())
         return "The drafter proposed tokens without evidence, or with some of no source there is; "
                "add them by Draft::push.";
-    if (proposal.draft.size() > proposal.max_tokens)
-        return "The drafter proposed " + std::to_string(proposal.draft.size()) +
-               " tokens; at most " + std::to_string(proposal.max_tokens) + " were asked for.";
+    if (const int n = longest(proposal.draft); n > proposal.max_tokens)
+        return "The drafter proposed " + std::to_string(n) + " tokens; at most " +
+               std::to_string(proposal.max_tokens) + " were asked for.";
+    const auto foreign = [&](Token token) { return !vocab.contains(token); };
     for (const Token token : proposal.draft.tokens)
-        if (!vocab.contains(token))
-            return "The drafter proposed token " + std::to_string(token) + "; the model has " +
-                   std::to_string(vocab.size()) + " tokens.";
+        if (foreign(token)) return no_token(token, vocab);
+    for (const Draft::Side& side : proposal.draft.sides)
+        if (foreign(side.token)) return no_token(side.token, vocab);
     return "";
 }
 
 bool is_drawn(const Draft& draft) {
     return std::ranges::any_of(draft.drawn_from, [](const Distribution* from) { return from; });
+}
+bool is_drawn(const Tree& draft) {
+    return std::ranges::any_of(draft.nodes(),
+                               [](const Tree::Node& node) { return node.drawn_from != nullptr; });
 }
 
 // Nothing comes behind a token that ends the generation: of a conversation, say, the next turn's
@@ -64,10 +85,12 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
-                       std::optional<int> spec_length, const Vocab& vocab, bool pads, bool alike)
+                       std::optional<int> spec_length, Branching branching, const Vocab& vocab,
+                       bool pads, bool alike)
     : drafters_(std::move(drafters)),
       grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
+      branching_(branching),
       vocab_(&vocab),
       planner_(pads, alike),
       proposals_(drafters_.size() + 2) {
@@ -92,7 +115,7 @@ void Speculator::end(Sequence& sequence) {
         sequence.stats.draft_step_seconds = planner_.draft_cost().seconds(1, 0);
 }
 
-void Speculator::propose(std::span<Sequence* const> sequences, std::span<const int> limits) {
+void Speculator::propose(std::span<Sequence* const> sequences, std::span<const Limit> limits) {
     const std::size_t n = sequences.size();
     turns_.resize(n);
     work_.resize(n);
@@ -103,12 +126,14 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
         turn.phase = &phases_.at(sequence.id());
         turn.n_tokens = sequence.n_tokens();
         turn.n_pending = static_cast<int>(sequence.pending().size());
-        turn.max_draft = std::min(limits[i], longest());
+        turn.max_draft = std::min(limits[i].depth, longest());
         turn.spent = 0;
         turn.place = sequence.id();
         turn.offers.clear();
         turn.choice = {};
+        turn.rows.clear();
         work_[i].replays = sequence.replays();
+        work_[i].limit = limits[i];
         work_[i].n_prefix = 0;
         work_[i].n_forced = 0;
         work_[i].verified.clear();
@@ -120,17 +145,17 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const i
     const bool costly = drafters_.back()->costly();
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
         if (!plans()) {
-            if (d + 1 < drafters_.size() && costly) continue;
+            if (d + 1 < drafters_.size() && costly && branching_.siblings == 1) continue;
             go_on_from_forced(d, sequences);
         } else if (drafters_[d]->costly()) {
-            choose(sequences);
+            choose(sequences, {});
             ask_costly(sequences);
         } else {
             ask(d, sequences);
             if (d == 0) go_on_from_forced(beyond(), sequences);
         }
     }
-    choose(sequences);
+    choose(sequences, branching_);
 }
 
 Drafter& Speculator::drafter(std::size_t row) {
@@ -152,6 +177,8 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.max_tokens = turns_[i].max_draft;
         proposal.max_drawn =
             plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
+        // What was drawn must be verified, whatever it is; the planner leaves that at chains.
+        proposal.max_beside = plans() && sequence.sampler().rejects() ? 0 : branching_.siblings - 1;
         proposal.another = nullptr;
     }
 }
@@ -215,10 +242,11 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     std::vector<Proposal>& proposals = proposals_[last];
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
-        const Draft& prefix = work.verified;
+        const Tree& prefix = work.verified;
         // Of what the others have drafted, a head has no states to go on from.
         work.n_prefix = is_drawn(prefix) || reader_ != nullptr ? 0 : prefix.size();
-        if (work.n_prefix > 0) proposals[i].draft = prefix;
+        for (int t = 0; t < work.n_prefix; ++t)
+            proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
         work.started = Clock::now();
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
         proposals[i].another = &work.another;
@@ -251,20 +279,21 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
 }
 
 // Settles what is verified of the drafts at hand.
-void Speculator::choose(std::span<Sequence* const> sequences) {
+void Speculator::choose(std::span<Sequence* const> sequences, Branching branching) {
     double seconds = 0;
     {
         const Timer timer(seconds);
-        for (std::size_t i = 0; i < sequences.size(); ++i) offer(i);
+        for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, branching);
         if (plans()) planner_.choose(turns_);
-        for (std::size_t i = 0; i < sequences.size(); ++i) verify(i);
+        for (std::size_t i = 0; i < sequences.size(); ++i) verify(i, branching);
     }
     for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
 }
 
-void Speculator::offer(std::size_t i) {
+void Speculator::offer(std::size_t i, Branching branching) {
     Turn& turn = turns_[i];
     turn.offers.clear();
+    if (branching.siblings > 1) work_[i].candidates.resize(proposals_.size());
     for (std::size_t row = 0; row < proposals_.size(); ++row) {
         const Proposal& proposal = proposals_[row][i];
         const int n_known = row == beyond()               ? work_[i].n_forced
@@ -274,25 +303,62 @@ void Speculator::offer(std::size_t i) {
         // What the costly drafter has drawn is verified, whatever it is.
         const bool required =
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
-        turn.offers.push_back({proposal.draft.evidence, n_known, drawn, required, 0});
+        turn.offers.push_back({proposal.draft.evidence, {}, n_known, drawn, required, 0});
+        if (branching.siblings == 1) continue;
+        join(i, row, branching);
+        turn.offers.back().sides = work_[i].candidates[row].sides;
     }
-    if (plans()) return;
-    const auto first = std::ranges::find_if(
-        turn.offers, [](const Offer& offer) { return !offer.evidence.empty(); });
+    if (!plans()) take_first(turn);
+}
+
+// A row's draft, and what the others have beside it. (Where tokens are drawn the shape must not
+// depend on which were: nobody else's come beside those.)
+void Speculator::join(std::size_t i, std::size_t row, Branching branching) {
+    auto& [tree, sides] = work_[i].candidates[row];
+    tree.clear();
+    sides.clear();
+    const Draft& draft = proposals_[row][i].draft;
+    if (draft.empty()) return;
+    const Tree::Limits limits{
+        .nodes = work_[i].limit.nodes, .leaves = branching.leaves, .siblings = branching.siblings};
+    tree.add(draft, limits);
+    if (!is_drawn(draft))
+        for (const std::vector<Proposal>& proposals : proposals_)
+            if (!is_drawn(proposals[i].draft)) tree.add(proposals[i].draft, limits);
+    for (const Tree::Node& node : tree.nodes().subspan(draft.size()))
+        sides.push_back({.evidence = node.evidence,
+                         .parent = node.parent,
+                         .rank = node.rank,
+                         .elder = node.elder});
+}
+
+// With a fixed length the first that there is; in a tree around the costly drafter's.
+void Speculator::take_first(Turn& turn) const {
+    const auto is_one = [](const Offer& offer) { return !offer.evidence.empty(); };
+    auto first = std::ranges::find_if(turn.offers, is_one);
     if (first == turn.offers.end()) return;
+    const auto last = turn.offers.begin() + std::ssize(drafters_) - 1;
+    if (drafters_.back()->costly() && is_one(*last)) first = last;
     turn.choice.offer = static_cast<int>(first - turn.offers.begin());
-    turn.choice.n_draft = static_cast<int>(first->evidence.size());
+    turn.choice.n_draft = static_cast<int>(first->evidence.size() + first->sides.size());
 }
 
 // Takes over what was chosen.
-void Speculator::verify(std::size_t i) {
-    const Choice& choice = turns_[i].choice;
-    Draft& verified = work_[i].verified;
-    verified.clear();
+void Speculator::verify(std::size_t i, Branching branching) {
+    const Turn& turn = turns_[i];
+    Work& work = work_[i];
+    work.verified.clear();
+    const Choice& choice = turn.choice;
     if (choice.offer < 0) return;
-    const Draft& chosen = proposals_[choice.offer][i].draft;
-    for (int t = 0; t < choice.n_draft; ++t)
-        verified.push(chosen.tokens[t], chosen.evidence[t], chosen.drawn_from[t]);
+    if (branching.siblings == 1) {
+        work.verified.add(proposals_[choice.offer][i].draft, {.nodes = choice.n_draft});
+        return;
+    }
+    const Tree& tree = work.candidates[choice.offer].tree;
+    const bool whole = !plans() || turn.offers[choice.offer].drawn;
+    work.kept.assign(tree.size(), whole);
+    for (const int row : turn.rows) work.kept[row] = true;
+    work.verified.take(tree, work.kept);
 }
 
 void Speculator::absorb(Sequence& sequence, Position first, std::span<const int> rows) {
@@ -303,38 +369,57 @@ void Speculator::observe_decode(int n, int n_context, double seconds) {
     if (plans()) planner_.observe_decode(n, n_context, seconds);
 }
 
-void Speculator::observe(std::size_t i, Sequence& sequence, int n_accepted, Token next,
+void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                          double seconds) {
-    const Draft& verified = work_[i].verified;
-    for (int t = 0; t < verified.size(); ++t) {
-        auto& count = sequence.stats.by_source[static_cast<int>(verified.evidence[t].source)];
-        ++count.drafted;
-        count.accepted += t < n_accepted;
-    }
+    Work& work = work_[i];
+    const Tree& verified = work.verified;
+    auto& by_source = sequence.stats.by_source;
+    const auto source = [](const Tree::Node& node) {
+        return static_cast<std::size_t>(node.evidence.source);
+    };
+    for (const Tree::Node& node : verified.nodes()) ++by_source[source(node)].drafted;
+    for (const int node : path) ++by_source[source(verified[node])].accepted;
+    work.heard.clear();
+    for (const int node : path) work.heard.push_back(verified[node].token);
+    if (next >= 0) work.heard.push_back(next);
     Turn& turn = turns_[i];
-    turn.n_accepted = n_accepted;
-    turn.n_judged = n_accepted + (next >= 0 ? 1 : 0);
-    if (sequence.traces()) trace(i, sequence, next, seconds);
+    turn.n_accepted = static_cast<int>(path.size());
+    turn.n_judged = static_cast<int>(work.heard.size());
+    turn.n_again = turn.n_accepted - n_in_trunk(path);
+    if (sequence.traces()) trace(i, sequence, path, next, seconds);
     if (plans()) {
         const Timer timer(sequence.stats.seconds.draft);
-        judge(i, next);
+        judge(i);
         planner_.learn(turn);
     }
-    if (verified.empty() || next < 0 || sequence.done()) return;
-    for (const auto& drafter : drafters_)
-        contained(sequence, [&] { drafter->observe(sequence.id(), verified, n_accepted, next); });
+    if (!verified.empty() && next >= 0 && !sequence.done()) tell(i, sequence, path);
 }
 
-void Speculator::trace(std::size_t i, Sequence& sequence, Token next, double seconds) {
+// What the drafters hear of is the trunk.
+void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> path) {
+    const Work& work = work_[i];
+    told_.clear();
+    for (const Tree::Node& node : work.verified.nodes().first(work.verified.n_trunk()))
+        told_.push(node.token, node.evidence, node.drawn_from);
+    const int n_accepted = n_in_trunk(path);
+    for (const auto& drafter : drafters_)
+        contained(sequence, [&] {
+            drafter->observe(sequence.id(), told_, n_accepted, work.heard[n_accepted]);
+        });
+}
+
+void Speculator::trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
+                       double seconds) {
     const Turn& turn = turns_[i];
-    const Draft& verified = work_[i].verified;
     RoundTrace& trace = sequence.trace.emplace_back();
     trace.position = turn.n_tokens - sequence.stats.prompt_tokens;
-    for (int t = 0; t < verified.size(); ++t) {
-        const Evidence& evidence = verified.evidence[t];
-        trace.draft.push_back(
-            {verified.tokens[t], evidence.source, evidence.length, evidence.confidence});
-    }
+    for (const Tree::Node& node : work_[i].verified.nodes())
+        trace.draft.push_back({.token = node.token,
+                               .source = node.evidence.source,
+                               .length = node.evidence.length,
+                               .confidence = node.evidence.confidence,
+                               .parent = node.parent});
+    for (const int node : path) trace.draft[node].accepted = true;
     trace.accepted = turn.n_accepted;
     trace.next = std::max(next, kNoToken);
     trace.draft_seconds = turn.spent;
@@ -345,16 +430,35 @@ void Speculator::trace(std::size_t i, Sequence& sequence, Token next, double sec
 }
 
 // How every draft did, also where another one was verified: the tokens that came judge all.
-void Speculator::judge(std::size_t i, Token next) {
+void Speculator::judge(std::size_t i) {
     Turn& turn = turns_[i];
-    const Draft& verified = work_[i].verified;
+    Work& work = work_[i];
+    const TokenSpan heard = work.heard;
     for (std::size_t d = 0; d < turn.offers.size(); ++d) {
-        const Draft& draft = proposals_[d][i].draft;
-        int& n_right = turn.offers[d].n_right;
-        const int n = std::min(draft.size(), turn.n_judged);
-        while (n_right < n && draft.tokens[n_right] ==
-                                  (n_right < turn.n_accepted ? verified.tokens[n_right] : next))
-            ++n_right;
+        const TokenSpan tokens = proposals_[d][i].draft.tokens;
+        const auto n_right = std::ranges::mismatch(tokens, heard).in1 - tokens.begin();
+        turn.offers[d].n_right = static_cast<int>(n_right);
+        if (turn.offers[d].sides.empty()) continue;
+        judge_sides(work.candidates[d], heard);
+    }
+}
+
+// Of siblings each is heard about once its elders were wrong.
+void Speculator::judge_sides(Candidate& candidate, TokenSpan heard) {
+    auto& [tree, sides] = candidate;
+    const int n_trunk = tree.size() - static_cast<int>(sides.size());
+    int node = Tree::kRoot;
+    for (const Token token : heard) {
+        bool right = false;
+        for (int at = tree.first_child(node); at != Tree::kNone && !right; at = tree[at].next) {
+            right = tree[at].token == token;
+            if (at >= n_trunk) {
+                sides[at - n_trunk].heard = true;
+                sides[at - n_trunk].right = right;
+            }
+        }
+        if (!right) return;
+        node = tree.child(node, token);
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "draft/state_reader.h"
+#include "draft/tree.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -16,6 +18,23 @@
 #include "specllama/types.h"
 
 namespace specllama {
+
+// How much may be drafted for a sequence in a round: tokens in a row, and altogether.
+struct Limit {
+    int depth = 0;
+    int nodes = 0;
+};
+
+// How trees may branch: most guesses at a position, and most leaves. One of each: chains.
+struct Branching {
+    int siblings = 1;
+    int leaves = 1;
+
+    // Most tokens of a tree around chains of a length; any, if that is planned.
+    int most_nodes(std::optional<int> spec_length) const {
+        return std::min(spec_length.value_or(kMaxSpecLength) * siblings, kMaxSpecLength);
+    }
+};
 
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
@@ -25,17 +44,17 @@ namespace specllama {
 // there, too.
 //
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
-// the first drafter that has one. Without one the planner chooses among the drafts of all drafters
-// for all sequences at once; those whose tokens cost time are asked last, go on from what the cheap
-// ones have, and ask before each token.
+// the first drafter that has one; in a tree, what the others have beside it, too. Without one the
+// planner chooses among the drafts of all drafters for all sequences at once; those whose tokens
+// cost time are asked last, go on from what the cheap ones have, and ask before each token.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
  public:
     // No drafters: plain decoding. At most one of them is costly, the last. pads, alike: see
-    // Planner.
+    // Planner; where alike, there are chains only.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::optional<int> spec_length,
-               const Vocab& vocab, bool pads, bool alike);
+               Branching branching, const Vocab& vocab, bool pads, bool alike);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned, and by whom.
@@ -44,16 +63,17 @@ class Speculator {
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
+    int most_nodes() const { return branching_.most_nodes(spec_length_); }
 
     // A sequence enters, with its prompt, and leaves.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Settles the drafts of a round. limits[i]: most tokens for sequences[i].
-    void propose(std::span<Sequence* const> sequences, std::span<const int> limits);
+    // Settles the drafts of a round. limits[i]: of sequences[i].
+    void propose(std::span<Sequence* const> sequences, std::span<const Limit> limits);
 
     // The draft to verify for sequences[i]. Valid until the next propose.
-    const Draft& draft(std::size_t i) const { return work_[i].verified; }
+    const Tree& draft(std::size_t i) const { return work_[i].verified; }
 
     // Rows that the target's decode of n tokens should have.
     int width(int n, int n_context) const { return plans() ? planner_.width(n, n_context) : n; }
@@ -66,17 +86,28 @@ class Speculator {
     // What the target's decode of n rows took.
     void observe_decode(int n, int n_context, double seconds);
 
-    // What came of draft(i): its first n_accepted tokens were accepted, then `next` came, negative
-    // if nothing could. `seconds`: of the decode, for the trace; 0 where that is not known.
-    void observe(std::size_t i, Sequence& sequence, int n_accepted, Token next, double seconds);
+    // What came of draft(i): these nodes were accepted, each the child of the one before, then
+    // `next` came, negative if nothing could. `seconds`: of the decode, for the trace; 0 where that
+    // is not known.
+    void observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
+                 double seconds);
 
  private:
     using Clock = std::chrono::steady_clock;
 
+    // A draft, and what others have beside it.
+    struct Candidate {
+        Tree tree;
+        std::vector<Side> sides;  // of its nodes, those behind the draft's trunk
+    };
     // What is under way for a sequence in this round.
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
-        Draft verified;
+        Limit limit;
+        std::vector<Candidate> candidates;  // [row of proposals_]
+        std::vector<bool> kept;             // [node of the one that is chosen]
+        Tree verified;
+        std::vector<Token> heard;  // what the target has said
         // Tokens of the grammar's draft that others go on from.
         int n_forced = 0;
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
@@ -97,16 +128,22 @@ class Speculator {
     double ask(std::size_t row, std::span<Sequence* const> sequences);
     void ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
-    void choose(std::span<Sequence* const> sequences);
-    void offer(std::size_t i);
-    void verify(std::size_t i);
-    void trace(std::size_t i, Sequence& sequence, Token next, double seconds);
-    void judge(std::size_t i, Token next);
+    void choose(std::span<Sequence* const> sequences, Branching branching);
+    void offer(std::size_t i, Branching branching);
+    void join(std::size_t i, std::size_t row, Branching branching);
+    void take_first(Turn& turn) const;
+    void verify(std::size_t i, Branching branching);
+    void trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
+               double seconds);
+    void judge(std::size_t i);
+    static void judge_sides(Candidate& candidate, TokenSpan heard);
+    void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
     StateReader* reader_ = nullptr;  // the last of them, if it is one
     std::unique_ptr<Drafter> grammar_;
     std::optional<int> spec_length_;
+    Branching branching_;
     const Vocab* vocab_;
     Planner planner_;
     std::map<SequenceId, Phase> phases_;
@@ -114,6 +151,7 @@ class Speculator {
     std::vector<std::vector<Proposal>> proposals_;  // [row][i]
     std::vector<Turn> turns_;                       // [i]
     std::vector<Work> work_;                        // [i]
+    Draft told_;                                    // to the drafters: a trunk
 };
 
 }  // namespace specllama

@@ -55,7 +55,19 @@ int batch_size(const ContextOptions& options) {
     return std::max(options.n_batch, options.never_alone ? 3 : 1);
 }
 
-llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits) {
+// Side branches take ids of the one memory that all sequences share; of a window that wraps around,
+// their cells would take the places of others.
+int count_branches(const Model& model, const ContextOptions& options, int n_wished) {
+    const bool wraps = llama_model_n_swa(model.get()) > 0 && !options.whole_window;
+    if (options.split || wraps || llama_model_is_recurrent(model.get()) ||
+        llama_model_is_hybrid(model.get()))
+        return 0;
+    const auto n_ids = static_cast<int>(llama_max_parallel_sequences());
+    return std::min(n_wished, (n_ids - options.n_seq) / options.n_seq);
+}
+
+llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits,
+                               int n_branches) {
     const std::string kv = options.kv_type.value_or("f16");
     const int companion = options.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
@@ -63,7 +75,7 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     params.n_batch = batch_size(options);
     // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
     params.n_ubatch = params.n_batch;
-    params.n_seq_max = options.n_seq + options.n_forks;
+    params.n_seq_max = options.n_seq * (1 + n_branches) + options.n_forks;
     params.kv_unified = params.n_seq_max > 1 && !options.split;
     // Where the architecture has no snapshots llama.cpp takes this for 0.
     params.n_rs_seq = snapshots(options, n_logits);
@@ -129,25 +141,33 @@ Batch::Batch(int capacity)
     : tokens_(capacity),
       positions_(capacity),
       sequences_(capacity),
-      sequence_pointers_(capacity),
-      n_sequences_(capacity, 1),
-      logits_(capacity) {
-    for (int i = 0; i < capacity; ++i) sequence_pointers_[i] = &sequences_[i];
-}
+      ids_(capacity),
+      n_ids_(capacity),
+      logits_(capacity) {}
 
 int Batch::add(Token token, Position position, SequenceId sequence, bool logits) {
+    sequences_[n_] = sequence;
+    return add(token, position, std::span(sequences_).subspan(n_, 1), logits);
+}
+
+int Batch::add(Token token, Position position, std::span<SequenceId> ids, bool logits) {
     tokens_[n_] = token;
     positions_[n_] = position;
-    sequences_[n_] = sequence;
+    ids_[n_] = ids.data();
+    n_ids_[n_] = static_cast<std::int32_t>(ids.size());
     logits_[n_] = logits;
     return n_++;
 }
 
-Context::Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits)
+Context::Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits,
+                 int n_branches)
     : model_(std::move(model)),
       options_(settled(options, *model_)),
-      context_((check(options_), make_context(*model_, options_, n_logits))),
-      memory_(context_.get(), options_.split),
+      n_branches_((check(options_), count_branches(*model_, options_, n_branches))),
+      context_(make_context(*model_, options_, n_logits, n_branches_)),
+      memory_(context_.get(), {.n_seq = options_.n_seq + options_.n_forks,
+                               .n_branches = n_branches_,
+                               .split = options_.split}),
       companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }
@@ -170,20 +190,19 @@ void Context::decode(Batch& batch) {
     }
     companion_.clear();
     const Position position = batch.positions_[0];
-    companion_.add(batch.tokens_[0], position, batch.sequences_[0], alone);
-    companion_.add(batch.tokens_[0], position + 1, batch.sequences_[0], alone);
+    const SequenceId sequence = *batch.ids_[0];
+    companion_.add(batch.tokens_[0], position, sequence, alone);
+    companion_.add(batch.tokens_[0], position + 1, sequence, alone);
     decode_now(companion_);
-    memory_.rewind(batch.sequences_[0], position + 1);
+    memory_.rewind(sequence, position + 1);
 }
 
 void Context::decode_now(Batch& batch) {
-    for (int i = batch.n_ - 1; i >= 0; --i)
-        memory_.expect(batch.sequences_[i], batch.positions_[i]);
+    for (int i = batch.n_ - 1; i >= 0; --i) memory_.expect(*batch.ids_[i], batch.positions_[i]);
     const ErrorLog errors;
-    const int code =
-        llama_decode(context_.get(), {batch.n_, batch.tokens_.data(), nullptr,
-                                      batch.positions_.data(), batch.n_sequences_.data(),
-                                      batch.sequence_pointers_.data(), batch.logits_.data()});
+    const int code = llama_decode(context_.get(),
+                                  {batch.n_, batch.tokens_.data(), nullptr, batch.positions_.data(),
+                                   batch.n_ids_.data(), batch.ids_.data(), batch.logits_.data()});
     if (code == 0) {
         llama_synchronize(context_.get());
         return;

@@ -23,6 +23,8 @@ class Batch {
 
     // Returns the row, for Context::logits if `logits` is set. The batch must not be full.
     int add(Token token, Position position, SequenceId sequence, bool logits);
+    // The same for a token that several ids share, see Memory::ids, where these are.
+    int add(Token token, Position position, std::span<SequenceId> ids, bool logits);
 
  private:
     friend class Context;
@@ -31,9 +33,9 @@ class Batch {
     int n_ = 0;
     std::vector<Token> tokens_;
     std::vector<Position> positions_;
-    std::vector<SequenceId> sequences_;
-    std::vector<SequenceId*> sequence_pointers_;
-    std::vector<std::int32_t> n_sequences_;
+    std::vector<SequenceId> sequences_;  // [i]: of a token that has but one
+    std::vector<SequenceId*> ids_;
+    std::vector<std::int32_t> n_ids_;
     std::vector<std::int8_t> logits_;
 };
 
@@ -47,9 +49,11 @@ int snapshots(const ContextOptions& options, int n_logits);
 // A model's KV memory and what computing takes. Not for two threads at once.
 class Context {
  public:
-    // n_logits: most rows of a sequence in a batch that may ask for logits.
+    // n_logits: most rows of a sequence in a batch that may ask for logits. n_branches: side
+    // branches of a sequence that are wished for; memory() says how many there are.
     // n_ctx must be settled. Throws InvalidArgument and OutOfMemory.
-    Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits);
+    Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits,
+            int n_branches = 0);
 
     const Model& model() const { return *model_; }
     Memory& memory() { return memory_; }
@@ -87,6 +91,7 @@ class Context {
 
     std::shared_ptr<const Model> model_;
     ContextOptions options_;
+    int n_branches_;
     llama_context_ptr context_;
     Memory memory_;
     Batch companion_;  // a lone token and the one beside it

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "llama-cpp.h"
 #include "llama/backend.h"
+#include "llama/trigger.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -145,9 +147,12 @@ std::string reason(const std::string& printed, const std::string& logged) {
 
 class Grammar final : public Mask {
  public:
-    explicit Grammar(llama_sampler_ptr sampler) : sampler_(std::move(sampler)) {}
+    // awaited: what it begins at; none: it holds from the start.
+    Grammar(llama_sampler_ptr sampler, std::optional<Trigger> awaited)
+        : sampler_(std::move(sampler)), awaited_(std::move(awaited)) {}
 
     void apply(std::span<float> logits) override {
+        if (awaited_) return;
         candidates_.resize(logits.size());
         for (std::size_t i = 0; i < logits.size(); ++i)
             candidates_[i] = {static_cast<Token>(i), logits[i], 0};
@@ -156,12 +161,14 @@ class Grammar final : public Mask {
     }
 
     bool allows(Token token) override {
+        if (awaited_) return true;
         llama_token_data one{token, 0, 0};
         ask(&one, 1);
         return one.logit == 0;
     }
 
     std::size_t keep_allowed(std::span<Token> tokens) override {
+        if (awaited_) return tokens.size();
         candidates_.resize(std::max(candidates_.size(), tokens.size()));
         for (std::size_t i = 0; i < tokens.size(); ++i) candidates_[i] = {tokens[i], 0, 0};
         ask(candidates_.data(), tokens.size());
@@ -172,14 +179,32 @@ class Grammar final : public Mask {
     }
 
     void accept(Token token) override {
-        timed([&] { llama_sampler_accept(sampler_.get(), token); });
+        if (!awaited_)
+            timed([&] { llama_sampler_accept(sampler_.get(), token); });
+        else if (awaited_->push(token))
+            begin();
     }
 
     std::unique_ptr<Mask> clone() const override {
-        return std::make_unique<Grammar>(llama_sampler_ptr(llama_sampler_clone(sampler_.get())));
+        return std::make_unique<Grammar>(llama_sampler_ptr(llama_sampler_clone(sampler_.get())),
+                                         awaited_);
     }
 
  private:
+    // The sampler looks for the trigger itself, in the tokens that hold it, and reads from there.
+    void begin() {
+        try {
+            for (const Token token : awaited_->tokens())
+                timed([&] { llama_sampler_accept(sampler_.get(), token); });
+            awaited_.reset();
+        } catch (const Error&) {
+            throw;
+        } catch (const std::runtime_error&) {  // the rest of the token does not fit
+            llama_sampler_reset(sampler_.get());
+            awaited_->restart();
+        }
+    }
+
     void ask(llama_token_data* candidates, std::size_t n) {
         llama_token_data_array array{candidates, n, -1, false};
         timed([&] { llama_sampler_apply(sampler_.get(), &array); });
@@ -200,12 +225,23 @@ class Grammar final : public Mask {
 
     llama_sampler_ptr sampler_;
     std::vector<llama_token_data> candidates_;
+    std::optional<Trigger> awaited_;  // none: the grammar holds
     bool too_slow_ = false;
 };
 
+llama_sampler* init_sampler(const Vocab& vocab, const std::string& gbnf,
+                            const std::optional<Trigger>& awaited) {
+    if (!awaited) return llama_sampler_init_grammar(vocab.get(), gbnf.c_str(), "root");
+    const std::string pattern = awaited->pattern();
+    const char* patterns[] = {pattern.c_str()};
+    return llama_sampler_init_grammar_lazy_patterns(vocab.get(), gbnf.c_str(), "root", patterns, 1,
+                                                    nullptr, 0);
+}
+
 }  // namespace
 
-std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf) {
+std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
+                                   const std::vector<std::string>& triggers) {
     if (gbnf.size() > kMaxBytes)
         throw InvalidArgument("The grammar has " + std::to_string(gbnf.size()) +
                               " bytes; at most 65536 can be read.");
@@ -217,14 +253,16 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf) 
                               " groups; at most 64 can be read: name some of them as rules.");
     if (scan.rules() > kMaxRules)
         throw InvalidArgument("The grammar has more than 4096 rules and repetitions.");
+    std::optional<Trigger> awaited;
+    if (!triggers.empty()) awaited.emplace(vocab, triggers);
     const ErrorLog errors;
     StderrCapture capture;
-    llama_sampler_ptr sampler(llama_sampler_init_grammar(vocab.get(), gbnf.c_str(), "root"));
+    llama_sampler_ptr sampler(init_sampler(vocab, gbnf, awaited));
     const std::string printed = capture.first_line();
     if (!sampler)
         throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
                               ".");
-    return std::make_unique<Grammar>(std::move(sampler));
+    return std::make_unique<Grammar>(std::move(sampler), std::move(awaited));
 }
 
 }  // namespace specllama

@@ -19,14 +19,38 @@ int count_cuttable(const llama_context* context) {
 
 }  // namespace
 
-Memory::Memory(llama_context* context, bool split)
+Memory::Memory(llama_context* context, const Layout& layout)
     : context_(context),
       memory_(llama_get_memory(context)),
-      split_(split),
+      n_branches_(layout.n_branches),
+      split_(layout.split),
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
       decoded_from_(llama_n_seq_max(context)),
-      saved_(llama_n_seq_max(context)) {}
+      saved_(llama_n_seq_max(context)) {
+    SequenceId branch = layout.n_seq;
+    for (SequenceId sequence = 0; sequence < layout.n_seq; ++sequence) {
+        ids_.push_back(sequence);
+        for (int i = 0; i < n_branches_; ++i) ids_.push_back(branch++);
+    }
+}
+
+std::span<SequenceId> Memory::ids(SequenceId sequence) {
+    const std::size_t n = 1 + n_branches_;
+    return std::span(ids_).subspan(sequence * n, n);
+}
+
+// An id holds a beginning of what its sequence holds, for as long as the sequence goes on: so only
+// what is new must be copied, which is no more than a mark on its cells.
+void Memory::branch(SequenceId sequence, int n_branches) {
+    for (const SequenceId id : ids(sequence).subspan(1, n_branches))
+        llama_memory_seq_cp(memory_, sequence, id, size(id), -1);
+}
+
+void Memory::cut_branches(SequenceId sequence, int keep) {
+    for (const SequenceId id : ids(sequence).subspan(1))
+        if (size(id) > keep) llama_memory_seq_rm(memory_, id, keep, -1);
+}
 
 int Memory::size(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
@@ -83,6 +107,7 @@ bool Memory::in_reach(SequenceId sequence, int keep) const {
 }
 
 void Memory::empty(SequenceId sequence) {
+    cut_branches(sequence, 0);
     llama_memory_seq_rm(memory_, sequence, -1, -1);
     for (Saved& saved : saved_[sequence]) saved.size = 0;
 }
@@ -95,6 +120,8 @@ int Memory::cut(SequenceId sequence, int keep) {
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
+    // What the last decode added to a branch may be another token than the sequence's.
+    cut_branches(sequence, std::min(keep, decoded_from_[sequence]));
     const int now = size(sequence);
     if (now <= keep) return now;
     const int left = cut(sequence, keep);

@@ -25,13 +25,31 @@ class Memory {
     // wrong. One of each is held per sequence.
     enum class Mark { prompt, round };
 
-    // split: the sequences lie apart. The context must outlive this.
-    Memory(llama_context* context, bool split);
+    // What a context's sequences have beside them.
+    struct Layout {
+        int n_seq = 1;
+        // Most side branches of a sequence; only where the sequences do not lie apart and any
+        // number of tokens can be cut.
+        int n_branches = 0;
+        bool split = false;  // the sequences lie apart
+    };
+
+    // The context must outlive this.
+    Memory(llama_context* context, const Layout& layout);
 
     // Whether the sequences lie apart, each beside the others.
     bool split() const { return split_; }
     // Whether layers see the last tokens only.
     bool slides() const { return n_swa_ > 0; }
+
+    // Several guesses at how a sequence goes on are decoded at once by giving each of them an id
+    // of its own, and what they share the ids of all of them. The first id is the sequence's; each
+    // of the others holds what the sequence holds from `branch`, to be called before that decode,
+    // until the sequence is rewound.
+    int n_branches() const { return n_branches_; }
+    void branch(SequenceId sequence, int n_branches);
+    // [1 + n_branches()]
+    std::span<SequenceId> ids(SequenceId sequence);
 
     // Most tokens that can be cut off a sequence, once, right after the decode that added them and
     // at least one before them: any number, as many as there are snapshots, or 0.
@@ -80,6 +98,7 @@ class Memory {
     int size(SequenceId sequence) const;
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
+    void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
     // Of the saved states of a sequence with at most `keep` positions the longest; null: none.
     const Saved* latest(SequenceId sequence, int keep) const;
@@ -88,6 +107,8 @@ class Memory {
 
     llama_context* context_;
     llama_memory_i* memory_;
+    int n_branches_;
+    std::vector<SequenceId> ids_;  // 1 + n_branches of each sequence
     bool split_;
     int n_swa_;
     int n_cuttable_;

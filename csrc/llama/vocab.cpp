@@ -35,6 +35,11 @@ Token Vocab::bos() const { return llama_vocab_bos(vocab_); }
 
 Token Vocab::eos() const { return llama_vocab_eos(vocab_); }
 
+FimTokens Vocab::fim() const {
+    return {llama_vocab_fim_pre(vocab_), llama_vocab_fim_suf(vocab_), llama_vocab_fim_mid(vocab_),
+            llama_vocab_fim_rep(vocab_), llama_vocab_fim_sep(vocab_)};
+}
+
 bool Vocab::is_end(Token token) const { return llama_vocab_is_eog(vocab_, token); }
 
 std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
@@ -113,14 +118,14 @@ std::uint64_t Vocab::fingerprint() const {
     return hash;
 }
 
-void Vocab::append_piece(Token token, std::string& out) const {
+void Vocab::append_piece(Token token, std::string& out, bool special) const {
     constexpr int kShort = 32;
     const std::size_t before = out.size();
     out.resize(before + kShort);
-    int n = llama_token_to_piece(vocab_, token, out.data() + before, kShort, 0, false);
+    int n = llama_token_to_piece(vocab_, token, out.data() + before, kShort, 0, special);
     if (n < 0) {
         out.resize(before - n);
-        n = llama_token_to_piece(vocab_, token, out.data() + before, -n, 0, false);
+        n = llama_token_to_piece(vocab_, token, out.data() + before, -n, 0, special);
     }
     out.resize(before + n);
 }

@@ -38,9 +38,11 @@ class Vocab {
     // and texts tell; they may end one with others, as a chat model does and its base model.
     std::uint64_t text_fingerprint() const;
 
-    // The bytes one token adds to a text; none for special tokens. Appended to `out`, so that a
-    // caller's buffer can be used again. May end inside a character.
-    void append_piece(Token token, std::string& out) const;
+    // The bytes one token adds to a text; none for special tokens unless `special`. Appended to
+    // `out`, so that a caller's buffer can be used again. May end inside a character.
+    void append_piece(Token token, std::string& out, bool special = false) const;
+
+    FimTokens fim() const;
 
     // For the rest of this folder.
     const llama_vocab* get() const { return vocab_; }

@@ -180,6 +180,12 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
     for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * share[i];
 }
 
+double Acceptance::rate(const Phase& phase, const Evidence& evidence) const {
+    const Phase::Weights& weights = phase.weights[view_of(evidence.source)];
+    const Bin& bin = tables_[phase.temperature].bins[bin_of(evidence)];
+    return std::inner_product(weights.begin(), weights.end(), bin.in_phase.begin(), 0.0);
+}
+
 int Acceptance::n_behind_model(const Phase& phase, int position) {
     return std::max(position - 1 - phase.position[view_of(Source::model)], 0);
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/constants.h"
+#include "plan/siblings.h"
 #include "specllama/evidence.h"
 
 namespace specllama {
@@ -59,6 +60,16 @@ class Acceptance {
     // known.
     void observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                  int n_judged);
+
+    // How likely a token is right by itself, as the text is now; and how likely a guess beside
+    // others is, once those are wrong.
+    double rate(const Phase& phase, const Evidence& evidence) const;
+    double sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const {
+        return siblings_.rate(phase.temperature, evidence.source, rank, belief(phase, evidence));
+    }
+    void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right) {
+        siblings_.observe(phase.temperature, evidence.source, rank, belief(phase, evidence), right);
+    }
 
     // Tokens before this position that no draft of the model was judged by: it has not seen them.
     static int n_behind_model(const Phase& phase, int position);
@@ -127,11 +138,16 @@ class Acceptance {
     };
 
     static std::size_t bin_of(const Evidence& evidence);
+    // Of a guess beside others: by its drafter, if that is a model, which knows the others.
+    double belief(const Phase& phase, const Evidence& evidence) const {
+        return evidence.source == Source::model ? evidence.confidence : rate(phase, evidence);
+    }
     static double prior_of(std::size_t bin);
     // Lets the phase in a view end, perhaps, in each token up to a position.
     static void pass(Phase& phase, std::size_t view, int position);
 
     std::array<Table, kTemperatures> tables_;
+    Siblings siblings_;
 };
 
 }  // namespace specllama

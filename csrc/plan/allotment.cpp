@@ -18,8 +18,10 @@ int Allotment::add_sequence(int n_rows, double tokens, double stake, int place) 
 int Allotment::add_row(int predecessor, double tokens, double gain) {
     const int sequence = static_cast<int>(participants_.size()) - 1;
     if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
-    rows_.push_back({sequence, tokens, gain});
-    return static_cast<int>(rows_.size()) - 1;
+    const auto row = static_cast<int>(rows_.size());
+    rows_.push_back(
+        {sequence, row - static_cast<int>(participants_.back().first_row), tokens, gain});
+    return row;
 }
 
 void Allotment::drop_sequence() {
@@ -63,12 +65,14 @@ void Allotment::take(int k, const Price& price) {
 void Allotment::start() {
     lengths_.assign(participants_.size(), 0);
     gains_.assign(participants_.size(), 0);
+    chosen_.clear();
     tokens_.clear();
     for (const Participant& one : participants_) tokens_.push_back(one.tokens);
 }
 
 void Allotment::add(const Row& row) {
     ++lengths_[row.sequence];
+    chosen_.push_back({row.sequence, row.number});
     tokens_[row.sequence] += row.tokens;
     gains_[row.sequence] += row.gain;
 }

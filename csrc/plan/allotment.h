@@ -49,6 +49,13 @@ class Allotment {
     const std::vector<int>& lengths() const { return lengths_; }
     const std::vector<double>& tokens() const { return tokens_; }
     const std::vector<double>& gains() const { return gains_; }
+    // The rows that are verified: a sequence's number, and which of its rows, from 0. Each comes
+    // behind its predecessor.
+    struct Chosen {
+        int sequence;
+        int row;
+    };
+    const std::vector<Chosen>& chosen() const { return chosen_; }
     // Seconds of the decode.
     double seconds() const { return seconds_; }
 
@@ -73,6 +80,7 @@ class Allotment {
     };
     struct Row {
         int sequence;
+        int number;  // in the sequence
         double tokens;
         double gain;
     };
@@ -87,6 +95,7 @@ class Allotment {
     std::vector<int> lengths_;
     std::vector<double> tokens_;
     std::vector<double> gains_;
+    std::vector<Chosen> chosen_;
     double seconds_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "plan/chain.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace specllama {
 
@@ -16,6 +17,7 @@ void Chain::weigh(const Terms& terms) {
     for (int s = 0; s < kPhases; ++s)
         worth[s] = terms.phases[s] * std::min<double>(1 / best_speed[s], terms.most_worth) /
                    (1 + terms.caution);
+    token_worth = std::accumulate(worth.begin(), worth.end(), 0.0);
     for (int g = 0; g <= longest; ++g) {
         tokens[g] = gain[g] = 0;
         for (int s = 0; s < kPhases; ++s) {

@@ -30,8 +30,10 @@ struct Chain {
     std::array<double, kMaxSpecLength + 1> seconds{};
     // Seconds that its tokens are worth.
     std::array<double, kMaxSpecLength + 1> gain{};
+    // Seconds that a token is worth that comes for certain.
+    double token_worth = 0;
 
-    // Fills in tokens and gain, from in_phase and seconds.
+    // Fills in tokens, gain and token_worth, from in_phase and seconds.
     //
     // Where the phase of the text is in doubt, tokens gained where many are right are cheap anyway,
     // and time lost where few are is not. So in each phase a token counts as the time it costs

@@ -146,10 +146,40 @@ void Planner::offer(const Common& common, Turn& turn) {
         }
         turn.choice.n_draft = 0;
         allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
-        int row = Allotment::kCommitted;
-        for (int g = 1; g <= chain_.longest; ++g)
-            row = allotment_.add_row(row, chain_.tokens[g] - chain_.tokens[g - 1],
-                                     chain_.gain[g] - chain_.gain[g - 1]);
+        add_rows(turn, one);
+    }
+}
+
+// The rows of the draft that was weighed last, and of what is beside it. What is right there comes
+// again with the next decode, see Turn::n_again, so that much less is gained.
+void Planner::add_rows(const Turn& turn, const Offer& offer) {
+    reach_.assign(1, {1, chain_.token_worth});
+    int row = Allotment::kCommitted;
+    for (int g = 1; g <= chain_.longest; ++g) {
+        reach_.push_back(
+            {chain_.tokens[g] - chain_.tokens[g - 1], chain_.gain[g] - chain_.gain[g - 1]});
+        row = allotment_.add_row(row, reach_.back().tokens, reach_.back().gain);
+    }
+    if (chain_.longest < std::ssize(offer.evidence)) return;
+    const int first = row - chain_.longest + 1;
+    const double again =
+        std::max(chain_.seconds[chain_.longest] - chain_.seconds[0], 0.0) / chain_.longest;
+    for (const Side& side : offer.sides) {
+        const Reach& before = reach_[side.parent + 1];
+        const double rate = side.rank == 0
+                                ? acceptance_.rate(*turn.phase, side.evidence)
+                                : acceptance_.sibling_rate(*turn.phase, side.evidence, side.rank);
+        // What is left of the parent once the elder siblings are wrong.
+        Reach left = before;
+        for (int elder = side.elder; elder >= 0;) {
+            left.tokens -= reach_[elder + 1].tokens;
+            left.gain -= reach_[elder + 1].gain;
+            elder = elder < chain_.longest ? -1 : offer.sides[elder - chain_.longest].elder;
+        }
+        reach_.push_back({std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate});
+        const Reach& own = reach_.back();
+        allotment_.add_row(side.parent < 0 ? Allotment::kCommitted : first + side.parent,
+                           own.tokens, std::max(own.gain - own.tokens * again, 0.0));
     }
 }
 
@@ -190,8 +220,10 @@ void Planner::settle(const Common& common, std::span<Turn> turns, bool probe) {
     int n_drafted = 0;
     for (std::size_t i = 0; i < turns.size(); ++i) {
         turns[i].choice.n_draft += allotment_.lengths()[i];
+        turns[i].rows.clear();
         n_drafted += turns[i].choice.n_draft;
     }
+    for (const auto& [sequence, row] : allotment_.chosen()) turns[sequence].rows.push_back(row);
     const double plain = decode_seconds(common, common.n_rows);
     const double extra = allotment_.seconds() - plain;
     for (std::size_t i = 0; i < turns.size(); ++i) {
@@ -293,6 +325,9 @@ bool Planner::probe_longer(const Common& common, int n_drafted, double best, dou
 
 void Planner::learn(const Turn& turn) {
     for (const Offer& one : turn.offers) {
+        for (const Side& side : one.sides)
+            if (side.heard && side.rank > 0)
+                acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, side.right);
         const int n_known = one.n_known;
         if (std::ssize(one.evidence) <= n_known || one.n_right < n_known ||
             turn.n_judged <= n_known)
@@ -309,6 +344,8 @@ void Planner::learn(const Turn& turn) {
         seconds(choice.n_committed + choice.n_drafted, turn.n_tokens) + turn.overhead - plain;
     if (choice.n_draft < choice.n_drafted)
         extra *= static_cast<double>(choice.n_draft) / choice.n_drafted;
+    if (turn.n_again > 0)
+        extra += seconds(choice.n_committed + turn.n_again, turn.n_tokens) + turn.overhead - plain;
     turn.phase->debt += extra + (turn.spent - (turn.n_accepted + tuning::kDebtForgiven) * plain) /
                                     choice.n_sequences;
     debt_ = turn.phase->debt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "plan/acceptance.h"
 #include "plan/allotment.h"
@@ -89,6 +90,7 @@ class Planner {
     double catch_up(const Turn& turn) const;
     void weigh(const Common& common, const Turn& turn, EvidenceSpan draft);
     void offer(const Common& common, Turn& turn);
+    void add_rows(const Turn& turn, const Offer& offer);
     void allot(const Common& common, std::span<Turn> turns);
     void settle(const Common& common, std::span<Turn> turns, bool probe);
     bool probe(const Common& common, double caution);
@@ -106,6 +108,12 @@ class Planner {
     CostProbe cost_probe_;
     ModelProbe model_probe_;
     double debt_ = 0;  // of the request that learned last
+    // How likely a node is reached, and the seconds that this is worth.
+    struct Reach {
+        double tokens;
+        double gain;
+    };
+    std::vector<Reach> reach_;  // [node + 1] of an offer; [0]: of what is committed
     // Kept here for their size.
     Chain chain_;
     Allotment allotment_;

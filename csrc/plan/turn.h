@@ -11,9 +11,20 @@ struct Phase;
 
 using EvidenceSpan = std::span<const Evidence>;
 
+// A token beside a draft at hand, in a tree of nodes: those of the draft first, then these.
+struct Side {
+    Evidence evidence;
+    int parent = -1;     // the node that it comes after; -1: what is committed
+    int rank = 0;        // siblings before it
+    int elder = -1;      // the last of these; -1: none
+    bool heard = false;  // whether the target was heard about it, its elders being wrong,
+    bool right = false;  // and agreed
+};
+
 // A draft at hand, and how it did.
 struct Offer {
     EvidenceSpan evidence;
+    std::span<const Side> sides = {};  // none if it is drawn
     // Of its first tokens, how many are another draft's, so that nothing is learned from them.
     int n_known = 0;
     // Drawn from distributions: it is verified whole or not at all, and of its evidence only the
@@ -30,7 +41,7 @@ struct Offer {
 // What a round should do for a sequence.
 struct Choice {
     int offer = -1;   // index of the draft to verify; -1: none
-    int n_draft = 0;  // how many of its tokens
+    int n_draft = 0;  // how many of its tokens, and of those beside it
     // Tokens to expect.
     double tokens = 1;
     // Seconds of the decode, which is shared by all its sequences, what was spent before left out.
@@ -59,10 +70,12 @@ struct Turn {
     std::vector<Offer> offers;
     // Done.
     Choice choice;
+    std::vector<int> rows;  // which nodes of the draft to verify, unless it is drawn
     // What came of it: tokens that were accepted, and that the target was heard about, which is
     // one more unless the round broke off.
     int n_accepted = 0;
     int n_judged = 0;
+    int n_again = 0;  // of the accepted ones, those that the next decode takes in once more
 };
 
 }  // namespace specllama

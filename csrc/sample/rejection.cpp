@@ -1,60 +1,92 @@
 #include "sample/rejection.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace specllama {
 
 namespace {
 
-// Calls visit(token, max(0, p - q)) for every token of p, in order of tokens.
+// Calls visit(outcome of p, probability of its token in q).
 template <typename Visit>
-void for_each_residual(const Distribution& p, const Distribution& q, Visit visit) {
+void for_each(Distribution& p, const Distribution& q, Visit visit) {
     auto other = q.begin();
-    for (const Outcome& outcome : p) {
+    for (Outcome& outcome : p) {
         while (other != q.end() && other->token < outcome.token) ++other;
         const bool shared = other != q.end() && other->token == outcome.token;
-        visit(outcome.token,
-              std::max(0.0, outcome.probability - (shared ? other->probability : 0)));
+        visit(outcome, shared ? other->probability : 0);
     }
 }
 
 // The token at which the sum of the weights, in order of tokens, passes `uniform` of their total.
-template <typename ForEach>
-Token draw(double uniform, ForEach for_each_weight) {
+Token draw(const Distribution& weights, double uniform) {
     double total = 0;
-    for_each_weight([&](Token, double weight) { total += weight; });
+    for (const Outcome& outcome : weights) total += outcome.probability;
     double left = uniform * total;
     Token drawn = kNoToken;
-    bool found = false;
-    for_each_weight([&](Token token, double weight) {
-        if (found || weight == 0) return;
+    for (const auto& [token, weight] : weights) {
+        if (weight == 0) continue;
         drawn = token;  // the last one, should rounding leave something over
         left -= weight;
-        found = left < 0;
-    });
+        if (left < 0) break;
+    }
     return drawn;
 }
 
-Token draw_residual(const Distribution& p, const Distribution& q, double uniform) {
-    const Token drawn = draw(uniform, [&](auto visit) { for_each_residual(p, q, visit); });
-    if (drawn != kNoToken) return drawn;
-    // p and q are equal but for rounding.
-    return draw(uniform, [&](auto visit) {
-        for (const Outcome& outcome : p) visit(outcome.token, outcome.probability);
-    });
-}
+// What guesses drawn from a distribution without replacement have left of it.
+class Remainder {
+ public:
+    Remainder(const Distribution& q, std::span<const Guess> drawn) : q_(q), drawn_(drawn) {
+        if (drawn.empty()) return;
+        // One minus what is gone would be nothing but rounding where that is nearly all.
+        left_ = 0;
+        for (const Outcome& outcome : q)
+            if (!gone(outcome.token)) left_ += outcome.probability;
+    }
+
+    double operator()(Token token) const { return (*this)(token, probability(q_, token)); }
+    // Of a token whose probability in q is known.
+    double operator()(Token token, double of_q) const {
+        return of_q == 0 || gone(token) ? 0 : of_q / left_;
+    }
+
+ private:
+    bool gone(Token token) const {
+        return std::ranges::any_of(drawn_, [&](const Guess& guess) {
+            return guess.drawn_from == &q_ && guess.token == token;
+        });
+    }
+
+    const Distribution& q_;
+    std::span<const Guess> drawn_;
+    double left_ = 1;
+};
 
 }  // namespace
 
-Token judge(const Distribution& p, Token drafted, const Distribution* q, double lenience,
-            double accept, double residual) {
-    const double proposed = q == nullptr ? 1 : probability(*q, drafted);
-    if (accept * lenience * proposed < probability(p, drafted)) return drafted;
-    if (q != nullptr) return draw_residual(p, *q, residual);
-    return draw(residual, [&](auto visit) {
-        for (const Outcome& outcome : p)
-            visit(outcome.token, outcome.token == drafted ? 0 : outcome.probability);
-    });
+Token judge(Distribution& p, std::span<const Guess> guesses, double lenience, const Noise& accept,
+            double residual) {
+    double total = 1;  // of the weights that p has become
+    for (std::size_t i = 0; i < guesses.size(); ++i) {
+        const auto [token, drawn_from] = guesses[i];
+        static const Distribution kNothing;
+        const Distribution& q = drawn_from == nullptr ? kNothing : *drawn_from;
+        const Remainder remainder(q, guesses.first(i));
+        const double proposed = drawn_from == nullptr ? 1 : remainder(token);
+        const double number = uniform(accept.bits(static_cast<Token>(i)));
+        if (number * lenience * proposed < probability(p, token) / total) return token;
+
+        const auto rest = [&](const Outcome& outcome, double of_q) {
+            if (drawn_from == nullptr) return outcome.token == token ? 0 : outcome.probability;
+            return std::max(0.0, outcome.probability / total - remainder(outcome.token, of_q));
+        };
+        double left = 0;
+        for_each(p, q, [&](Outcome& one, double of_q) { left += rest(one, of_q); });
+        if (left == 0) break;  // p and q are equal but for rounding
+        for_each(p, q, [&](Outcome& one, double of_q) { one.probability = rest(one, of_q); });
+        total = left;
+    }
+    return draw(p, residual);
 }
 
 }  // namespace specllama

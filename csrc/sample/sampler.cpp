@@ -1,6 +1,7 @@
 #include "sample/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -11,7 +12,6 @@
 
 #include "sample/argmax.h"
 #include "sample/logprobs.h"
-#include "sample/rejection.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -104,18 +104,18 @@ void Sampler::shift(std::span<float> logits, TokenSpan context) {
     if (penalises_) penalise(logits, context);
 }
 
-Token Sampler::verify(std::span<float> logits, TokenSpan context, Token drafted,
-                      const Distribution* drawn_from, std::optional<TokenLogprobs>* logprobs) {
+Token Sampler::verify(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses,
+                      std::optional<TokenLogprobs>* logprobs) {
     const auto position = static_cast<Position>(context.size());
     if (logprobs == nullptr || options_.logprobs < 0) {
         shift(logits, context);
-        return verify_shifted(logits, position, drafted, drawn_from);
+        return verify_shifted(logits, position, guesses);
     }
     // Choosing changes the logits.
     std::vector<float> own;
     if (!options_.processed_logprobs) own.assign(logits.begin(), logits.end());
     shift(logits, context);
-    const Token token = verify_shifted(logits, position, drafted, drawn_from);
+    const Token token = verify_shifted(logits, position, guesses);
     if (token >= 0)
         *logprobs = options_.processed_logprobs ? processed(logits, token)
                                                 : log_softmax(own, token, options_.logprobs);
@@ -132,13 +132,12 @@ TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
     return log_softmax(candidates_.cut(logits), options_.temperature, token, options_.logprobs);
 }
 
-Token Sampler::verify_shifted(std::span<float> logits, Position position, Token drafted,
-                              const Distribution* drawn_from) {
+Token Sampler::verify_shifted(std::span<float> logits, Position position,
+                              std::span<const Guess> guesses) {
     const Noise noise(NoiseStream::choose, seed(), position);
     if (options_.acceptance == AcceptanceRule::rejection) {
         if (mask_) mask_->apply(logits);
-        return drafted == kNoToken ? pick(logits, noise)
-                                   : judge_drafted(logits, position, drafted, drawn_from);
+        return guesses.empty() ? pick(logits, noise) : judge_guesses(logits, position, guesses);
     }
     // To ask about one token is far cheaper than to go through a vocabulary.
     const Token token = pick(logits, noise);
@@ -147,27 +146,35 @@ Token Sampler::verify_shifted(std::span<float> logits, Position position, Token 
     return pick(logits, noise);
 }
 
-Token Sampler::judge_drafted(std::span<const float> logits, Position position, Token drafted,
-                             const Distribution* drawn_from) {
+Token Sampler::judge_guesses(std::span<const float> logits, Position position,
+                             std::span<const Guess> guesses) {
     const Token most_likely = argmax(logits);
     if (most_likely == kNoToken) return kNoToken;
     if (logits[most_likely] == -kInfinity) return kNothingLeft;
     if (options_.temperature == 0) {
-        const bool lenient = options_.lenience < 1 &&
-                             logits[drafted] - logits[most_likely] >= std::log(options_.lenience);
-        return lenient ? drafted : most_likely;
+        if (options_.lenience == 1) return most_likely;
+        const double least = logits[most_likely] + std::log(options_.lenience);
+        const auto good = std::ranges::find_if(
+            guesses, [&](const Guess& guess) { return logits[guess.token] >= least; });
+        return good == guesses.end() ? most_likely : good->token;
     }
     softmax(candidates_.cut(logits), options_.temperature, p_);
-    return judge(p_, drafted, drawn_from, options_.lenience,
-                 uniform(Noise(NoiseStream::accept, seed(), position).bits(0)),
+    return judge(p_, guesses, options_.lenience, Noise(NoiseStream::accept, seed(), position),
                  uniform(Noise(NoiseStream::residual, seed(), position).bits(0)));
 }
 
-Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from) {
+Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from,
+                     std::span<Token> beside) {
     const auto position = static_cast<Position>(context.size());
     shift(logits, context);
-    const Token token = pick(logits, Noise(draft_stream(), seed(), position));
-    if (token >= 0 && rejects()) softmax(candidates_.cut(logits), options_.temperature, drawn_from);
+    const Noise noise(draft_stream(), seed(), position);
+    const Token token = beside.empty() ? pick(logits, noise) : pick(logits, noise, beside);
+    if (token >= 0 && rejects()) {
+        softmax(candidates_.cut(logits), options_.temperature, drawn_from);
+        // Of these nothing is left but numbers too small to be any.
+        std::ranges::replace_if(
+            beside, [&](Token other) { return probability(drawn_from, other) == 0; }, kNoToken);
+    }
     return token;
 }
 
@@ -213,6 +220,64 @@ Token Sampler::pick(std::span<const float> logits, Noise noise) {
         for (std::size_t i = 0; i < logits.size(); ++i) consider(logits[i], static_cast<Token>(i));
     }
     return chosen;
+}
+
+// The same, and what comes behind it.
+Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> beside) {
+    std::ranges::fill(beside, kNoToken);
+    if (options_.temperature == 0) return pick_likeliest(logits, beside);
+    const Token most_likely = argmax(logits);
+    if (most_likely == kNoToken) return kNoToken;
+    if (logits[most_likely] == -kInfinity) return kNothingLeft;
+
+    struct Scored {
+        double score = -kInfinity;
+        Token token = kNoToken;
+    };
+    std::array<Scored, kMaxGuesses> best;
+    const std::size_t n = beside.size() + 1;
+    const auto consider = [&](float logit, Token token) {
+        // As above, with the last of the best.
+        const double scaled = logit / options_.temperature;
+        const std::uint64_t bits = noise.bits(token);
+        if (scaled + (std::countl_one(bits) + 1) * std::numbers::ln2 <= best[n - 1].score) return;
+        const double score = scaled + gumbel(bits);
+        if (score <= best[n - 1].score) return;
+        std::size_t at = n - 1;
+        for (; at > 0 && score > best[at - 1].score; --at) best[at] = best[at - 1];
+        best[at] = {score, token};
+    };
+    if (candidates_.cuts()) {
+        for (const Candidate& candidate : candidates_.cut(logits))
+            consider(candidate.logit, candidate.token);
+    } else {
+        for (std::size_t i = 0; i < logits.size(); ++i) consider(logits[i], static_cast<Token>(i));
+    }
+    for (std::size_t i = 0; i < beside.size(); ++i) beside[i] = best[i + 1].token;
+    return best[0].token;
+}
+
+// Going through a vocabulary for the largest takes so little time that it is done once for each.
+Token Sampler::pick_likeliest(std::span<float> logits, std::span<Token> beside) {
+    const auto likeliest = [&] {
+        const Token token = argmax(logits);
+        return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;
+    };
+    const Token first = likeliest();
+    if (first < 0) return first;
+    std::array<float, kMaxGuesses> hidden{};
+    std::size_t n = 0;  // beside it
+    for (Token token = first; n < beside.size(); ++n) {
+        hidden[n] = std::exchange(logits[token], -std::numeric_limits<float>::infinity());
+        token = likeliest();
+        if (token < 0) break;
+        beside[n] = token;
+    }
+    for (std::size_t i = 0; i < beside.size() && i <= n; ++i) {
+        const Token token = i == 0 ? first : beside[i - 1];
+        logits[token] = hidden[i];
+    }
+    return first;
 }
 
 }  // namespace specllama

@@ -11,6 +11,7 @@
 #include "sample/distribution.h"
 #include "sample/mask.h"
 #include "sample/noise.h"
+#include "sample/rejection.h"
 #include "specllama/config.h"
 #include "specllama/types.h"
 
@@ -45,13 +46,11 @@ class Sampler {
         return options_.acceptance == AcceptanceRule::rejection && options_.temperature > 0;
     }
 
-    // The target's token after `context`, all tokens of the sequence so far, where `drafted` was
-    // proposed (kNoToken: nothing was), drawn from `drawn_from` (null: without alternative). The
-    // draft token is accepted if it comes back. `logits` [n_vocab] are changed.
-    // kNoToken when they hold a NaN; kNothingLeft.
+    // The target's token after `context`, all tokens of the sequence so far, where these guesses
+    // were proposed, no two of them alike. The one that comes back, if one does, is accepted.
+    // `logits` [n_vocab] are changed. kNoToken when they hold a NaN; kNothingLeft.
     // Where logprobs are asked for, those of the token are written to `logprobs`.
-    Token verify(std::span<float> logits, TokenSpan context, Token drafted = kNoToken,
-                 const Distribution* drawn_from = nullptr,
+    Token verify(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses = {},
                  std::optional<TokenLogprobs>* logprobs = nullptr);
 
     // The sequence goes on with this token, which `verify` gave and which does not end it.
@@ -65,7 +64,12 @@ class Sampler {
     // A drafter's token after `context`, from the logits of a model of its own (changed), by the
     // same rule, and coupled by the same noise. With `rejects()`, what it was drawn from is
     // written to `drawn_from`. kNoToken and kNothingLeft as above. The grammar is not asked.
-    Token draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from);
+    // `beside`, at most kMaxGuesses - 1, is filled with what would come if that token, and those
+    // before in `beside`, were forbidden, kNoToken where nothing is left. So guesses are drawn
+    // without replacement. (Kool, van Hoof, Welling, "Stochastic beams and where to find them",
+    // 2019, section 2.3.)
+    Token draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from,
+                std::span<Token> beside = {});
 
     // The same for a drafter that has probabilities; at temperature 0 the likeliest.
     Token draft(const Distribution& distribution, Position position) const;
@@ -74,10 +78,12 @@ class Sampler {
     void shift(std::span<float> logits, TokenSpan context);
     void penalise(std::span<float> logits, TokenSpan context);
     Token pick(std::span<const float> logits, Noise noise);
-    Token verify_shifted(std::span<float> logits, Position position, Token drafted,
-                         const Distribution* drawn_from);
-    Token judge_drafted(std::span<const float> logits, Position position, Token drafted,
-                        const Distribution* drawn_from);
+    Token pick(std::span<float> logits, Noise noise, std::span<Token> beside);
+    static Token pick_likeliest(std::span<float> logits, std::span<Token> beside);
+    Token verify_shifted(std::span<float> logits, Position position,
+                         std::span<const Guess> guesses);
+    Token judge_guesses(std::span<const float> logits, Position position,
+                        std::span<const Guess> guesses);
     TokenLogprobs processed(std::span<float> logits, Token token);
     NoiseStream draft_stream() const {
         return rejects() ? NoiseStream::draft : NoiseStream::choose;

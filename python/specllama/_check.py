@@ -91,12 +91,12 @@ def tokens(name: str, value: Any) -> Tokens:
     return [integer(f"{name}[{i}]", token) for i, token in enumerate(value)]
 
 
-def stop_strings(value: Any) -> list[str]:
+def texts(name: str, value: Any) -> list[str]:
     """Return `value`, a str or several, as a list. Raises ArgumentError."""
     if value is None:
         return []
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, Iterable):
-        raise ArgumentError(f"stop must be a str or several, not {type(value).__name__}.")
-    return [text(f"stop[{i}]", one) for i, one in enumerate(value)]
+        raise ArgumentError(f"{name} must be a str or several, not {type(value).__name__}.")
+    return [text(f"{name}[{i}]", one) for i, one in enumerate(value)]

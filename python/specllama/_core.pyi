@@ -196,8 +196,10 @@ class Stats:
         tokens_per_second: Tokens generated per second after the prefill.
         prompt_tokens_per_second: Prompt tokens decoded per second of prefill.
         seconds: Where the time went.
-        drafted_by_position: [i]: how often the draft token at position i (from 0) was proposed.
-        accepted_by_position: [i]: how often it was accepted.
+        drafted_by_position: [i]: how often a draft token at position i (from 0) was proposed.
+        accepted_by_position: [i]: how often one was accepted.
+        drafted_by_rank: [r]: how often the guess of rank r (from 0) at its position was proposed.
+        accepted_by_rank: [r]: how often it was accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
         by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "grammar", "model" and
             "other" drafts: copied from where the same tokens stood before, the same from the
@@ -245,6 +247,10 @@ class Stats:
     @property
     def accepted_by_position(self) -> list[int]: ...
     @property
+    def drafted_by_rank(self) -> list[int]: ...
+    @property
+    def accepted_by_rank(self) -> list[int]: ...
+    @property
     def by_round(self) -> list[tuple[int, int]]: ...
     @property
     def by_drafter(self) -> dict[str, tuple[int, int]]: ...
@@ -271,6 +277,8 @@ class DraftedToken:
         confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
             Of a match: 0 where the token copied had itself broken off a copy. Of a grammar: below 1
             where it is only what came last in such a place. Else 1.
+        parent: Which of the round's draft tokens it comes after; None: what was there before.
+        accepted: Whether the target agreed with it.
     """
 
     @property
@@ -281,14 +289,19 @@ class DraftedToken:
     def length(self) -> int: ...
     @property
     def confidence(self) -> float: ...
+    @property
+    def parent(self) -> int | None: ...
+    @property
+    def accepted(self) -> bool: ...
 
 class RoundTrace:
     """What one round did.
 
     Attributes:
         position: Generated tokens before it.
-        draft: The tokens verified, in order.
-        accepted: How many of them, from the first, were accepted.
+        draft: The tokens verified, each behind the one it comes after; where there are several
+            guesses at a position, the likelier with all that follows it before the others.
+        accepted: How many of them were accepted.
         next: The target's own token behind these; None if nothing could come.
         draft_seconds: Time of drafting.
         decode_seconds: Time of the target's decode; 0 for the round that ended the prefill.
@@ -421,8 +434,8 @@ class DraftModelOptions:
     ) -> None: ...
 
 class SessionOptions:
-    """Options of a session; see `specllama.SpecSession`. spec_length None: "auto"; corpus "":
-    none."""
+    """Options of a session; see `specllama.SpecSession`. spec_length and spec_tree None: "auto";
+    corpus "": none."""
 
     def __init__(
         self,
@@ -430,6 +443,7 @@ class SessionOptions:
         model: ModelOptions,
         context: ContextOptions,
         spec_length: int | None,
+        spec_tree: int | None,
         draft_model: DraftModelOptions | None,
         corpus: str,
         exact: Switch,
@@ -462,6 +476,7 @@ class SamplingOptions:
         acceptance: AcceptanceRule,
         lenience: float,
         grammar: str,
+        grammar_triggers: list[str],
     ) -> None: ...
 
 class EarlyStopping(enum.Enum):
@@ -537,12 +552,14 @@ class Sampler:
         first: int,
         count: int,
         point_mass: bool = False,
+        n_guesses: int = 1,
     ) -> NDArray[np.int32]:
         """Return what is drafted from `draft_logits`, and what then comes from `logits`, at
         positions first, first + 1, ...
 
         The context is all zeros; `point_mass`: without telling what the draft was drawn from.
-        Shape [count, 2].
+        Shape [count, n_guesses + 1]: the guesses, the likeliest first and -1 where there are no
+        more, and what came. n_guesses: 1 to 8.
         """
 
     @property
@@ -614,6 +631,9 @@ class Session:
     def bos(self) -> int: ...
     @property
     def eos(self) -> int: ...
+    @property
+    def fim(self) -> tuple[int, int, int, int, int]:
+        """Tokens for filling in: prefix, suffix, middle, repository, file; -1 for none."""
     @property
     def chat_template(self) -> str | None: ...
     @property
@@ -1038,6 +1058,7 @@ class Turn:
         n_known: int = 0,
         drawn: bool = False,
         required: bool = False,
+        sides: Sequence[tuple[Evidence, int]] = ...,
     ) -> None:
         """Add a draft that could be verified.
 
@@ -1046,11 +1067,22 @@ class Turn:
             n_known: How many of them are another draft's: nothing is learned from these.
             drawn: They were drawn, and are verified all or none.
             required: They must be verified.
+            sides: Tokens beside it: what is known of each, and which token it comes after, by its
+                number: those of the draft first, then these; -1: what is committed. None if drawn.
         """
+
+    def hear(self, offer: int, side: int, right: bool) -> None:
+        """Say that the target was heard about a side token, whose elder siblings were wrong, and
+        whether it agreed. Both by their number."""
 
     @property
     def choice(self) -> Choice:
         """By `Planner.choose`."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Which tokens of the draft and beside it are verified, by their number; of a drawn draft
+        all are."""
 
     def came(self, n_accepted: int, n_right: Sequence[int], n_judged: int | None = None) -> None:
         """Say what came of it.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specllama._core import MatchedToken, Prediction
+
+ProposedToken: TypeAlias = int | MatchedToken | Prediction
 
 
 class Drafter(ABC):
@@ -31,7 +34,7 @@ class Drafter(ABC):
     @abstractmethod
     def propose(
         self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
-    ) -> Iterable[int | MatchedToken | Prediction] | None:
+    ) -> Iterable[ProposedToken] | Iterable[Sequence[ProposedToken]] | None:
         """Propose what follows `tokens`.
 
         Args:
@@ -44,6 +47,9 @@ class Drafter(ABC):
             place of ids also what `MatchFinder.predict` or `NGramPredictor.predict` returned: with
             spec_length="auto" the session then knows how long the match is, or how frequent the
             token, and drafts as far as that pays.
+            Or several guesses at how the text goes on, each a sequence of these, the likeliest
+            first, at most 64: with `spec_tree` all of them are verified at once (docs/trees.md),
+            else only the first.
         """
 
     def observe(  # noqa: B027
@@ -53,9 +59,9 @@ class Drafter(ABC):
 
         Args:
             sequence: Id of the request.
-            draft: The proposed token ids, shape [n_draft].
+            draft: The proposed token ids, shape [n_draft]; of several guesses, the first.
             n_accepted: How many of them, from the first, the target agreed with.
-            next_token: The token that the target put after them.
+            next_token: The token that the target put after them, perhaps from another guess.
         """
 
     def end(self, sequence: int) -> None:  # noqa: B027

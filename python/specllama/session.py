@@ -71,11 +71,17 @@ class SpecSession(BackgroundRequests, Closing):
             drafts of equal length are verified together.)
         corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
             copy from, besides prompt and generation, in every call. None: none. (Without effect
-            with draft=None, and with a draft model and a fixed spec_length.)
+            with draft=None, and with a draft model and a fixed spec_length, but in a tree.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
             (Which widths are decoded then depends on the clock: outside the exact configuration a
             fixed number is the way to repeat a run.)
+        spec_tree: Most guesses at a position that are verified in one decode, 1 to 8: second and
+            third choices of a draft model, and what several drafters say. With a fixed spec_length
+            all that there are (spec_length times spec_tree at most 64), else those that pay. "off":
+            1, drafts are chains. "auto": chains, since trees have not been seen to gain anything by
+            the clock. No option changes the tokens. (Chains, too, with recurrent and hybrid models,
+            sliding windows, and exact=True with n_seq above 1; docs/trees.md.)
         cascade: Whether n-grams and matches share the work with a draft model, where spec_length is
             "auto".
         ngram_order: Longest n-gram, 2 to 8.
@@ -121,6 +127,7 @@ class SpecSession(BackgroundRequests, Closing):
         exact: bool | Literal["auto"] = "auto",
         corpus: str | os.PathLike[str] | None = None,
         spec_length: int | Literal["auto"] = "auto",
+        spec_tree: int | Literal["auto", "off"] = "auto",
         cascade: bool = True,
         ngram_order: int = 4,
         ngram_window: int = 0,
@@ -160,6 +167,7 @@ class SpecSession(BackgroundRequests, Closing):
             exact=exact,
             corpus=corpus,
             spec_length=spec_length,
+            spec_tree=spec_tree,
             cascade=cascade,
             ngram_order=ngram_order,
             ngram_window=ngram_window,
@@ -349,6 +357,42 @@ class SpecSession(BackgroundRequests, Closing):
     ) -> Stream:
         """The same as `chat`, chunk by chunk: see `stream`."""
         return self.stream(self.render_chat(messages, template_args), **options)
+
+    def infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Fill a gap in a text, by a model that was trained for it.
+
+        Args:
+            prefix, suffix: The text before the gap and behind it. Of what the context has no room
+                for beside a quarter of it, the parts that are nearest to the gap are read; the
+                rest is a `reference` to copy from.
+            files: Texts of other files by their names, the most important last.
+            **options: As for `generate`.
+
+        Raises:
+            ModelError: The model has no tokens for filling in the middle.
+            ArgumentError: As for `generate`.
+        """
+        prompt, options = self._infill_request(prefix, suffix, files, options)
+        return self.generate(prompt, **options)
+
+    def stream_infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Stream:
+        """The same as `infill`, chunk by chunk: see `stream`."""
+        prompt, options = self._infill_request(prefix, suffix, files, options)
+        return self.stream(prompt, **options)
 
     @property
     def last(self) -> Generation | None:

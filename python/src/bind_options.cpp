@@ -67,6 +67,7 @@ void bind_options(py::module_& m) {
     bind_struct<SessionOptions>(m, "SessionOptions", pair("model", &SessionOptions::model),
                                 pair("context", &SessionOptions::context),
                                 pair("spec_length", &SessionOptions::spec_length),
+                                pair("spec_tree", &SessionOptions::spec_tree),
                                 pair("draft_model", &SessionOptions::draft_model),
                                 pair("corpus", &SessionOptions::corpus),
                                 pair("exact", &SessionOptions::exact));
@@ -88,7 +89,8 @@ void bind_options(py::module_& m) {
         pair("logprobs", &SamplingOptions::logprobs),
         pair("processed_logprobs", &SamplingOptions::processed_logprobs),
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
-        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar));
+        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar),
+        pair("grammar_triggers", &SamplingOptions::grammar_triggers));
     py::native_enum<EarlyStopping>(m, "EarlyStopping", "enum.Enum", "When a beam search ends.")
         .value("no", EarlyStopping::no)
         .value("yes", EarlyStopping::yes)

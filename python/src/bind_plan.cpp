@@ -27,11 +27,33 @@ void check_width(int n) {
 struct HeldTurn {
     Turn turn;
     std::deque<std::vector<Evidence>> evidence;
+    std::deque<std::vector<Side>> sides;
 };
 
-void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, bool drawn, bool required) {
+// sides: evidence and parent of each, numbered behind the draft's own tokens.
+void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, bool drawn, bool required,
+           const std::vector<std::pair<Evidence, int>>& sides) {
+    const auto n_draft = static_cast<int>(evidence.size());
+    std::vector<Side>& all = held.sides.emplace_back();
+    for (const auto& [known, parent] : sides) {
+        const int number = n_draft + static_cast<int>(all.size());
+        if (parent < -1 || parent >= number)
+            throw InvalidArgument("A parent is from -1 to the number before its own.");
+        Side& side = all.emplace_back(Side{.evidence = known, .parent = parent});
+        if (parent + 1 < n_draft) side.elder = parent + 1;
+        for (int i = n_draft; i < number; ++i)
+            if (all[i - n_draft].parent == parent) side.elder = i;
+        if (side.elder >= 0)
+            side.rank = side.elder < n_draft ? 1 : all[side.elder - n_draft].rank + 1;
+    }
     held.evidence.push_back(std::move(evidence));
-    held.turn.offers.push_back({held.evidence.back(), n_known, drawn, required, 0});
+    held.turn.offers.push_back({held.evidence.back(), all, n_known, drawn, required, 0});
+}
+
+void hear(HeldTurn& held, std::size_t offer, std::size_t side, bool right) {
+    Side& one = held.sides.at(offer).at(side);
+    one.heard = true;
+    one.right = right;
 }
 
 void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
@@ -47,7 +69,10 @@ void choose(Planner& planner, const std::vector<HeldTurn*>& turns) {
     std::vector<Turn> all;
     for (const HeldTurn* held : turns) all.push_back(held->turn);
     planner.choose(all);
-    for (std::size_t i = 0; i < turns.size(); ++i) turns[i]->turn.choice = all[i].choice;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+        turns[i]->turn.choice = all[i].choice;
+        turns[i]->turn.rows = all[i].rows;
+    }
 }
 
 void bind_cost_curve(py::module_& m) {
@@ -135,7 +160,10 @@ void bind_plan(py::module_& m) {
              py::arg("max_draft") = kMaxSpecLength, py::arg("overhead") = 0.0,
              py::arg("spent") = 0.0, py::arg("place") = 0, py::keep_alive<1, 2>())
         .def("offer", &offer, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
-             py::arg("drawn") = false, py::arg("required") = false)
+             py::arg("drawn") = false, py::arg("required") = false,
+             py::arg("sides") = std::vector<std::pair<Evidence, int>>())
+        .def("hear", &hear, py::arg("offer"), py::arg("side"), py::arg("right"))
+        .def_property_readonly("rows", [](const HeldTurn& held) { return held.turn.rows; })
         .def_property_readonly("choice", [](const HeldTurn& held) { return held.turn.choice; })
         .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),
              py::arg("n_judged") = std::nullopt);

@@ -1,3 +1,4 @@
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,20 +24,32 @@ std::vector<float> copy(const Logits& logits) {
     return {logits.data(), logits.data() + logits.size()};
 }
 
-// [count, 2]: the token drafted and the token that came, at positions first, first + 1, ...
+// [count, n_guesses + 1]: the tokens drafted and the token that came, at positions first, first +
+// 1,
+// ...
 py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
-                                  int first, int count, bool point_mass) {
+                                  int first, int count, bool point_mass, int n_guesses) {
+    if (n_guesses < 1 || n_guesses > kMaxGuesses)
+        throw InvalidArgument("n_guesses must be from 1 to " + std::to_string(kMaxGuesses) +
+                              ", not " + std::to_string(n_guesses) + ".");
     const std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
-    py::array_t<Token> out({count, 2});
+    py::array_t<Token> out({count, n_guesses + 1});
     auto cells = out.mutable_unchecked<2>();
     Distribution drawn_from;
+    std::vector<Token> drafted(n_guesses);
+    std::vector<Guess> guesses;
+    const bool told = sampler.rejects() && !point_mass;
     for (int i = 0; i < count; ++i) {
         const TokenSpan before = TokenSpan(context).first(first + i);
         std::vector<float> row = copy(draft);
-        cells(i, 0) = sampler.draft(row, before, drawn_from);
+        drafted[0] = sampler.draft(row, before, drawn_from, std::span(drafted).subspan(1));
+        guesses.clear();
+        for (int k = 0; k < n_guesses; ++k) {
+            cells(i, k) = drafted[k];
+            if (drafted[k] >= 0) guesses.push_back({drafted[k], told ? &drawn_from : nullptr});
+        }
         row = copy(logits);
-        const bool told = sampler.rejects() && !point_mass;
-        cells(i, 1) = sampler.verify(row, before, cells(i, 0), told ? &drawn_from : nullptr);
+        cells(i, n_guesses) = sampler.verify(row, before, guesses);
     }
     return out;
 }
@@ -68,7 +81,8 @@ void bind_sampling(py::module_& m) {
             },
             py::arg("logits"), py::arg("first"), py::arg("count"))
         .def("speculate_many", &speculate_many, py::arg("logits"), py::arg("draft_logits"),
-             py::arg("first"), py::arg("count"), py::arg("point_mass") = false)
+             py::arg("first"), py::arg("count"), py::arg("point_mass") = false,
+             py::arg("n_guesses") = 1)
         .def_property_readonly("seed", &Sampler::seed);
     m.def("gumbel", &gumbel, py::arg("bits"));
     m.def(

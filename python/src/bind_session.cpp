@@ -114,6 +114,12 @@ void bind_session(py::module_& m) {
         .def_property_readonly("n_vocab", &Session::n_vocab)
         .def_property_readonly("bos", &Session::bos)
         .def_property_readonly("eos", &Session::eos)
+        .def_property_readonly("fim",
+                               [](const Session& session) {
+                                   const FimTokens fim = session.fim();
+                                   return py::make_tuple(fim.prefix, fim.suffix, fim.middle,
+                                                         fim.repository, fim.file);
+                               })
         .def_property_readonly("chat_template", &Session::chat_template)
         .def_property_readonly("n_threads", &Session::n_threads)
         .def_property_readonly("model_description", &Session::model_description)

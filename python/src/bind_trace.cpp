@@ -10,6 +10,12 @@ void bind_trace(py::module_& m) {
                                [](const DraftedToken& self) { return name(self.source); })
         .def_readonly("length", &DraftedToken::length)
         .def_readonly("confidence", &DraftedToken::confidence)
+        .def_property_readonly("parent",
+                               [](const DraftedToken& self) {
+                                   return self.parent < 0 ? py::object(py::none())
+                                                          : py::int_(self.parent);
+                               })
+        .def_readonly("accepted", &DraftedToken::accepted)
         .def("__repr__", [](const py::object& self) {
             return py::str("DraftedToken(token={}, drafter={!r}, length={}, confidence={:.3f})")
                 .format(self.attr("token"), self.attr("drafter"), self.attr("length"),

@@ -2,6 +2,7 @@
 
 #include <pybind11/numpy.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -43,13 +44,44 @@ void read_token(const py::handle& item, Draft& draft) {
     }
 }
 
-// Reads the tokens of a draft; one more than `max_tokens` at most, so that an endless iterator
-// ends too.
+// Reads the tokens of a chain; one more than `max_tokens` at most, so that an endless iterator ends
+// too.
+void read_chain(const py::handle& tokens, int max_tokens, Draft& chain) {
+    for (const py::handle item : py::reinterpret_borrow<py::iterable>(tokens)) {
+        read_token(item, chain);
+        if (chain.size() > max_tokens) return;
+    }
+}
+
+// Adds a chain to a draft: what it has in common with the trunk is there already.
+void add_chain(const Draft& chain, Draft& draft) {
+    const auto same = std::ranges::mismatch(chain.tokens, draft.tokens).in1;
+    const auto depth = static_cast<int>(same - chain.tokens.begin());
+    for (int i = depth; i < chain.size(); ++i) {
+        if (i == depth)
+            draft.push_side(depth, chain.tokens[i], chain.evidence[i]);
+        else
+            draft.push_behind_side(chain.tokens[i], chain.evidence[i]);
+    }
+}
+
+// Reads a draft: tokens, or chains of tokens, of which the first that is not empty is the trunk.
 void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     if (answer.is_none()) return;
+    int n_chains = 0;
     for (const py::handle item : py::reinterpret_borrow<py::iterable>(answer)) {
-        read_token(item, draft);
-        if (draft.size() > max_tokens) return;
+        if (!PySequence_Check(item.ptr())) {
+            read_token(item, draft);
+            if (draft.size() > max_tokens) return;
+            continue;
+        }
+        Draft chain;
+        read_chain(item, max_tokens, chain);
+        if (draft.empty())
+            draft = chain;
+        else
+            add_chain(chain, draft);
+        if (++n_chains == kMaxSpecLength) return;
     }
 }
 

@@ -25,6 +25,10 @@ Token choose(const SamplingOptions& options, std::vector<float> logits) {
     return Sampler(options, logits.size()).verify(logits, kContext);
 }
 
+Token verify(Sampler& sampler, std::vector<float>& row, const Guess& guess) {
+    return sampler.verify(row, kContext, {&guess, 1});
+}
+
 }  // namespace
 
 TEST(at_temperature_0_the_first_of_the_likeliest_comes) {
@@ -47,7 +51,7 @@ TEST(who_drafts_changes_no_token) {
         const Token alone = sampler.verify(row, kContext);
         for (const Token drafted : {0, 3}) {
             row = logits;
-            CHECK(sampler.verify(row, kContext, drafted) == alone);
+            CHECK(verify(sampler, row, {drafted}) == alone);
         }
         // A drafter with the same logits and noise draws the same.
         row = logits;
@@ -89,7 +93,7 @@ TEST(rejection_keeps_what_is_likelier_than_it_was_drawn) {
         CHECK(sampler.rejects());
         const Distribution drawn_from = {{0, 0.25}, {1, 0.75}};
         std::vector<float> row = {0, 0};
-        CHECK(sampler.verify(row, kContext, 0, &drawn_from) == 0);
+        CHECK(verify(sampler, row, {0, &drawn_from}) == 0);
     }
 }
 

@@ -26,6 +26,56 @@ class SometimesRight(Drafter):
         return [*draft[:wrong], *((token + 1) % self.n_vocab for token in draft[wrong:])]
 
 
+class Branching(Drafter):
+    """Knows what comes, and proposes three chains of which at most one is right.
+
+    Args:
+        n_vocab: Tokens that there are.
+        place: Where what is right lies: "trunk", "side", "random" (it leaves the trunk somewhere),
+            or "nowhere".
+    """
+
+    def __init__(self, n_vocab: int, place: str) -> None:
+        self.rng = random.Random(5)
+        self.n_vocab = n_vocab
+        self.place = place
+        self.coming: list[int] = []
+        self.heard: list[tuple[int, int]] = []
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
+        self.n_prompt = len(prompt)
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[list[int]]:
+        right = self.coming[len(tokens) - self.n_prompt :][:max_tokens]
+        right += [0] * (max_tokens - len(right))
+        leaves = {
+            "trunk": max_tokens,
+            "side": 0,
+            "random": self.rng.randrange(max_tokens + 1),
+            "nowhere": 0,
+        }[self.place]
+        chains = [self.wrong(right, leaves), right, self.wrong(right, leaves, 2)]
+        if self.place == "trunk":
+            chains[:2] = [right, self.wrong(right, 0)]
+        elif self.place == "nowhere":
+            chains[1] = self.wrong(right, 0, 3)
+        elif self.place == "random":
+            end = self.rng.randrange(leaves, max_tokens + 1)
+            chains[1] = self.wrong(right, end)
+            rest = chains[1:]
+            self.rng.shuffle(rest)
+            chains[1:] = rest
+        return chains
+
+    def wrong(self, right: list[int], start: int, shift: int = 1) -> list[int]:
+        return [*right[:start], *((token + shift) % self.n_vocab for token in right[start:])]
+
+    def observe(
+        self, sequence: int, draft: NDArray[np.int32], n_accepted: int, next_token: int
+    ) -> None:
+        self.heard.append((n_accepted, next_token))
+
+
 class Random(Drafter):
     """Says any token with the same probability."""
 

@@ -7,7 +7,7 @@ is fixed, whatever came before, and llama.cpp really computes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import gguf
@@ -27,6 +27,8 @@ def write_scripted_model(
     n_ctx: int = 256,
     output_scale: float = 1.0,
     chat_template: str | None = None,
+    control: Collection[str] = (),
+    any_text: bool = False,
 ) -> None:
     """Write a model that says `pieces` one after the other, beginning after BOS.
 
@@ -37,6 +39,8 @@ def write_scripted_model(
         then: Token after the last piece; None: begin again with the first.
         n_ctx: Trained context.
         chat_template: Jinja source; None: the model has none.
+        control: Pieces that are control tokens, whose text is not shown.
+        any_text: Every byte has a token, so that any prompt can be read.
         output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
     """
     tokens = ["<unk>", "<s>", "</s>"]
@@ -47,15 +51,18 @@ def write_scripted_model(
             text, kind = f"<0x{piece[0]:02X}>", gguf.TokenType.BYTE
         else:
             text, kind = piece.replace(" ", "\N{LOWER ONE EIGHTH BLOCK}"), gguf.TokenType.NORMAL
+            if piece in control:
+                kind = gguf.TokenType.CONTROL
         if text in seen:  # a token text may stand once; an unused twin keeps the place
             raise ValueError(f"piece {piece!r} stands twice in the script")
         seen.add(text)
         tokens.append(text)
         types.append(kind)
     # SentencePiece wants to find newline as a byte.
-    if "<0x0A>" not in seen:
-        tokens.append("<0x0A>")
-        types.append(gguf.TokenType.BYTE)
+    for byte in range(256) if any_text else [0x0A]:
+        if (text := f"<0x{byte:02X}>") not in seen:
+            tokens.append(text)
+            types.append(gguf.TokenType.BYTE)
 
     n_vocab = len(tokens)
     width = -(-n_vocab // 64) * 64

@@ -29,10 +29,19 @@ class Server:
         self.session = session
         self.url = url
         self.app = app
+        self._clients: list[openai.OpenAI] = []
 
     def openai(self, key: str = "none", **options: Any) -> openai.OpenAI:
-        """Return the official client."""
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, **options)
+        """Return the official client, closed with the server: an error that a test has caught would
+        else leave its connection to the collector of garbage."""
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, **options)
+        self._clients.append(client)
+        return client
+
+    def close_clients(self) -> None:
+        """Close all clients there were."""
+        for client in self._clients:
+            client.close()
 
     def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
         """Send a body as JSON, or as it is if it is bytes."""
@@ -52,8 +61,10 @@ def serve(session: SpecSession, **settings: Any) -> Iterator[Server]:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
+        running = Server(session, f"http://127.0.0.1:{port}", app)
         try:
-            yield Server(session, f"http://127.0.0.1:{port}", app)
+            yield running
         finally:
+            running.close_clients()
             server.should_exit = True
             thread.join()

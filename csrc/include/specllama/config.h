@@ -103,6 +103,12 @@ struct SessionOptions {
     // Most tokens drafted per round, 1 to kMaxSpecLength. None: what pays, by the measured time of
     // decodes and the acceptance found.
     std::optional<int> spec_length;
+    // Most guesses at a position that are verified at once, 1 to kMaxGuesses; 1: drafts are chains.
+    // With a fixed spec_length all that there are; else what pays. None: chains, since trees have
+    // not been seen to gain anything by the clock. (Chains, too, where the memory cannot hold
+    // several guesses: recurrent and hybrid models, sliding windows, several requests with memories
+    // of their own.)
+    std::optional<int> spec_tree;
     // Drafts beside the drafter that the session is given, or, with a fixed spec_length, in its
     // place.
     std::optional<DraftModelOptions> draft_model;
@@ -161,6 +167,10 @@ struct SamplingOptions {
     // grammar is asked about the chosen token first, and masks the others only if that may not
     // come; with rejection it masks them always.)
     std::string grammar;
+    // Texts at the first of which the grammar begins, that text included; before it anything may
+    // come, and where the rest of the token it ends in does not fit, it is not one. None: the
+    // grammar holds from the start.
+    std::vector<std::string> grammar_triggers;
 };
 
 struct GenerateOptions {

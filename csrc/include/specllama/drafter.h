@@ -20,6 +20,8 @@ struct Proposal {
     int max_tokens = 0;
     // Of these, how many may be drawn from a distribution; the others are the likeliest.
     int max_drawn = 0;
+    // Most guesses beside the trunk's at a position; more are left out.
+    int max_beside = 0;
     // Where not null, a costly drafter asks before each token whether to go on, with its draft so
     // far.
     const std::function<bool(const Draft&)>* another = nullptr;
@@ -27,9 +29,9 @@ struct Proposal {
     // its `draft`, too, agrees with the target as often as can be.
     Sampler* sampler = nullptr;
     // On entry empty, or tokens to go on from. At most max_tokens tokens, those included, each a
-    // valid id; to add none is a legal answer. Where tokens are drawn for rejection sampling, how
-    // many there are must not depend on which were drawn last: a draft that ends before a token
-    // because of that very token would distort the output.
+    // valid id, in the trunk and along each branch; to add none is a legal answer. Where tokens are
+    // drawn for rejection sampling, how many there are must not depend on which were drawn last: a
+    // draft that ends before a token because of that very token would distort the output.
     Draft draft;
     // Tokens that a draft model decoded for it, for the statistics.
     int n_decoded = 0;
@@ -69,8 +71,8 @@ class Drafter {
 
     virtual void propose(std::span<Proposal> proposals) = 0;
 
-    // What the target made of a draft: its first n_accepted tokens were right, then came `next`.
-    // Not called for rounds without a draft.
+    // What the target made of a draft: the first n_accepted tokens of its trunk were right, then
+    // came `next`, from a branch beside it, perhaps. Not called for rounds without a draft.
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
 

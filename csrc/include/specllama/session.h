@@ -97,6 +97,7 @@ class Session {
     // What begins and ends a text; kNoToken if the model has no such token.
     Token bos() const;
     Token eos() const;
+    FimTokens fim() const;
     // The model's Jinja chat template, if it has one.
     std::optional<std::string> chat_template() const;
     int n_threads() const;

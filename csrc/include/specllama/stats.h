@@ -49,6 +49,10 @@ struct Stats {
     // [i]: how often the draft token at position i (from 0) was proposed, and accepted.
     std::vector<int> drafted_by_position;
     std::vector<int> accepted_by_position;
+    // [r]: how often the guess of rank r at its position (from 0, the likeliest) was proposed, and
+    // accepted.
+    std::vector<int> drafted_by_rank;
+    std::vector<int> accepted_by_rank;
     // One entry per round; {0, 0} where nothing was drafted.
     std::vector<Round> by_round;
     // [source]: draft tokens that came from there, and how many of them were accepted.

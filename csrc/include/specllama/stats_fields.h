@@ -50,6 +50,8 @@ void visit_stats(Visitor visit) {
     visit("seconds", &Stats::seconds);
     visit("drafted_by_position", &Stats::drafted_by_position);
     visit("accepted_by_position", &Stats::accepted_by_position);
+    visit("drafted_by_rank", &Stats::drafted_by_rank);
+    visit("accepted_by_rank", &Stats::accepted_by_rank);
     visit("by_round", &by_round);
     visit("by_drafter", &Stats::by_source);
     visit("decode_seconds", &Stats::decode_seconds);

@@ -16,12 +16,16 @@ struct DraftedToken {
     // broken off a copy.
     int length = 0;
     float confidence = 0;
+    // Which token of the round's draft it comes after; -1: what was there before.
+    int parent = -1;
+    bool accepted = false;
 };
 
 // What one round did.
 struct RoundTrace {
     // Generated tokens before it.
     int position = 0;
+    // Depth first; where there are several guesses at a position, the likelier before the others.
     std::vector<DraftedToken> draft;
     int accepted = 0;
     // What came behind the accepted ones; kNoToken if nothing could.

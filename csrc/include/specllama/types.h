@@ -23,6 +23,20 @@ inline constexpr Token kNoToken = -1;
 // Longest draft that any drafter may propose.
 inline constexpr int kMaxSpecLength = 64;
 
+// Most guesses at one position.
+inline constexpr int kMaxGuesses = 8;
+
+// A vocabulary's tokens for filling in the middle of a text; kNoToken where it has none.
+struct FimTokens {
+    // Before what precedes the gap, before what follows it, and before what fills it.
+    Token prefix = kNoToken;
+    Token suffix = kNoToken;
+    Token middle = kNoToken;
+    // Before the name of a repository, and before that of each of its files.
+    Token repository = kNoToken;
+    Token file = kNoToken;
+};
+
 // Why a generation ended. `none`: it has not, or its reader left it early.
 enum class FinishReason {
     none,

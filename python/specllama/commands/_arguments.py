@@ -32,6 +32,10 @@ def add_session(
         "--spec-length", type=_length, default="auto",
         help="most drafted tokens, or auto: as many as pay (auto)",
     )  # fmt: skip
+    parser.add_argument(
+        "--spec-tree", type=_guesses, default="auto", metavar="auto|off|K",
+        help="most guesses at a position verified at once; auto: one, so far (auto)",
+    )  # fmt: skip
     add_corpus(parser)
 
 
@@ -44,6 +48,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
         "spec_length": arguments.spec_length,
+        "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,
         "progress": True,
     }
@@ -116,6 +121,12 @@ def _length(value: str) -> int | str:
     if value != "auto" and not value.isdecimal():
         raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
     return value if value == "auto" else int(value)
+
+
+def _guesses(value: str) -> int | str:
+    if value not in ("auto", "off") and not value.isdecimal():
+        raise argparse.ArgumentTypeError(f'must be a number, "auto" or "off", not {value!r}')
+    return int(value) if value.isdecimal() else value
 
 
 def _hub_name(name: str) -> str:

@@ -34,12 +34,20 @@ class Trace:
     stats: Stats
 
     def tokens(self, index: int) -> Iterator[TracedToken]:
-        """Return the tokens of the round at `index`, drafted ones first."""
+        """Return the tokens of the round at `index`, drafted ones first: of a tree, a branch that
+        was not right where it leaves what was."""
         one = self.rounds[index]
         n_left = self.stats.generated_tokens - one.position  # those behind an end are cut off
+        n_accepted = 0
+        last: int | None = None  # accepted
         for i, drafted in enumerate(one.draft):
-            kind: Kind = "rejected" if i >= one.accepted else "accepted" if i < n_left else "cut"
-            yield TracedToken(kind, drafted.token, self._text(drafted.token), drafted)
+            kind: Kind = "rejected"
+            if drafted.accepted:
+                kind = "accepted" if n_accepted < n_left else "cut"
+                n_accepted += 1
+                last = i
+            forks = i > 0 and drafted.parent != i - 1
+            yield TracedToken(kind, drafted.token, self._text(drafted.token), drafted, forks)
         if one.next is None:
             return
         if one.accepted >= n_left:
@@ -47,7 +55,8 @@ class Trace:
         elif not one.draft:
             kind = "plain"
         else:
-            kind = "bonus" if one.accepted == len(one.draft) else "replacement"
+            guessed = any(drafted.parent == last for drafted in one.draft)
+            kind = "replacement" if guessed else "bonus"
         yield TracedToken(kind, one.next, self._text(one.next), None)
 
     def to_dict(self) -> dict[str, Any]:

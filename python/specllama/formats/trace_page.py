@@ -36,6 +36,7 @@ _STYLE = """
 .specllama-trace del { color: var(--no); font-size: 70%; user-select: none }
 .specllama-trace strong { color: var(--own); font-weight: bold }
 .specllama-trace .newline::before { content: "\\21b5" }
+.specllama-trace .fork::before { content: "\\2442"; color: var(--faint); font-weight: normal }
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
 .specllama-trace .caption { color: var(--faint); font-size: 85% }
@@ -48,7 +49,8 @@ _LEGEND = (
     '<span class="grammar">accepted, left by the grammar</span>'
     '<span class="model">accepted, draft model</span>'
     '<span class="other">accepted, other drafter</span>'
-    "<del>rejected</del><strong>replaced</strong><span>plain or bonus</span>"
+    '<del>rejected</del><span class="fork">another guess at the place</span>'
+    "<strong>replaced</strong><span>plain or bonus</span>"
     '<span class="cut">behind the end</span></p>\n'
 )
 
@@ -103,12 +105,16 @@ def _round(number: int, one: RoundTrace, tokens: Sequence[TracedToken]) -> str:
 
 def _token(token: TracedToken, start: str, figures: str) -> str:
     evidence = "" if token.drafted is None else f"\n{_evidence(token.drafted)}"
+    fork = " fork" if token.forks else ""
+    if token.forks:
+        evidence += ", another guess at an earlier position"
     title = escape(f"{start}{_MEANING[token.kind]}\ntoken {token.token}{evidence}\n{figures}")
     if token.kind == "rejected":
-        return f'<del title="{title}">{_text(token.text, breaks=False)}</del>'
+        name = ' class="fork"' if fork else ""
+        return f'<del{name} title="{title}">{_text(token.text, breaks=False)}</del>'
     if token.kind == "replacement":
         return f'<strong title="{title}">{_text(token.text)}</strong>'
-    return f'<span class="{token.name}" title="{title}">{_text(token.text)}</span>'
+    return f'<span class="{token.name}{fork}" title="{title}">{_text(token.text)}</span>'
 
 
 def _evidence(drafted: DraftedToken) -> str:

@@ -23,12 +23,15 @@ class TracedToken:
         text: Its text, with U+FFFD for what is only part of a character; its id in angle brackets
             if it has none.
         drafted: Who drafted it and why; None for the target's own.
+        forks: Whether it is another guess at an earlier position, and not at what comes after the
+            token before it in the round.
     """
 
     kind: Kind
     token: int
     text: str
     drafted: DraftedToken | None
+    forks: bool = False
 
     @property
     def name(self) -> str:
@@ -44,4 +47,5 @@ class TracedToken:
             known["drafter"] = self.drafted.drafter
             known["length"] = self.drafted.length
             known["confidence"] = self.drafted.confidence
+            known["parent"] = self.drafted.parent
         return known

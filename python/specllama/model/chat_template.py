@@ -36,6 +36,12 @@ class ChatTemplate:
             self._formatter = Jinja2ChatFormatter(source, eos_token=eos, bos_token=bos)
         except TemplateError as error:
             raise ModelError(f"The model's chat template cannot be read: {error}.") from None
+        self._source = source
+
+    @property
+    def source(self) -> str:
+        """The template's text."""
+        return self._source
 
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from specllama import _check, _core
 from specllama.formats import state_file
 from specllama.model.chat_template import ChatTemplate, Message
+from specllama.model.infill import FimTokens, Infill, InfillPrompts
 
 
 class LoadedModel:
@@ -20,6 +22,7 @@ class LoadedModel:
         self._core = core
         self._path = path
         self._chat_template: ChatTemplate | None = None
+        self._infill_prompts: InfillPrompts | None = None
 
     def tokenize(
         self, text: str, *, add_special: bool = True, parse_special: bool = True
@@ -82,6 +85,35 @@ class LoadedModel:
             self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
         return self._chat_template
 
+    def render_infill(
+        self,
+        prefix: str,
+        suffix: str,
+        files: Iterable[tuple[str, str]] = (),
+        *,
+        max_prompt: int | None = None,
+    ) -> Infill:
+        """Return the prompt that `infill` has continued.
+
+        Args:
+            prefix, suffix: The text before the gap and behind it.
+            files: Names and texts of others that may help, the most important last.
+            max_prompt: Most tokens of it; what is farthest from the gap is left out. None: as many
+                as the context holds with a quarter of it to be generated.
+
+        Raises:
+            ModelError: The model has no tokens for filling in the middle.
+        """
+        if self._infill_prompts is None:
+            fim = FimTokens(*self._core.fim)
+            begin = self.tokenize("")[:1]
+            bos = begin if begin == [self._core.bos] else []
+            # Not a method of the session, which would then hold itself.
+            self._infill_prompts = InfillPrompts(fim, bos, partial(_plain_tokens, self._core))
+        most = self.n_ctx * 3 // 4 if max_prompt is None else max_prompt
+        texts = (_check.text("prefix", prefix), _check.text("suffix", suffix))
+        return self._infill_prompts.make(*texts, files, most)
+
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Save what the generation that ended last has left in the KV memory, its tokens and what
         was computed from them, so that another session need not compute it again.
@@ -118,9 +150,19 @@ class LoadedModel:
         return bool(self._core.chat_template)
 
     @property
+    def has_infill(self) -> bool:
+        """Whether the model can `infill`."""
+        return min(FimTokens(*self._core.fim)[:3]) >= 0
+
+    @property
     def n_ctx(self) -> int:
         """Most tokens of prompt and generation together."""
         return self._core.n_ctx
+
+    @property
+    def n_seq(self) -> int:
+        """Requests worked at together."""
+        return self._core.n_seq
 
     @property
     def n_vocab(self) -> int:
@@ -150,3 +192,8 @@ def piece(core: _core.Session, token: int) -> str:
     # The first token of a text loses its leading space in some vocabularies; the second does not.
     first = core.detokenize([token], special=True)
     return core.detokenize([token, token], special=True)[len(first) :]
+
+
+def _plain_tokens(core: _core.Session, text: str) -> list[int]:
+    tokens: list[int] = core.tokenize(text, add_special=False, parse_special=False).tolist()
+    return tokens

@@ -31,6 +31,7 @@ def open_core(
     exact: bool | Literal["auto"],
     corpus: str | os.PathLike[str] | None,
     spec_length: int | Literal["auto"],
+    spec_tree: int | Literal["auto", "off"],
     cascade: bool,
     ngram_order: int,
     ngram_window: int,
@@ -100,6 +101,7 @@ def open_core(
             kv_type=_optional(_check.text, "kv_type", kv_type),
         ),
         spec_length=None if spec_length == "auto" else _check.integer("spec_length", spec_length),
+        spec_tree=_guesses(spec_tree),
         draft_model=draft_model,
         corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
         exact=_check.switch("exact", exact),
@@ -123,6 +125,13 @@ def _draft_path(draft: Any, *, bundled: bool) -> str | None:
     if draft == "auto":
         return str(BUNDLED_DRAFT) if bundled else None
     return None if draft in ("mtp", "ngram") else hub.local_path("draft", draft)
+
+
+def _guesses(spec_tree: int | str) -> int | None:
+    """Return the most guesses at a position; None: what pays."""
+    if spec_tree == "off":
+        return 1
+    return None if spec_tree == "auto" else _check.integer("spec_tree", spec_tree)
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:

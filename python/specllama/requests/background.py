@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from itertools import chain
 from typing import overload
 
@@ -110,6 +110,29 @@ class BackgroundRequests(LoadedModel):
             for handle in handles:
                 handle.cancel()
         return answers[0] if n is None else answers
+
+    async def ainfill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Fill a gap in a text without blocking the event loop. Cancelling the task ends the
+        request. Arguments and errors are those of `SpecSession.infill`."""
+        prompt, options = await asyncio.to_thread(
+            self._infill_request, prefix, suffix, files, options
+        )
+        return await self.agenerate(prompt, **options)
+
+    def _infill_request(
+        self, prefix: str, suffix: str, files: Mapping[str, str] | None, options: GenerateOptions
+    ) -> tuple[list[int], GenerateOptions]:
+        """Return the prompt and the options of a generation that fills a gap."""
+        infill = self.render_infill(prefix, suffix, (files or {}).items())
+        referred: GenerateOptions = {"reference": infill.left_out}
+        return infill.tokens, {**referred, **options}
 
     @property
     def load(self) -> Load:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,12 +38,27 @@ def _from_schema(schema: Any) -> str:
         schema = {}
     if not isinstance(schema, Mapping):
         raise ArgumentError(f"json_schema must be a JSON object, not {schema!r:.80}.")
+    return "\n".join(f"{name} ::= {rule}" for name, rule in schema_rules(schema).items())
+
+
+def schema_rules(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Return the GBNF rules of a JSON schema by their names; `root` is the whole.
+
+    Raises:
+        ArgumentError: It cannot be converted.
+    """
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
     try:
-        return str(json_schema_to_gbnf(json.dumps(schema)))
+        text = str(json_schema_to_gbnf(json.dumps(schema)))
     except RecursionError:
         raise ArgumentError("json_schema nests too deep to be converted.") from None
     except Exception as error:  # the converter raises all kinds, and bare assertions
         what = str(error) or type(error).__name__
         raise ArgumentError(f"json_schema cannot be converted: {what:.200}.") from None
+    _, *parts = re.split(r"^([a-zA-Z0-9-]+) ::= ", text, flags=re.MULTILINE)
+    rules = {name: rule.rstrip("\n") for name, rule in zip(parts[::2], parts[1::2], strict=True)}
+    if "char" in rules:
+        # The converter's lets strings hold line breaks, which JSON does not.
+        rules["char"] = rules["char"].replace(r'[^"\\]', r'[^"\\\x00-\x1F]', 1)
+    return rules

@@ -113,6 +113,11 @@ class GenerateOptions(TypedDict, total=False):
         "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar. "
         "{}: any JSON value.",
     )]  # fmt: skip
+    grammar_triggers: Annotated[str | Iterable[str] | None, Field(
+        None, "none", read.triggers,
+        "Text, or several, at the first of which the grammar begins, that text included. "
+        "Before it anything may come. None: the grammar holds from the start.",
+    )]  # fmt: skip
     reference: Annotated[str | Iterable[int] | None, Field(
         None, "none", read.reference,
         "A text, or token ids, that the n-gram drafter may copy from besides prompt and "

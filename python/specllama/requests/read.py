@@ -23,7 +23,12 @@ def anything(name: str, value: Any) -> Any:
 
 def stop(name: str, value: Any) -> list[str]:
     """Return the strings."""
-    return _check.stop_strings(value)
+    return _check.texts(name, value)
+
+
+def triggers(name: str, value: Any) -> list[str]:
+    """Return the texts."""
+    return _check.texts(name, value)
 
 
 def most_tokens(name: str, value: Any) -> int | None:

@@ -25,7 +25,10 @@ from specllama.server.completion import Completion
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields, read_body
 from specllama.server.guard import Guard
+from specllama.server.infill import Infill
+from specllama.server.inspection import Inspection
 from specllama.server.metrics import Metrics
+from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 
 # More would only take processors from the model.
@@ -65,6 +68,9 @@ class App:
                 Route("/v1/models/{name:path}", self._show_model),
                 Route("/v1/completions", self._complete, methods=["POST"]),
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/responses", self._respond, methods=["POST"]),
+                Route("/infill", self._infill, methods=["POST"]),
+                *Inspection(session, settings).routes,
             ],
             middleware=middleware,
             exception_handlers={
@@ -88,6 +94,12 @@ class App:
     async def _chat(self, request: Request) -> ASGIApp:
         return await self._answer(request, ChatCompletion)
 
+    async def _respond(self, request: Request) -> ASGIApp:
+        return await self._answer(request, ResponseCall)
+
+    async def _infill(self, request: Request) -> ASGIApp:
+        return await self._answer(request, Infill)
+
     async def _answer(self, request: Request, kind: type[Call]) -> ASGIApp:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
 
@@ -105,7 +117,7 @@ class App:
             raise ApiError.of(error, fields.names) from None
         for handle in handles:
             handle.add_done_callback(self._metrics.count)
-        answer = Answer(call, handles, self._settings)
+        answer = Answer(call, handles, self._settings.timeout)
         self._answers.add(answer)
         return answer
 

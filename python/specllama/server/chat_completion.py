@@ -7,15 +7,21 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation
 from specllama._core import TokenLogprobs
-from specllama.model.chat_template import Message
-from specllama.server.call import Call
+from specllama.requests.background import BackgroundRequests
+from specllama.server.call import end_reason
+from specllama.server.choices import ChoicesCall
+from specllama.server.conversation import Conversation
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, finite
+from specllama.server.messages import content_text, read_messages
 from specllama.server.sampling import most_tokens
+from specllama.server.settings import Settings
+from specllama.server.tools.choice import ToolChoice
+from specllama.server.tools.reader import CallBegun, Content, Part, calls, content
 
 
-class ChatCompletion(Call):
+class ChatCompletion(ChoicesCall):
     """A request to /v1/chat/completions."""
 
     kind = "chat.completion"
@@ -23,8 +29,16 @@ class ChatCompletion(Call):
     id_prefix = "chatcmpl-"
     prompt_field = "messages"
 
+    def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
+        fields.refuse_unsupported("functions", "function_call")
+        choice = ToolChoice.read(fields)
+        template_args = dict(fields.object("chat_template_kwargs").names)
+        self._conversation = Conversation(model, read_messages(fields), choice, template_args)
+        super().__init__(model, fields, settings)
+        self._conversation.constrain(self._options)
+        self._readers = [self._conversation.reader() for _ in range(self.n)]
+
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        fields.refuse_unsupported("tools", "tool_choice", "functions", "function_call")
         options: GenerateOptions = {
             "max_tokens": most_tokens(fields, "max_completion_tokens", "max_tokens")
         }
@@ -36,34 +50,45 @@ class ChatCompletion(Call):
             options["logprobs"] = n_top or 0
         prediction = fields.object("prediction")
         if "content" in prediction:
-            options["reference"] = _text(prediction)
+            options["reference"] = content_text(prediction)
         return options
 
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        if not self._model.has_chat_template:
-            raise ApiError(400, "The model has no chat template; use /v1/completions.")
-        fields.required("messages")
-        messages = fields.any("messages")
-        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            fields.refuse("messages", "a list of messages")
-        plain = [_plain(Fields(one, f"messages[{i}]")) for i, one in enumerate(messages)]
-        template_args = dict(fields.object("chat_template_kwargs").names)
-        return [self._model.render_chat(plain, template_args)]
+        return [self._conversation.prompt()]
 
-    def choice(self, generation: Generation) -> dict[str, Any]:
-        return {
-            "message": {"role": "assistant", "content": generation.text, "refusal": None},
-            "logprobs": self._shape(generation.logprobs),
-        }
+    def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
+        reader = self._readers[index]
+        parts = [part for chunk in chunks for part in reader.push(chunk)] + reader.finish()
+        message: dict[str, Any] = {"role": "assistant", "content": generation.text, "refusal": None}
+        if reader.called:
+            message["content"] = content(parts) or None
+            message["tool_calls"] = calls(parts)
+        return {"message": message, "logprobs": self._shape(generation.logprobs)}
 
-    def beginning(self, index: int) -> dict[str, Any]:
-        return {"delta": {"role": "assistant", "content": ""}, "logprobs": None}
+    def _reason(self, index: int, generation: Generation) -> str:
+        reason = end_reason(generation)
+        return "tool_calls" if reason == "stop" and self._readers[index].called else reason
 
-    def part(self, chunk: Chunk) -> dict[str, Any]:
-        logprobs = [] if chunk.logprobs is None else [chunk.logprobs]
-        return {"delta": {"content": chunk.text}, "logprobs": self._shape(logprobs)}
+    def _beginning(self, index: int) -> list[dict[str, Any]]:
+        return [{"delta": {"role": "assistant", "content": ""}, "logprobs": None}]
 
-    def ending(self) -> dict[str, Any]:
+    def _parts(self, index: int, chunk: Chunk) -> list[dict[str, Any]]:
+        deltas = [_delta(part) for part in self._readers[index].push(chunk)]
+        if not deltas and not self._logprobs:
+            return []
+        logprobs = self._shape([] if chunk.logprobs is None else [chunk.logprobs])
+        # Log-probabilities come with their token, whether its text is certain or not.
+        first, *others = deltas or [{}]
+        return [
+            {"delta": first, "logprobs": logprobs},
+            *({"delta": delta, "logprobs": None} for delta in others),
+        ]
+
+    def _rest(self, index: int) -> list[dict[str, Any]]:
+        parts = self._readers[index].finish()
+        return [{"delta": _delta(part), "logprobs": None} for part in parts]
+
+    def _ending(self) -> dict[str, Any]:
         return {"delta": {}, "logprobs": None}
 
     def _shape(self, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any] | None:
@@ -83,22 +108,13 @@ class ChatCompletion(Call):
         return {"token": text, "logprob": finite(logprob), "bytes": known}
 
 
-def _plain(message: Fields) -> Message:
-    """Return a message whose content is text."""
-    message.refuse_unsupported("tool_calls", "function_call")
-    if message.text("role") in ("tool", "function"):
-        message.refuse("role", "that of one who writes texts: tools are not supported")
-    return {**message.names, "content": _text(message)}
-
-
-def _text(fields: Fields) -> str:
-    """Return a field "content", which may be a text or a list of parts that are texts."""
-    content = fields.any("content")
-    if not isinstance(content, list):
-        return fields.text("content")
-    texts = []
-    for part in content:
-        if not isinstance(part, dict) or not isinstance(part.get("text"), str):
-            fields.refuse("content", "a text, or a list of texts; others are not supported")
-        texts.append(part["text"])
-    return "\n".join(texts)
+def _delta(part: Part) -> dict[str, Any]:
+    """Return a part of an answer as a streamed message has it."""
+    if isinstance(part, Content):
+        return {"content": part.text}
+    if isinstance(part, CallBegun):
+        function = {"name": part.name, "arguments": ""}
+        call = {"index": part.index, "id": part.call_id, "type": "function", "function": function}
+    else:
+        call = {"index": part.index, "function": {"arguments": part.text}}
+    return {"tool_calls": [call]}

@@ -7,7 +7,9 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
-from specllama.server.call import Call
+from specllama.requests.field import INT32
+from specllama.server.choices import ChoicesCall
+from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, finite
 from specllama.server.sampling import most_tokens
@@ -15,7 +17,7 @@ from specllama.server.sampling import most_tokens
 _DEFAULT_MAX_TOKENS = 16  # as in the OpenAI API
 
 
-class Completion(Call):
+class Completion(ChoicesCall):
     """A request to /v1/completions."""
 
     kind = chunk_kind = "text_completion"
@@ -23,11 +25,11 @@ class Completion(Call):
     prompt_field = "prompt"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        fields.refuse_unsupported("suffix")
         self._echo = fields.flag("echo")
-        most = most_tokens(fields, "max_tokens")
+        if self._echo and "suffix" in fields:
+            raise ApiError(400, "echo and suffix exclude each other.", param="echo")
         options: GenerateOptions = {
-            "max_tokens": _DEFAULT_MAX_TOKENS if most is None else most,
+            "max_tokens": most_tokens(fields, "max_tokens", default=_DEFAULT_MAX_TOKENS),
             "echo": self._echo,
         }
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)
@@ -41,24 +43,39 @@ class Completion(Call):
         prompts = prompt if _is_list_of(prompt, (str, list)) else [prompt]
         if not all((isinstance(one, str) and one) or _is_list_of(one, int) for one in prompts):
             fields.refuse("prompt", "a string, a list of token ids, or a list of those, not empty")
+        if suffix := fields.text("suffix"):
+            return [self._infill(fields, one, suffix) for one in prompts]
         return [
             self._model.tokenize(_check.text("prompt", one)) if isinstance(one, str) else one
             for one in prompts
         ]
 
-    def choice(self, generation: Generation) -> dict[str, Any]:
+    def _infill(self, fields: Fields, prompt: str | list[int], suffix: str) -> list[int]:
+        if not self._model.has_infill:
+            raise ApiError(
+                400,
+                "The model has no tokens for filling in the middle; leave suffix out.",
+                param="suffix",
+            )
+        if not isinstance(prompt, str):
+            fields.refuse("prompt", "text where there is a suffix")
+        # All of it: what does not fit is refused, as without a suffix.
+        return self._model.render_infill(prompt, suffix, max_prompt=INT32).tokens
+
+    def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
         return {"text": generation.text, "logprobs": self._shape(generation.logprobs)}
 
-    def beginning(self, index: int) -> dict[str, Any] | None:
+    def _beginning(self, index: int) -> list[dict[str, Any]]:
         if not self._echo:
-            return None
-        return {"text": self._model.detokenize(self.prompts[index // self.n]), "logprobs": None}
+            return []
+        text = self._model.detokenize(self.prompts[index // self.n])
+        return [{"text": text, "logprobs": None}]
 
-    def part(self, chunk: Chunk) -> dict[str, Any]:
+    def _parts(self, index: int, chunk: Chunk) -> list[dict[str, Any]]:
         logprobs = [] if chunk.logprobs is None else [chunk.logprobs]
-        return {"text": chunk.text, "logprobs": self._shape(logprobs)}
+        return [{"text": chunk.text, "logprobs": self._shape(logprobs)}]
 
-    def ending(self) -> dict[str, Any]:
+    def _ending(self) -> dict[str, Any]:
         return {"text": "", "logprobs": None}
 
     def _shape(self, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any] | None:

@@ -94,9 +94,9 @@ class Fields:
             self.refuse(name, "a string")
         return value
 
-    def flag(self, name: str) -> bool:
-        """Return a field that is true or false; false if it was left out."""
-        value = self._values.get(name, False)
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return a field that is true or false."""
+        value = self._values.get(name, default)
         if not isinstance(value, bool):
             self.refuse(name, "true or false")
         return value
@@ -129,17 +129,17 @@ class Fields:
         value = self._values.get(name, {})
         if not isinstance(value, dict):
             self.refuse(name, "an object")
-        return Fields(value, self._full(name))
+        return Fields(value, self.full_name(name))
 
     def required(self, name: str) -> None:
         """Raise ApiError if a field was left out."""
         if name not in self._values:
-            field = self._full(name)
+            field = self.full_name(name)
             raise ApiError(400, f"{field} is missing.", param=field)
 
     def refuse(self, name: str, wanted: str) -> NoReturn:
         """Raise ApiError for a field that is not what is wanted."""
-        field = self._full(name)
+        field = self.full_name(name)
         value = self._values[name]
         got = _KINDS.get(type(value)) or json.dumps(value)
         raise ApiError(400, f"{field} must be {wanted}, not {got:.80}.", param=field)
@@ -148,10 +148,11 @@ class Fields:
         """Raise ApiError if one of these fields asks for something."""
         for name in names:
             if self._values.get(name) not in (None, [], "none", "", False):
-                field = self._full(name)
+                field = self.full_name(name)
                 raise ApiError(
                     400, f"{field} is not supported; leave it out.", param=field, code="unsupported"
                 )
 
-    def _full(self, name: str) -> str:
+    def full_name(self, name: str) -> str:
+        """Return what a field is called in the whole request."""
         return f"{self._name}.{name}" if self._name else name

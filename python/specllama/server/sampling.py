@@ -31,18 +31,38 @@ def sampling_options(fields: Fields) -> GenerateOptions:
     options["logit_bias"] = _logit_bias(fields)
     if "grammar" in fields:
         options["grammar"] = fields.text("grammar")
-    schema = _schema(fields)
+    wanted = fields.object("response_format")
+    schema = schema_of(wanted, wanted.object("json_schema"))
     if schema is not None:
         options["json_schema"] = schema
     return cast(GenerateOptions, options)
 
 
-def most_tokens(fields: Fields, *names: str) -> int | None:
-    """Return the first of these fields that was given."""
+def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
+    """Return the JSON schema that an answer must follow, if any. Raises ApiError.
+
+    Args:
+        wanted: What has the `type`: "text", "json_object" or "json_schema".
+        described: What has the `schema`, for the last of them.
+    """
+    kind = wanted.text("type", "text")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return _whole_object(wanted, "schema") or {"type": "object"}
+    if kind != "json_schema":
+        wanted.refuse("type", '"text", "json_object" or "json_schema"')
+    described.required("schema")
+    return _whole_object(described, "schema")
+
+
+def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:
+    """Return the first of these fields that was given: most tokens to generate; None, as many as
+    the context holds, also where it is -1, as for llama-server. Raises ApiError."""
     for name in names:
-        if (most := fields.integer(name, low=0, high=INT32)) is not None:
-            return most
-    return None
+        if (most := fields.integer(name, low=-1, high=INT32)) is not None:
+            return None if most == -1 else most
+    return default
 
 
 def _stop(fields: Fields) -> list[str]:
@@ -63,21 +83,6 @@ def _logit_bias(fields: Fields) -> dict[int, float]:
         return {int(token): biases.number(token) or 0.0 for token in biases.names}
     except ValueError:
         fields.refuse("logit_bias", "an object that maps token ids to numbers")
-
-
-def _schema(fields: Fields) -> dict[str, Any] | None:
-    """Return the JSON schema that the answer must follow, if any."""
-    wanted = fields.object("response_format")
-    kind = wanted.text("type", "text")
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return _whole_object(wanted, "schema") or {"type": "object"}
-    if kind != "json_schema":
-        wanted.refuse("type", '"text", "json_object" or "json_schema"')
-    inner = wanted.object("json_schema")
-    inner.required("schema")
-    return _whole_object(inner, "schema")
 
 
 def _whole_object(fields: Fields, name: str) -> dict[str, Any]:

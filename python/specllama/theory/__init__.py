@@ -1,8 +1,9 @@
 """What speculative decoding can gain, as arithmetic: nothing here needs a model.
 
 `distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
-one acceptance rate, `decode_times` the times of decodes, `measured` the formulas for these,
-`heads` those for drafts by the target's own layers, and `oracle` the bound on every choice of
+one acceptance rate, `several` and `trees` what several guesses at a token are worth, `decode_times`
+the times of decodes, `measured` the formulas for these, `heads` those for drafts by the target's
+own layers, and `oracle` the bound on every choice of
 draft lengths.
 
 Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
@@ -38,15 +39,21 @@ from specllama.theory.measured import (
     time_per_token,
 )
 from specllama.theory.oracle import OraclePath, oracle_bound
+from specllama.theory.several import acceptance_of_several, coupled_acceptance_of_several
+from specllama.theory.trees import BestTree, best_tree, tree_expected_tokens
 
 __all__ = [
+    "BestTree",
     "DecodeTimes",
     "DecodeTimesLike",
     "OraclePath",
     "acceptance",
+    "acceptance_of_several",
     "alpha",
+    "best_tree",
     "coupled_acceptance",
     "coupled_acceptance_bound",
+    "coupled_acceptance_of_several",
     "expected_tokens",
     "greedy_draft_acceptance",
     "improvement_factor",
@@ -60,4 +67,5 @@ __all__ = [
     "speeds",
     "speedup_of_heads",
     "time_per_token",
+    "tree_expected_tokens",
 ]

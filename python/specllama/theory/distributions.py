@@ -33,7 +33,7 @@ def lk_divergence(p: ArrayLike, q: ArrayLike) -> Floats:
     Returns:
         The divergence of each pair, shape [...].
     """
-    p, q = _pair(p, q)
+    p, q = pair(p, q)
     return np.asarray(np.minimum(np.abs(p - q).sum(axis=-1) / 2, 1.0))
 
 
@@ -46,7 +46,7 @@ def acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
     Returns:
         The probability that a token drawn from q is accepted, shape [...].
     """
-    p, q = _pair(p, q)
+    p, q = pair(p, q)
     return np.asarray(np.minimum(np.minimum(p, q).sum(axis=-1), 1.0))
 
 
@@ -75,7 +75,7 @@ def coupled_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
     Returns:
         The probability that both choose the same token, shape [...].
     """
-    p, q = _pair(p, q)
+    p, q = pair(p, q)
     # With tokens sorted by falling p / q, the larger quotient is that of p for every y up to x and
     # that of q for every y behind it: two running sums replace the double loop.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,12 +114,13 @@ def greedy_draft_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
     Returns:
         The probability that the target draws that token, shape [...].
     """
-    p, q = _pair(p, q)
+    p, q = pair(p, q)
     best = np.argmax(q, axis=-1)[..., np.newaxis]
     return np.asarray(np.take_along_axis(p, best, axis=-1)[..., 0])
 
 
-def _pair(p: Any, q: Any) -> tuple[Floats, Floats]:
+def pair(p: Any, q: Any) -> tuple[Floats, Floats]:
+    """Return both, checked and scaled as the module says. Raises ArgumentError."""
     p, q = _distributions("p", p), _distributions("q", q)
     if p.shape != q.shape:
         raise ArgumentError(f"p and q must have one shape, not {p.shape} and {q.shape}.")

@@ -136,6 +136,9 @@ TEST(what_a_drafter_does_wrong_is_recorded) {
         [](Proposal& p) { p.draft.tokens.push_back(1); },
         [](Proposal& p) { p.draft.evidence.push_back({}); },
         [](Proposal& p) { p.draft.push(1, {.source = static_cast<Source>(99)}); },
+        [](Proposal& p) { p.draft.push_side(1, 1, {}); },
+        [](Proposal& p) { p.draft.push_behind_side(1, {}); },
+        [](Proposal& p) { p.draft.push_side(0, -1, {}); },
         [](Proposal& p) { p.error = "The drafter has no idea."; },
         [](Proposal&) { throw DrafterError("The drafter gives up."); },
     };

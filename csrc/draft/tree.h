@@ -1,0 +1,80 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "specllama/draft.h"
+#include "specllama/evidence.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Tokens of which each may follow one other: several guesses at how a sequence goes on, of which
+// those that begin alike share their beginning. (Miao et al., "SpecInfer", 2024, section 3.)
+//
+// Filled again and again without allocating, once it has been large.
+class Tree {
+ public:
+    static constexpr int kRoot = -1;  // the sequence's last token
+    static constexpr int kNone = -1;  // no node
+
+    struct Node {
+        Token token = kNoToken;
+        Evidence evidence;
+        const Distribution* drawn_from = nullptr;  // see Draft
+        int parent = kRoot;
+        int depth = 0;      // nodes before it
+        int rank = 0;       // siblings that were there before it
+        int elder = kNone;  // the last of these
+        int first = kNone;  // its first child
+        int next = kNone;   // its next sibling
+        int leaf = 0;       // of its leaves the first, and how many: in depth-first order
+        int n_leaves = 1;
+    };
+    struct Limits {
+        int nodes = 0;
+        int leaves = 1;
+        int siblings = 1;
+    };
+
+    void clear();
+
+    // Adds a draft, the trunk first, where that goes on from what is there or begins beside it, as
+    // far as the limits allow.
+    void add(const Draft& draft, const Limits& limits);
+
+    // Replaces it by the nodes of another one that are kept, with each its parent; depth first and
+    // the elder sibling first, so that the first nodes are a chain, the trunk.
+    void take(const Tree& other, const std::vector<bool>& kept);
+
+    bool empty() const { return nodes_.empty(); }
+    int size() const { return static_cast<int>(nodes_.size()); }
+    const Node& operator[](int node) const { return nodes_[node]; }
+    std::span<const Node> nodes() const { return nodes_; }
+    // Children are found from the first on by Node::next.
+    int first_child(int node) const { return node == kRoot ? first_ : nodes_[node].first; }
+    // The child with this token, or kNone.
+    int child(int node, Token token) const;
+
+    // Of one that was taken: the length of its trunk, and the number of its leaves, at least 1.
+    int n_trunk() const;
+    int n_leaves() const { return n_leaves_; }
+
+ private:
+    int grow(int parent, const Node& node, const Limits& limits);
+    int append(int parent, const Node& node);
+    void take_below(const Tree& other, int from, int to, const std::vector<bool>& kept);
+    void count_leaves();
+
+    std::vector<Node> nodes_;
+    std::vector<int> last_child_;  // [node]
+    int first_ = kNone;            // the root's children
+    int last_ = kNone;
+    int n_leaves_ = 1;
+    std::vector<int> path_;  // along the draft that is being added
+};
+
+// Of a tree that was taken, how many of the nodes of a path from the root lie on the trunk.
+int n_in_trunk(std::span<const int> path);
+
+}  // namespace specllama

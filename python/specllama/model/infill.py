@@ -1,0 +1,112 @@
+"""Filling in the middle of a text: prompts of models that have tokens for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from specllama.errors import ModelError
+
+_REPOSITORY = "myproject\n"
+_THIS_FILE = "filename\n"
+_SNIPPET = "\n\n--- snippet ---\n\n"
+
+
+class FimTokens(NamedTuple):
+    """A vocabulary's tokens for filling in; -1 for one that it does not have."""
+
+    prefix: int
+    suffix: int
+    middle: int
+    repository: int
+    file: int
+
+
+@dataclass(frozen=True)
+class Infill:
+    """A prompt that is continued by what belongs into a gap.
+
+    Attributes:
+        tokens: The prompt.
+        left_out: Tokens of what had no room in it.
+    """
+
+    tokens: list[int]
+    left_out: list[int]
+
+
+class InfillPrompts:
+    """Makes such prompts, in the form of Qwen2.5-Coder and llama.cpp's server: other files, what
+    precedes the gap, what follows it, each behind its token.
+
+    Args:
+        fim: The tokens.
+        bos: What every prompt begins with, if anything.
+        tokenize: Returns the tokens of a text, nothing added to them.
+
+    Raises:
+        ModelError: The model has none.
+    """
+
+    def __init__(
+        self, fim: FimTokens, bos: Sequence[int], tokenize: Callable[[str], list[int]]
+    ) -> None:
+        if min(fim.prefix, fim.suffix, fim.middle) < 0:
+            raise ModelError(
+                "The model has no tokens for filling in the middle; use generate, or a model of "
+                "code that was trained for it."
+            )
+        self._fim = fim
+        self._bos = list(bos)
+        self._tokenize = tokenize
+
+    def make(self, prefix: str, suffix: str, files: Iterable[tuple[str, str]], most: int) -> Infill:
+        """Return a prompt.
+
+        Args:
+            prefix, suffix: The text before the gap and behind it.
+            files: Names and texts of others that may help, the most important last.
+            most: Most tokens of the prompt. What is farthest from the gap is left out: of the
+                others the first, then of this text what is beyond three quarters before the gap
+                and a quarter behind it.
+        """
+        before, behind = self._tokenize(prefix), self._tokenize(suffix)
+        room = max(0, most - len(self._bos) - 3)
+        n_behind = min(len(behind), max(room // 4, room - len(before)))
+        n_before = min(len(before), room - n_behind)
+        far, near = before[: len(before) - n_before], before[len(before) - n_before :]
+        others, left_out = self._others(files, room - n_before - n_behind)
+        tokens = [
+            *self._bos, *others,
+            self._fim.prefix, *near, self._fim.suffix, *behind[:n_behind], self._fim.middle,
+        ]  # fmt: skip
+        return Infill(tokens, left_out + far + behind[n_behind:])
+
+    def _others(self, files: Iterable[tuple[str, str]], room: int) -> tuple[list[int], list[int]]:
+        """Return the tokens of the last files, as many as there is room for, and of the rest."""
+        written = [self._file(name, text) for name, text in files]
+        if not written:
+            return [], []
+        frame = self._frame()
+        room -= sum(map(len, frame))
+        first = len(written)
+        while first > 0 and len(written[first - 1]) <= room:
+            first -= 1
+            room -= len(written[first])
+        left_out = list(chain.from_iterable(written[:first]))
+        if first == len(written):
+            return [], left_out
+        return [*frame[0], *chain.from_iterable(written[first:]), *frame[1]], left_out
+
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """Return what stands before other files and behind them."""
+        fim = self._fim
+        begin = [fim.repository, *self._tokenize(_REPOSITORY)] if fim.repository >= 0 else []
+        return begin, [fim.file, *self._tokenize(_THIS_FILE)] if fim.file >= 0 else []
+
+    def _file(self, name: str, text: str) -> list[int]:
+        if self._fim.file < 0:
+            return self._tokenize(_SNIPPET) + self._tokenize(text)
+        return [self._fim.file, *self._tokenize(f"{name}\n"), *self._tokenize(text)]

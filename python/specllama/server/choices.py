@@ -1,0 +1,163 @@
+"""Answers as choices: the shape of completions and chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Any, ClassVar
+
+from specllama import Chunk, Generation, Handle, SpecllamaError
+from specllama.requests.background import BackgroundRequests
+from specllama.server.call import MOST_CHOICES, Call, all_chunks, end_reason, event
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.settings import Settings
+
+
+class ChoicesCall(Call):
+    """A request that is answered by choices.
+
+    Attributes:
+        kind, chunk_kind: What the API calls the answer, and a part of a streamed one.
+        id_prefix: How its id begins.
+    """
+
+    kind: ClassVar[str]
+    chunk_kind: ClassVar[str]
+    id_prefix: ClassVar[str]
+
+    def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
+        self.n = fields.integer("n", low=1, high=MOST_CHOICES) or 1
+        super().__init__(model, fields, settings)
+        self._options["trace"] = fields.flag("trace_html")
+        self._include_usage = fields.object("stream_options").flag("include_usage")
+        self._head = {
+            "id": self.id_prefix + secrets.token_hex(12),
+            "object": self.chunk_kind if self.streams else self.kind,
+            "created": int(time.time()),
+            "model": self._name,
+        }
+
+    async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
+        generations = [await handle for handle in handles]
+        chunks = [await all_chunks(handle) for handle in handles]
+        choices = [
+            {
+                "index": i,
+                **self._choice(i, one, chunks[i]),
+                **_trace(one),
+                "finish_reason": self._reason(i, one),
+            }
+            for i, one in enumerate(generations)
+        ]
+        return {**self._head, "choices": choices, "usage": self._usage(generations)}
+
+    async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
+        begun: set[int] = set()
+        try:
+            async for index, chunks in _merged(handles):
+                events = b""
+                if index not in begun:
+                    begun.add(index)
+                    events += self._event(index, self._beginning(index))
+                for chunk in chunks:
+                    drafted = {"from_draft": True} if chunk.from_draft else {}
+                    events += self._event(index, self._parts(index, chunk), drafted)
+                if not chunks:
+                    generation = await handles[index]
+                    events += self._event(index, self._rest(index))
+                    reason = {"finish_reason": self._reason(index, generation)}
+                    ending = self._ending() | _trace(generation)
+                    events += self._event(index, [ending], reason)
+                if events:
+                    yield events
+        except SpecllamaError as error:
+            if not begun:
+                raise
+            yield event(ApiError.of(error).body)
+            return
+        if self._include_usage:
+            usage = self._usage([await handle for handle in handles])
+            yield event({**self._head, "choices": [], "usage": usage})
+        yield b"data: [DONE]\n\n"
+
+    def _event(
+        self, index: int, parts: Iterable[dict[str, Any]], more: dict[str, Any] | None = None
+    ) -> bytes:
+        return b"".join(
+            event({
+                **self._head,
+                "choices": [{"index": index, **part, "finish_reason": None, **(more or {})}],
+            })
+            for part in parts
+        )  # fmt: skip
+
+    def _usage(self, generations: Sequence[Generation]) -> dict[str, Any]:
+        """Return how many tokens the generations took; a prompt counts once for all its choices."""
+        prompts = [one.stats for one in generations[:: self.n]]
+        stats = [one.stats for one in generations]
+        n_prompt = sum(one.prompt_tokens for one in prompts)
+        n_generated = sum(one.generated_tokens for one in stats)
+        drafted, accepted = sum(one.drafted for one in stats), sum(one.accepted for one in stats)
+        return {
+            "prompt_tokens": n_prompt,
+            "completion_tokens": n_generated,
+            "total_tokens": n_prompt + n_generated,
+            "prompt_tokens_details": {"cached_tokens": sum(one.reused_tokens for one in prompts)},
+            "completion_tokens_details": {
+                "accepted_prediction_tokens": accepted,
+                "rejected_prediction_tokens": drafted - accepted,
+            },
+            "drafted_tokens": drafted,
+            "accepted_tokens": accepted,
+        }
+
+    def _reason(self, index: int, generation: Generation) -> str:
+        """Return why a choice ended."""
+        return end_reason(generation)
+
+    @abstractmethod
+    def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
+        """Return a choice of an answer that comes as a whole, without index and finish_reason."""
+
+    @abstractmethod
+    def _beginning(self, index: int) -> list[dict[str, Any]]:
+        """Return what the streamed choice at an index begins with, if anything."""
+
+    @abstractmethod
+    def _parts(self, index: int, chunk: Chunk) -> list[dict[str, Any]]:
+        """Return the parts of a streamed choice that a chunk makes certain."""
+
+    def _rest(self, index: int) -> list[dict[str, Any]]:
+        """Return what was held back of a streamed choice."""
+        return []
+
+    @abstractmethod
+    def _ending(self) -> dict[str, Any]:
+        """Return the empty last part of a streamed choice."""
+
+
+def _trace(generation: Generation) -> dict[str, Any]:
+    """Return, as a field of its choice, who drafted what as HTML; nothing, if not asked for."""
+    return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
+
+
+async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[Chunk]], None]:
+    """Yield (index of a handle, its next chunks) in the order in which they come; no chunks are the
+    end of that one."""
+    waiting = {asyncio.ensure_future(one.next_chunks()): i for i, one in enumerate(handles)}
+    try:
+        while waiting:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                index = waiting.pop(task)
+                chunks = task.result()
+                if chunks:
+                    waiting[asyncio.ensure_future(handles[index].next_chunks())] = index
+                yield index, chunks
+    finally:
+        for task in waiting:
+            task.cancel()

@@ -1,0 +1,109 @@
+"""/infill: what belongs between two texts, in the shape of llama.cpp's server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from specllama import Generation, Handle, SpecllamaError
+from specllama.requests.options import GenerateOptions
+from specllama.server.call import Call, event
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.sampling import most_tokens
+
+_DEFAULTS: GenerateOptions = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
+"""Those of llama.cpp's server."""
+
+
+class Infill(Call):
+    """A request to /infill."""
+
+    prompt_field = "input_prefix"
+
+    def _own_options(self, fields: Fields) -> GenerateOptions:
+        defaults = {name: value for name, value in _DEFAULTS.items() if name not in fields}
+        most = most_tokens(fields, "n_predict")
+        # An editor that asks for nothing has the prompt read, for what it will ask next.
+        self._only_reads = most == 0
+        return {**defaults, "max_tokens": most or (1 if self._only_reads else None)}  # type: ignore[typeddict-item]
+
+    def _read_prompts(self, fields: Fields) -> list[list[int]]:
+        if not self._model.has_infill:
+            raise ApiError(
+                400, "The model has no tokens for filling in the middle.", code="not_supported"
+            )
+        fields.required("input_prefix")
+        fields.required("input_suffix")
+        before = fields.text("input_prefix") + fields.text("prompt")
+        infill = self._model.render_infill(
+            before,
+            fields.text("input_suffix"),
+            _files(fields),
+            max_prompt=max(self._model.n_ctx - (self._options["max_tokens"] or 256) - 1, 4),
+        )
+        self._options["reference"] = infill.left_out
+        return [infill.tokens]
+
+    async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
+        generation = await handles[0]
+        text = "" if self._only_reads else generation.text
+        return self._body(text) | self._end(generation)
+
+    async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
+        (handle,) = handles
+        begun = False
+        try:
+            while chunks := await handle.next_chunks():
+                begun = True
+                yield b"".join(event(self._body(chunk.text)) for chunk in chunks)
+            yield event(self._body("") | self._end(await handle))
+        except SpecllamaError as error:
+            if not begun:
+                raise
+            yield event(ApiError.of(error).body)
+
+    def _body(self, text: str) -> dict[str, Any]:
+        return {"index": 0, "content": text, "stop": False, "model": self._name}
+
+    def _end(self, generation: Generation) -> dict[str, Any]:
+        stats = generation.stats
+        n_new = stats.prompt_tokens - stats.reused_tokens
+        n, seconds = stats.generated_tokens, stats.seconds
+        spent = max(seconds.total - seconds.prefill, 0.0)
+        return {
+            "stop": True,
+            "stop_type": "eos" if generation.finish_reason == "stop" else "limit",
+            "truncated": False,
+            "tokens_predicted": n,
+            "tokens_evaluated": stats.prompt_tokens,
+            "tokens_cached": stats.prompt_tokens + n,
+            "generation_settings": {"n_ctx": self._model.n_ctx, "seed": stats.seed},
+            "timings": {
+                "cache_n": stats.reused_tokens,
+                **_timing("prompt", n_new, seconds.prefill),
+                **_timing("predicted", n, spent),
+                "draft_n": stats.drafted,
+                "draft_n_accepted": stats.accepted,
+            },
+        }
+
+
+def _timing(what: str, n: int, seconds: float) -> dict[str, float]:
+    return {
+        f"{what}_n": n,
+        f"{what}_ms": 1000 * seconds,
+        f"{what}_per_token_ms": 1000 * seconds / max(n, 1),
+        f"{what}_per_second": n / seconds if seconds > 0 else 0.0,
+    }
+
+
+def _files(fields: Fields) -> list[tuple[str, str]]:
+    """Return the names and texts in `input_extra`."""
+    given = fields.any("input_extra") or []
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        fields.refuse("input_extra", 'a list of {"filename": ..., "text": ...}')
+    parts = [Fields(one, f"input_extra[{i}]") for i, one in enumerate(given)]
+    for part in parts:
+        part.required("text")
+    return [(part.text("filename", "tmp"), part.text("text")) for part in parts]

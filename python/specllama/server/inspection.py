@@ -1,0 +1,90 @@
+"""Paths of llama.cpp's server by which front ends learn what they talk to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from specllama import SpecSession, _check
+from specllama.errors import SpecllamaError
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields, read_body
+from specllama.server.settings import Settings
+
+
+class Inspection:
+    """/tokenize, /detokenize, /props and /slots, as far as they mean something here.
+
+    Args:
+        session: The session.
+        settings: What the model is called.
+    """
+
+    def __init__(self, session: SpecSession, settings: Settings) -> None:
+        self._session = session
+        self._settings = settings
+
+    @property
+    def routes(self) -> list[Route]:
+        """The paths."""
+        return [
+            Route("/tokenize", self._tokenize, methods=["POST"]),
+            Route("/detokenize", self._detokenize, methods=["POST"]),
+            Route("/props", self._props),
+            Route("/slots", self._slots),
+        ]
+
+    async def _tokenize(self, request: Request) -> Response:
+        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        special = fields.flag("add_special"), fields.flag("parse_special", default=True)
+        pieces = fields.flag("with_pieces")
+        text = fields.text("content")
+
+        def tokenize() -> list[Any]:
+            tokens = self._session.tokenize(
+                _check.text("content", text), add_special=special[0], parse_special=special[1]
+            )
+            if not pieces:
+                return tokens
+            return [{"id": one, "piece": self._session.token_text(one)} for one in tokens]
+
+        try:
+            return JSONResponse({"tokens": await run_in_threadpool(tokenize)})
+        except SpecllamaError as error:
+            raise ApiError.of(error, fields.names) from None
+
+    async def _detokenize(self, request: Request) -> Response:
+        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        tokens = fields.any("tokens")
+        if not isinstance(tokens, list):
+            fields.required("tokens")
+            fields.refuse("tokens", "a list of token ids")
+        try:
+            text = await run_in_threadpool(self._session.detokenize, tokens)
+        except SpecllamaError as error:
+            raise ApiError.of(error, fields.names) from None
+        return JSONResponse({"content": text})
+
+    async def _props(self, request: Request) -> Response:
+        session = self._session
+        template = session.chat_template.source if session.has_chat_template else ""
+        return JSONResponse({
+            "default_generation_settings": {"n_ctx": session.n_ctx},
+            "total_slots": session.n_seq,
+            "model_alias": self._settings.name,
+            "model_path": self._settings.name,
+            "chat_template": template,
+            "modalities": {"vision": False, "audio": False},
+            "build_info": "specllama",
+        })  # fmt: skip
+
+    async def _slots(self, request: Request) -> Response:
+        n_running = self._session.load.n_running
+        return JSONResponse([
+            {"id": i, "n_ctx": self._session.n_ctx, "is_processing": i < n_running}
+            for i in range(self._session.n_seq)
+        ])  # fmt: skip

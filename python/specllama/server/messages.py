@@ -1,0 +1,89 @@
+"""Messages of a conversation, from the field of a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from specllama.model.chat_template import Message
+from specllama.server.fields import Fields
+
+
+def read_messages(fields: Fields) -> list[Message]:
+    """Return the messages of a request, their contents as texts and arguments of calls as objects,
+    which is how templates take them. Raises ApiError."""
+    fields.required("messages")
+    given = fields.any("messages")
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        fields.refuse("messages", "a list of messages")
+    return [_message(Fields(one, f"messages[{i}]")) for i, one in enumerate(given)]
+
+
+def content_text(fields: Fields, name: str = "content") -> str:
+    """Return a field that may be a text or a list of parts that are texts."""
+    content = fields.any(name)
+    if not isinstance(content, list):
+        return fields.text(name)
+    texts = []
+    for part in content:
+        if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+            fields.refuse(name, "a text, or a list of texts; others are not supported")
+        texts.append(part["text"])
+    return "\n".join(texts)
+
+
+def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call as messages hold it."""
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def read_arguments(fields: Fields) -> dict[str, Any]:
+    """Return the field `arguments`, a JSON object as text."""
+    text = fields.text("arguments") or "{}"
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        fields.refuse("arguments", "a JSON object, as text")
+    return arguments
+
+
+def _message(fields: Fields) -> Message:
+    fields.refuse_unsupported("function_call")
+    role = fields.text("role")
+    message: dict[str, Any] = {**fields.names, "content": content_text(fields)}
+    if role == "function":
+        fields.refuse("role", '"tool" for a result')
+    if role == "developer":
+        message["role"] = "system"  # what it is to templates
+    if role == "tool":
+        fields.required("tool_call_id")
+        message["tool_call_id"] = fields.text("tool_call_id")
+    if "tool_calls" in fields:
+        message["tool_calls"] = _calls(fields)
+        if not message["tool_calls"]:
+            del message["tool_calls"]
+    return message
+
+
+def _calls(fields: Fields) -> list[dict[str, Any]]:
+    given = fields.any("tool_calls")
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        fields.refuse("tool_calls", "a list of calls")
+    return [_call(Fields(one, fields.full_name(f"tool_calls[{i}]"))) for i, one in enumerate(given)]
+
+
+def _call(fields: Fields) -> dict[str, Any]:
+    if fields.text("type", "function") != "function":
+        fields.refuse("type", '"function"')
+    fields.required("id")
+    fields.required("function")
+    function = fields.object("function")
+    function.required("name")
+    return call_message(fields.text("id"), function.text("name"), read_arguments(function))

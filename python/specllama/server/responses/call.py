@@ -1,0 +1,139 @@
+"""Requests to /v1/responses."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from specllama import GenerateOptions, Generation, Handle, SpecllamaError
+from specllama.requests.background import BackgroundRequests
+from specllama.server.call import Call, all_chunks, end_reason
+from specllama.server.conversation import Conversation
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.responses.input import read_input
+from specllama.server.responses.output import Output
+from specllama.server.sampling import most_tokens, schema_of
+from specllama.server.settings import Settings
+from specllama.server.tools.choice import ToolChoice
+
+_ECHOED = ("instructions", "max_output_tokens", "metadata", "temperature", "top_p", "user")
+_DEFAULTS = {"metadata": {}, "tool_choice": "auto", "tools": [], "parallel_tool_calls": True}
+
+
+class ResponseCall(Call):
+    """A request to /v1/responses. Nothing is kept of it."""
+
+    prompt_field = "input"
+
+    def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
+        fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
+        choice = ToolChoice.read(fields, flat=True)
+        self._conversation = Conversation(model, read_input(fields), choice, {})
+        super().__init__(model, fields, settings)
+        self._conversation.constrain(self._options)
+        given = fields.names
+        self._head = {
+            "id": f"resp_{secrets.token_hex(12)}",
+            "object": "response",
+            "created_at": int(time.time()),
+            "model": self._name,
+            "error": None,
+            "previous_response_id": None,
+            "store": False,
+            "text": given.get("text", {"format": {"type": "text"}}),
+            **dict.fromkeys(_ECHOED),
+            **_DEFAULTS,
+            **{name: given[name] for name in (*_ECHOED, *_DEFAULTS) if name in given},
+        }
+
+    def _own_options(self, fields: Fields) -> GenerateOptions:
+        options: GenerateOptions = {"max_tokens": most_tokens(fields, "max_output_tokens")}
+        wanted = fields.object("text").object("format")
+        if (schema := schema_of(wanted, wanted)) is not None:
+            options["json_schema"] = schema
+        return options
+
+    def _read_prompts(self, fields: Fields) -> list[list[int]]:
+        return [self._conversation.prompt()]
+
+    async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
+        (handle,) = handles
+        generation = await handle
+        output, reader = Output(), self._conversation.reader()
+        for chunk in await all_chunks(handle):
+            for part in reader.push(chunk):
+                list(output.take(part))
+        for part in reader.finish():
+            list(output.take(part))
+        list(output.end(_status(generation)))
+        return self._body(output, generation)
+
+    async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
+        (handle,) = handles
+        output, reader, number = Output(), self._conversation.reader(), _Numbered()
+        chunks = await handle.next_chunks()  # raises what is wrong with the request
+        try:
+            yield number.event({"type": "response.created", "response": self._body(output)})
+            yield number.event({"type": "response.in_progress", "response": self._body(output)})
+            while chunks:
+                parts = [part for chunk in chunks for part in reader.push(chunk)]
+                for event in (event for part in parts for event in output.take(part)):
+                    yield number.event(event)
+                chunks = await handle.next_chunks()
+            generation = await handle
+        except SpecllamaError as error:
+            said = ApiError.of(error).body["error"]
+            failed = {"code": "server_error", "message": said["message"]}
+            body = {**self._body(output), "status": "failed", "error": failed}
+            yield number.event({"type": "response.failed", "response": body})
+            return
+        for event in (event for part in reader.finish() for event in output.take(part)):
+            yield number.event(event)
+        status = _status(generation)
+        for event in output.end(status):
+            yield number.event(event)
+        body = self._body(output, generation)
+        yield number.event({"type": f"response.{status}", "response": body})
+
+    def _body(self, output: Output, generation: Generation | None = None) -> dict[str, Any]:
+        status = "in_progress" if generation is None else _status(generation)
+        cut = {"reason": "max_output_tokens"} if status == "incomplete" else None
+        return {
+            **self._head,
+            "status": status,
+            "incomplete_details": cut,
+            "output": output.items,
+            "usage": None if generation is None else _usage(generation),
+        }
+
+
+class _Numbered:
+    def __init__(self) -> None:
+        self._n = 0
+
+    def event(self, data: dict[str, Any]) -> bytes:
+        """Return a server-sent event with its kind and number."""
+        text = json.dumps({**data, "sequence_number": self._n}, separators=(",", ":"))
+        self._n += 1
+        return f"event: {data['type']}\ndata: {text}\n\n".encode()
+
+
+def _status(generation: Generation) -> str:
+    return "incomplete" if end_reason(generation) == "length" else "completed"
+
+
+def _usage(generation: Generation) -> dict[str, Any]:
+    stats = generation.stats
+    return {
+        "input_tokens": stats.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": stats.reused_tokens},
+        "output_tokens": stats.generated_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": stats.prompt_tokens + stats.generated_tokens,
+        "drafted_tokens": stats.drafted,
+        "accepted_tokens": stats.accepted,
+    }

@@ -1,0 +1,54 @@
+"""Items of a conversation, from the fields of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specllama.model.chat_template import Message
+from specllama.server.fields import Fields
+from specllama.server.messages import call_message, content_text, read_arguments
+
+_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+"""What the roles of the API are to templates."""
+
+
+def read_input(fields: Fields) -> list[Message]:
+    """Return `instructions` and `input` of a request as messages. Raises ApiError."""
+    fields.required("input")
+    given = fields.any("input")
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        fields.refuse("input", "a text or a list of items")
+    messages: list[dict[str, Any]] = []
+    if instructions := content_text(fields, "instructions"):
+        messages.append({"role": "system", "content": instructions})
+    for i, item in enumerate(given):
+        _add(messages, Fields(item, f"input[{i}]"))
+    return list(messages)
+
+
+def _add(messages: list[dict[str, Any]], item: Fields) -> None:
+    kind = item.text("type", "message")
+    if kind == "message":
+        role = item.text("role")
+        if role not in _ROLES:
+            item.required("role")
+            item.refuse("role", '"user", "assistant", "system" or "developer"')
+        messages.append({"role": _ROLES[role], "content": content_text(item)})
+    elif kind == "function_call":
+        item.required("call_id")
+        item.required("name")
+        # Calls of one answer are one message, and so is what was said before them.
+        if not messages or messages[-1]["role"] != "assistant":
+            messages.append({"role": "assistant", "content": ""})
+        messages[-1].setdefault("tool_calls", []).append(
+            call_message(item.text("call_id"), item.text("name"), read_arguments(item))
+        )
+    elif kind == "function_call_output":
+        item.required("call_id")
+        item.required("output")
+        output = content_text(item, "output")
+        messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
+    elif kind != "reasoning":  # which no template takes back
+        item.refuse("type", '"message", "function_call" or "function_call_output"')

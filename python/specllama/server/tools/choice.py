@@ -1,0 +1,57 @@
+"""Which tools a model may have called, and whether it must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from specllama.server.fields import Fields
+from specllama.server.tools.tool import Tool, read_tools
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    """Which tools a model may have called, and whether it must.
+
+    Attributes:
+        offered: Those that the prompt names; none: the model only writes text.
+        tools: Those of them that may be called.
+        must: It must call one of them.
+        parallel: It may call several at once.
+    """
+
+    offered: Sequence[Tool]
+    tools: Sequence[Tool]
+    must: bool
+    parallel: bool
+
+    @classmethod
+    def read(cls, fields: Fields, *, flat: bool = False) -> ToolChoice:
+        """Read `tools`, `tool_choice` and `parallel_tool_calls` of a request. Raises ApiError.
+
+        Args:
+            fields: The request.
+            flat: A function's name stands in the choice itself, as in /v1/responses.
+        """
+        tools = read_tools(fields, flat=flat)
+        parallel = fields.flag("parallel_tool_calls", default=True)
+        choice = fields.any("tool_choice")
+        if choice is None or choice in ("auto", "none"):
+            offered = [] if choice == "none" else tools
+            return cls(offered, offered, False, parallel)
+        if choice != "required" and not isinstance(choice, dict):
+            fields.refuse("tool_choice", '"none", "auto", "required" or a function')
+        if choice == "required":
+            if not tools:
+                fields.refuse("tool_choice", '"none" or "auto" where there are no tools')
+            return cls(tools, tools, True, parallel)
+        wanted = fields.object("tool_choice")
+        if wanted.text("type", "function") != "function":
+            wanted.refuse("type", '"function"')
+        function = wanted if flat else wanted.object("function")
+        function.required("name")
+        name = function.text("name")
+        named = [tool for tool in tools if tool.name == name]
+        if not named:
+            function.refuse("name", "the name of one of the tools")
+        return cls(tools, named, True, False)

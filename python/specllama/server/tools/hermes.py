@@ -1,0 +1,40 @@
+"""Calls as Hermes and Qwen write them: JSON between <tool_call> and </tool_call>."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from specllama.server.tools.format import CallFormat, json_head, literal
+from specllama.server.tools.tool import Tool
+
+_FENCE = "```json\n"
+_INDENT = "\n  "
+
+
+class HermesFormat(CallFormat):
+    """JSON between <tool_call> and </tool_call>, one pair for each call.
+
+    Small models, Qwen2.5-Coder for one, write the same between ```json and ``` as often as not,
+    with line breaks in it: that is taken for a call, too.
+    """
+
+    head = json_head("arguments")
+    marks = ("<tool_call>",)
+
+    def openings(self, tools: Sequence[Tool]) -> list[str]:
+        fenced = [
+            f'{_FENCE}{{{gap}"name": "{tool.name}"' for tool in tools for gap in ("", _INDENT)
+        ]
+        return ["<tool_call>", *fenced]
+
+    def call_rule(self, name: str, arguments: str) -> str:
+        indent = literal(_INDENT)
+        named, key = literal(f'"name": {json.dumps(name)},'), literal('"arguments": ')
+        return f'"{{" ({indent})? {named} (" " | {indent}) {key} {arguments} "\\n"? "}}"'
+
+    def calls_rule(self, parallel: bool) -> str:
+        tagged = " call ".join(map(literal, ("<tool_call>\n", "\n</tool_call>")))
+        fenced = " call ".join(map(literal, (_FENCE, "\n```")))
+        one = f"({tagged} | {fenced})"
+        return f'{one} ("\\n" {one})*' if parallel else one

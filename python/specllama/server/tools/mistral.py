@@ -1,0 +1,65 @@
+"""Calls as Mistral's models write them, behind the token [TOOL_CALLS]."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from specllama.model.chat_template import Message
+from specllama.server.tools.format import CallFormat, json_head, json_rule, literal
+from specllama.server.tools.tool import Tool
+
+
+class MistralFormat(CallFormat):
+    """A JSON list: [TOOL_CALLS][{"name": ..., "arguments": ..., "id": ...}]."""
+
+    head = json_head("arguments")
+    marks: ClassVar[tuple[str, ...]] = ("[TOOL_CALLS]",)
+
+    def openings(self, tools: Sequence[Tool]) -> list[str]:
+        return ["[TOOL_CALLS]"]
+
+    def call_rule(self, name: str, arguments: str) -> str:
+        return json_rule(name, "arguments", arguments, ', "id": "') + r' [a-zA-Z0-9]{9} "\"}"'
+
+    def calls_rule(self, parallel: bool) -> str:
+        calls = '(", " call)* ' if parallel else ""
+        return f'"[TOOL_CALLS]" " "? "[" call {calls}"]"'
+
+    def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+        return [_with_short_ids(message) for message in messages]
+
+
+class MistralArgsFormat(MistralFormat):
+    """The newer one: [TOOL_CALLS]name[ARGS]{...}, and perhaps [CALL_ID] and an id between."""
+
+    head = re.compile(
+        r"\[TOOL_CALLS\](?P<name>[\w.:/-]+)(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)", re.ASCII
+    )
+    marks = ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")
+
+    def call_rule(self, name: str, arguments: str) -> str:
+        head = literal(f"[TOOL_CALLS]{name}")
+        return f'{head} ("[CALL_ID]" [a-zA-Z0-9]{{9}})? "[ARGS]" {arguments}'
+
+    def calls_rule(self, parallel: bool) -> str:
+        return "call+" if parallel else "call"
+
+
+def _with_short_ids(message: Message) -> Message:
+    """Return a message whose ids of calls have the form that the templates ask for."""
+    changed: dict[str, Any] = dict(message)
+    if "tool_call_id" in changed:
+        changed["tool_call_id"] = _short(changed["tool_call_id"])
+    if "tool_calls" in changed:
+        calls: Sequence[Mapping[str, Any]] = changed["tool_calls"]
+        changed["tool_calls"] = [{**call, "id": _short(call["id"])} for call in calls]
+    return changed
+
+
+def _short(call_id: str) -> str:
+    if re.fullmatch("[a-zA-Z0-9]{9}", call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()[:9]

@@ -1,0 +1,159 @@
+"""A model's text, taken apart into content and calls as it comes."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specllama.server.tools.format import CallFormat
+from specllama.server.tools.tool import Tool
+
+
+@dataclass(frozen=True)
+class Content:
+    """A part of what is no call."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CallBegun:
+    """A call begins.
+
+    Attributes:
+        index: Which one of the answer it is, from 0.
+        call_id: What its result will be known by.
+        name: The tool's.
+    """
+
+    index: int
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A part of a call's arguments, JSON as the model wrote it."""
+
+    index: int
+    text: str
+
+
+Part = Content | CallBegun | Arguments
+
+
+def content(parts: Iterable[Part]) -> str:
+    """Return the content of a whole answer."""
+    return "".join(part.text for part in parts if isinstance(part, Content))
+
+
+def calls(parts: Iterable[Part]) -> list[dict[str, Any]]:
+    """Return the calls of a whole answer as messages hold them."""
+    found: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, CallBegun):
+            function = {"name": part.name, "arguments": ""}
+            found.append({"id": part.call_id, "type": "function", "function": function})
+        elif isinstance(part, Arguments):
+            found[part.index]["function"]["arguments"] += part.text
+    return found
+
+
+class CallReader:
+    """Takes a text apart as it comes. What is not certain yet is held back: what may begin a call,
+    and blanks that may stand before one.
+
+    Args:
+        calls: How the model writes calls.
+        tools: Those that it may call.
+    """
+
+    def __init__(self, calls: CallFormat, tools: Sequence[Tool]) -> None:
+        self._head = calls.head
+        self._openings = calls.openings(tools)
+        self._text = ""
+        self._read: Callable[[], Iterator[Part]] = self._read_content
+        self._object = _ObjectEnd()
+        self.n_calls = 0
+
+    def push(self, text: str) -> list[Part]:
+        """Take more of the text; return what is certain."""
+        self._text += text
+        parts: list[Part] = []
+        before: object = None
+        while before != (self._read, self._text):
+            before = (self._read, self._text)
+            parts.extend(self._read())
+        return parts
+
+    def finish(self) -> list[Part]:
+        """Return what was held back; behind a call that is nothing but the format's own."""
+        if self._text and not self.n_calls:
+            return [Content(self._text)]
+        return []
+
+    def _take(self, n: int) -> str:
+        taken, self._text = self._text[:n], self._text[n:]
+        return taken
+
+    def _read_content(self) -> Iterator[Part]:
+        begin = min(
+            (at for one in self._openings if (at := self._text.find(one)) >= 0), default=None
+        )
+        if begin is None:
+            held = max(_n_begun(self._text, one) for one in self._openings)
+            certain = self._text[: len(self._text) - held].rstrip()
+        else:
+            certain = self._text[:begin].rstrip()
+            self._read = self._read_head
+        if certain:
+            yield Content(self._take(len(certain)))
+
+    def _read_head(self) -> Iterator[Part]:
+        if head := self._head.search(self._text):
+            self._take(head.end())
+            self._object = _ObjectEnd()
+            self._read = self._read_arguments
+            yield CallBegun(self.n_calls, f"call_{secrets.token_hex(12)}", head["name"])
+            self.n_calls += 1
+
+    def _read_arguments(self) -> Iterator[Part]:
+        n = self._object.find(self._text)
+        if n is not None:
+            self._read = self._read_head
+        if text := self._take(len(self._text) if n is None else n):
+            yield Arguments(self.n_calls - 1, text)
+
+
+class _ObjectEnd:
+    """Looks for the end of a JSON object that comes in parts."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    def find(self, text: str) -> int | None:
+        """Take the next part; return how much of it belongs to the object, None: all, and more."""
+        for i, character in enumerate(text):
+            if self._escaped:
+                self._escaped = False
+            elif self._in_string:
+                self._escaped = character == "\\"
+                self._in_string = character != '"'
+            elif character == '"':
+                self._in_string = True
+            elif character in "{[":
+                self._depth += 1
+            elif character in "}]":
+                self._depth -= 1
+                if self._depth == 0:
+                    return i + 1
+        return None
+
+
+def _n_begun(text: str, opening: str) -> int:
+    """Return how much of an opening a text ends with."""
+    return next((n for n in range(len(opening) - 1, 0, -1) if text.endswith(opening[:n])), 0)

@@ -1,0 +1,217 @@
+"""A tool's JSON schema, checked, and as far as a grammar can express it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from specllama.server.error import ApiError
+
+ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
+
+# What the converter to grammars calls any JSON value.
+_ANYTHING: Mapping[str, Any] = {"type": "value"}
+
+_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+_DEEPEST = 32
+_MOST_PARTS = 2000
+# Each of a repetition's elements is a group in the grammar, inside the one before.
+_MOST_REPEATED = 32
+_REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
+# A regular expression that is a grammar, too, but for its anchors.
+_PLAIN_PATTERN = re.compile(r"\^[\w \-\[\]()|+*?.@:/]+\$", re.ASCII)
+
+
+def expressible(schema: Any, field: str) -> dict[str, Any]:
+    """Return a schema of objects that allows at least what the given one does, and little more:
+    what a grammar can hold a text to. Raises ApiError, with the name of the field, where the given
+    one is no schema.
+
+    Left out are bounds of numbers, patterns that are no plain regular expression, long bounds of
+    lengths, references to anywhere but the schema's definitions, and what combines schemas
+    otherwise than by anyOf and oneOf; of a very long schema everything.
+    """
+    if not isinstance(schema, dict):
+        raise ApiError(400, f"{field} must be a JSON schema, an object.", param=field)
+    try:
+        found = _Reader(schema, field).read()
+    except _TooLongError:
+        return dict(ANY_OBJECT)
+    return found if found.get("type") == "object" or "$ref" in found else dict(ANY_OBJECT)
+
+
+class _TooLongError(Exception):
+    pass
+
+
+class _Reader:
+    def __init__(self, schema: Mapping[str, Any], field: str) -> None:
+        self._schema = schema
+        self._field = field
+        self._n_parts = 0
+        self._definitions: dict[str, Any] = {}
+
+    def read(self) -> dict[str, Any]:
+        if self._schema.get("type", "object") != "object":
+            self._refuse(f"{self._field}.type", '"object"')
+        for key in ("$defs", "definitions"):
+            self._definitions |= self._object(self._schema, key, self._field)
+        root = self._part(self._schema, self._field, 0)
+        named = {
+            # A name that no rule of a property has.
+            f"def.{name}": self._part(one, f"{self._field}.$defs.{name}", 0)
+            for name, one in self._definitions.items()
+        }
+        return root | ({"$defs": named} if named else {})
+
+    def _part(self, schema: Any, field: str, depth: int) -> dict[str, Any]:
+        self._n_parts += 1
+        if self._n_parts > _MOST_PARTS:
+            raise _TooLongError
+        if depth > _DEEPEST:
+            self._refuse(self._field, f"a schema that nests at most {_DEEPEST} deep")
+        if schema is True:
+            return dict(_ANYTHING)
+        if not isinstance(schema, dict):
+            self._refuse(field, "a JSON schema, an object")
+        readers = (
+            self._reference, self._union, self._all_of, self._types, self._constant,
+            self._properties, self._list, self._string,
+        )  # fmt: skip
+        for reader in readers:
+            if (found := reader(schema, field, depth)) is not None:
+                return found
+        kind = schema.get("type")
+        return dict(_ANYTHING) if kind is None else {"type": kind}
+
+    def _reference(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        if "$ref" not in schema:
+            return None
+        reference = schema["$ref"]
+        if not isinstance(reference, str):
+            self._refuse(f"{field}.$ref", "a string")
+        found = _REFERENCE.fullmatch(reference)
+        if found is None:
+            return dict(_ANYTHING)
+        if found[1] not in self._definitions:
+            self._refuse(f"{field}.$ref", "the name of one of the schema's definitions")
+        return {"$ref": f"#/$defs/def.{found[1]}"}
+
+    def _union(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                parts = self._parts(schema[key], f"{field}.{key}", depth)
+                return dict(_ANYTHING) if dict(_ANYTHING) in parts else {"anyOf": parts}
+        return None
+
+    def _all_of(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        if "allOf" not in schema:
+            return None
+        parts = self._parts(schema["allOf"], f"{field}.allOf", depth)
+        return parts[0] if len(parts) == 1 and "properties" not in schema else dict(_ANYTHING)
+
+    def _types(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        kinds = schema.get("type")
+        for kind in kinds if isinstance(kinds, list) and kinds else [kinds]:
+            if kind is not None and (not isinstance(kind, str) or kind not in _TYPES):
+                self._refuse(f"{field}.type", "a JSON type")
+        if not isinstance(kinds, list):
+            return None
+        # Constants say it all.
+        some = [{}] if "enum" in schema or "const" in schema else [{"type": one} for one in kinds]
+        rest = {key: value for key, value in schema.items() if key != "type"}
+        parts = [self._part(rest | one, field, depth + 1) for one in some]
+        return parts[0] if len(parts) == 1 else {"anyOf": parts}
+
+    def _constant(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        if "const" in schema:
+            values = [schema["const"]]
+        elif "enum" in schema:
+            values = schema["enum"]
+            if not isinstance(values, list) or not values:
+                self._refuse(f"{field}.enum", "a list of values, not empty")
+        else:
+            return None
+        # The converter does not escape what has to be.
+        return dict(_ANYTHING) if "\\" in json.dumps(values) else {"enum": values}
+
+    def _properties(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        properties = {
+            name: self._part(one, f"{field}.properties.{name}", depth + 1)
+            for name, one in self._object(schema, "properties", field).items()
+        }
+        required = schema.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
+            self._refuse(f"{field}.required", "a list of names")
+        more = schema.get("additionalProperties")
+        if more is not None and not isinstance(more, bool):
+            more = self._part(more, f"{field}.additionalProperties", depth + 1)
+        if schema.get("type") not in (None, "object"):
+            return None
+        if any(re.search(r'[\\"\x00-\x1f*]', name) for name in properties):
+            return dict(ANY_OBJECT)
+        if properties:
+            kept = {"type": "object", "properties": properties, "required": required}
+            return kept | ({"additionalProperties": more} if isinstance(more, dict) else {})
+        if isinstance(more, dict) or more is False:
+            return {"type": "object", "additionalProperties": more}
+        if "properties" in schema:
+            return {"type": "object", "properties": {}}
+        return None
+
+    def _list(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        bounds = self._bounds(schema, "minItems", "maxItems", field)
+        tuples = [
+            self._parts(schema[key], f"{field}.{key}", depth)
+            for key in ("prefixItems", "items")
+            if isinstance(schema.get(key), list)
+        ]
+        items = schema.get("items")
+        if not isinstance(items, list) and items is not None and items is not False:
+            items = self._part(items, f"{field}.items", depth + 1)
+        if schema.get("type") not in (None, "array"):
+            return None
+        if tuples:
+            return {"type": "array", "prefixItems": tuples[0]}
+        if isinstance(items, dict):
+            return {"type": "array", "items": items} | bounds
+        return {"type": "array", "items": dict(_ANYTHING)} | bounds if bounds else None
+
+    def _string(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        bounds = self._bounds(schema, "minLength", "maxLength", field)
+        pattern, kind = schema.get("pattern"), schema.get("format")
+        for name, value in (("pattern", pattern), ("format", kind)):
+            if value is not None and not isinstance(value, str):
+                self._refuse(f"{field}.{name}", "a string")
+        if schema.get("type") != "string":
+            return None
+        if pattern is not None and _PLAIN_PATTERN.fullmatch(pattern):
+            return {"type": "string", "pattern": pattern}
+        return {"type": "string"} | ({"format": kind} if kind else bounds)
+
+    def _bounds(self, schema: dict[str, Any], low: str, high: str, field: str) -> dict[str, int]:
+        given = {name: schema[name] for name in (low, high) if schema.get(name) is not None}
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                self._refuse(f"{field}.{name}", "a whole number, 0 or more")
+        if len(given) == 2 and given[low] > given[high]:
+            self._refuse(f"{field}.{high}", f"at least {low}")
+        return {name: value for name, value in given.items() if value <= _MOST_REPEATED}
+
+    def _parts(self, schemas: Any, field: str, depth: int) -> list[dict[str, Any]]:
+        if not isinstance(schemas, list) or not schemas:
+            self._refuse(field, "a list of JSON schemas, not empty")
+        return [self._part(one, f"{field}[{i}]", depth + 1) for i, one in enumerate(schemas)]
+
+    def _object(self, schema: Mapping[str, Any], name: str, field: str) -> dict[str, Any]:
+        value = schema.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self._refuse(f"{field}.{name}", "an object of JSON schemas")
+        return value
+
+    def _refuse(self, field: str, wanted: str) -> NoReturn:
+        raise ApiError(400, f"{field:.200} must be {wanted}.", param=f"{field:.200}")

@@ -1,0 +1,108 @@
+"""How likely one of several guesses at a token is accepted, from two distributions.
+
+`p`, `q` and what they are computed with are those of `distributions`. The k guesses are drawn from
+q without replacement, which is what the k highest of log q + Gumbel noise are. (Kool, van Hoof,
+Welling: "Stochastic beams and where to find them", ICML 2019, section 2.3.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specllama import _check
+from specllama.theory import distributions
+
+Floats = NDArray[np.float64]
+
+_MOST = 8
+_LOG_TIMES = np.linspace(-30.0, 5.0, 281)
+_CLOSE = 1e-300
+
+
+def acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
+    """What rejection sampling accepts of k guesses judged one after another, each with what the
+    ones before have left of p and of q.
+
+    Of one guess that is `acceptance`. Guess i is kept with probability min(1, p_i / q_i), p_1 = p,
+    q_1 = q; if it is not, p_(i+1) = norm(max(0, p_i - q_i)) and q_(i+1) is q_i without it. (Miao et
+    al., "SpecInfer", 2024, section 4.3; without replacement in Chen et al., "Sequoia", 2024,
+    section 3.2.) Every order of guesses is looked at: the time grows with n_vocabulary^(k - 1).
+    That other rules accept more of guesses drawn with replacement is the subject of Sun et al.,
+    "SpecTr: fast speculative decoding via optimal transport" (NeurIPS 2023).
+
+    Args:
+        p, q: Distributions, shape [..., n_vocabulary].
+        k: Guesses, 1 to 8.
+
+    Returns:
+        The probability that one of them is accepted, shape [...].
+    """
+    p, q = distributions.pair(p, q)
+    k = _check.integer("k", k, low=1, high=_MOST)
+    rows = [_judged(a, b, k) for a, b in zip(_rows(p), _rows(q), strict=True)]
+    return np.asarray(np.minimum(rows, 1.0)).reshape(p.shape[:-1])
+
+
+def coupled_acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
+    """What the coupled rule accepts of k guesses: the target's choice is among the k that come
+    first for the draft model, with the same noise.
+
+    Of one guess that is `coupled_acceptance`. Token y arrives at a time E_y / q_y for the draft
+    model, E_y / p_y for the target, E_y exponential. Given that x is the target's choice and has
+    E_x = t, token y is before it for the draft model with probability
+    1 - exp(-t max(0, q_y / q_x - p_y / p_x)), each by itself: their number is Poisson-binomial, and
+    t, times 1 / p_x, exponential. The integral over t is taken numerically, to some 1e-6.
+
+    Args:
+        p, q: Distributions, shape [..., n_vocabulary]; the time grows with n_vocabulary^2.
+        k: Guesses, 1 to 8.
+
+    Returns:
+        The probability that the target's choice is one of them, shape [...].
+    """
+    p, q = distributions.pair(p, q)
+    k = _check.integer("k", k, low=1, high=_MOST)
+    rows = [_among_first(a, b, k) for a, b in zip(_rows(p), _rows(q), strict=True)]
+    return np.asarray(np.minimum(rows, 1.0)).reshape(p.shape[:-1])
+
+
+def _rows(array: Floats) -> Floats:
+    return array.reshape(-1, array.shape[-1])
+
+
+def _judged(p: Floats, q: Floats, k: int) -> float:
+    kept = float(np.minimum(p, q).sum())
+    residual = np.maximum(p - q, 0)
+    left = residual.sum()
+    if k == 1 or left < _CLOSE:
+        return kept
+    for token in np.flatnonzero(q):
+        refused = q[token] - min(p[token], q[token])
+        rest = q.copy()
+        rest[token] = 0
+        if refused > 0 and rest.sum() > _CLOSE:
+            kept += refused * _judged(residual / left, rest / rest.sum(), k - 1)
+    return kept
+
+
+def _among_first(p: Floats, q: Floats, k: int) -> float:
+    shared = (p > 0) & (q > 0)
+    chosen = np.flatnonzero(shared)
+    if chosen.size == 0:
+        return 0.0
+    # [x, t]: of the target's choice x, the time in units in which it is exponential; the weight of
+    # the trapezoidal rule over its logarithm.
+    times = np.exp(_LOG_TIMES)
+    weights = times * np.exp(-times) * (_LOG_TIMES[1] - _LOG_TIMES[0])
+    t = p[chosen, None] * times
+    n_before = np.zeros((k, chosen.size, times.size))
+    n_before[0] = 1
+    for y in np.flatnonzero(q):
+        rates = np.maximum(q[y] / q[chosen] - p[y] / p[chosen], 0)
+        rates[chosen == y] = 0
+        stays = np.exp(-t * rates[:, None])
+        for j in range(k - 1, 0, -1):
+            n_before[j] = n_before[j] * stays + n_before[j - 1] * (1 - stays)
+        n_before[0] *= stays
+    return float(p[chosen] @ (n_before.sum(axis=0) @ weights))

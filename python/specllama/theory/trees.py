@@ -1,0 +1,138 @@
+"""What several guesses at a position are worth, verified in one decode: a tree in place of a chain.
+
+A tree's nodes are numbered so that each comes behind its parent; the root, the last token of the
+text, is -1 and no node. A node's edge is the probability that its token is right if its parent is;
+only one of the siblings can be, so the edges below a node sum to 1 at most.
+
+Miao et al.: "SpecInfer: accelerating large language model serving with tree-based speculative
+inference and verification" (ASPLOS 2024). Chen et al.: "Sequoia: scalable, robust, and
+hardware-aware speculative decoding" (NeurIPS 2024). Li et al.: "EAGLE-2: faster inference of
+language models with dynamic draft trees" (EMNLP 2024).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specllama import _check
+from specllama.errors import ArgumentError
+from specllama.theory import _arguments
+from specllama.theory.decode_times import DecodeTimesLike
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class BestTree:
+    """The best trees of every size up to that of `parents`: each is a beginning of it.
+
+    Attributes:
+        parents: Of every node, -1 for the root.
+        ranks: Which guess at its position each node is, from 0.
+        expected_tokens: Of a round that verifies the first n nodes, for n = 0, 1, ...;
+            shape [n_nodes + 1].
+    """
+
+    parents: list[int]
+    ranks: list[int]
+    expected_tokens: NDArray[np.float64]
+
+    def speeds(
+        self, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
+    ) -> NDArray[np.float64]:
+        """Tokens per time for every size, of which the argmax is the one to choose.
+
+        A step of the draft model is taken for each level of the tree: its second and third choices
+        come with the first.
+
+        Args:
+            v, draft_step, latency: As for `theory.speeds`; an array v must reach n_nodes + 1.
+
+        Returns:
+            Shape [n_nodes + 1]; the first is plain decoding.
+        """
+        times = _arguments.decode_times(v, len(self.parents) + 1)
+        depths = np.maximum.accumulate(np.concatenate([[0], _depths(self.parents)]))
+        rounds = times + _arguments.cost("draft_step", draft_step) * depths
+        rounds += _arguments.cost("latency", latency)
+        if rounds.min() <= 0:
+            raise ArgumentError("A round must take time: v, draft_step and latency may not be 0.")
+        return np.asarray(self.expected_tokens / rounds)
+
+
+def tree_expected_tokens(parents: Sequence[int], edges: ArrayLike) -> float:
+    """1 + the sum over all nodes of the product of the edges from the root to it: the mean number
+    of tokens of a round (Sequoia, section 3.1).
+
+    A chain whose edges are all alpha gives `expected_tokens(alpha, gamma)`.
+
+    Args:
+        parents: The node that each one comes after, -1 for the root; less than its own number.
+        edges: Of every node, shape [n_nodes].
+    """
+    rates = _arguments.floats("edges", edges)
+    if rates.shape != (len(parents),):
+        raise ArgumentError(f"edges must be one number for each of the {len(parents)} nodes.")
+    below = np.zeros(len(parents) + 1)
+    reached = np.ones(len(parents) + 1)  # [node + 1]
+    for node, parent in enumerate(parents):
+        if not -1 <= parent < node:
+            raise ArgumentError(f"The parent of node {node} must be from -1 to {node - 1}.")
+        below[parent + 1] += rates[node]
+        reached[node + 1] = reached[parent + 1] * rates[node]
+    if np.any(below > 1 + _ROUNDING):
+        raise ArgumentError("The edges below a node must sum to 1 at most: one guess can be right.")
+    return float(reached.sum())
+
+
+def best_tree(edges: ArrayLike, n_nodes: int) -> BestTree:
+    """The trees of 0 to n_nodes nodes with the most expected tokens, where the edge of a guess
+    depends on its depth and rank only.
+
+    The node whose path has the highest product comes next. Since no node is worth more than its
+    parent, the first g of these are the best g, for every g at once (Sequoia, section 3.1, by
+    dynamic programming; EAGLE-2, section 4.2, for edges that differ from node to node).
+
+    Args:
+        edges: [depth, rank], from 0: the probability that the guess of this rank is right if those
+            before its position are, shape [n_depths, n_ranks]. What is deeper is worth nothing.
+        n_nodes: Most nodes, at most as many as there are; 0 or more.
+    """
+    rates = _arguments.floats("edges", edges)
+    if rates.ndim != 2 or np.any(rates.sum(axis=-1) > 1 + _ROUNDING):
+        raise ArgumentError("edges must have shape [n_depths, n_ranks] and sum to 1 at most.")
+    n_nodes = _check.integer("n_nodes", n_nodes, low=0, high=_arguments.MAX_GAMMA)
+    n_depths, n_ranks = rates.shape
+    parents: list[int] = []
+    ranks: list[int] = []
+    gains: list[float] = []
+    waiting: list[tuple[float, int, int, int]] = []  # -product, depth, rank, parent
+
+    def open_below(node: int, depth: int, product: float) -> None:
+        if depth < n_depths:
+            for rank in range(n_ranks):
+                heapq.heappush(waiting, (-product * rates[depth, rank], depth, rank, node))
+
+    open_below(-1, 0, 1.0)
+    while waiting and len(parents) < n_nodes:
+        product, depth, rank, parent = heapq.heappop(waiting)
+        parents.append(parent)
+        ranks.append(rank)
+        gains.append(-product)
+        open_below(len(parents) - 1, depth + 1, -product)
+    if len(parents) < n_nodes:
+        raise ArgumentError(f"n_nodes must be {len(parents)} at most, not {n_nodes}.")
+    return BestTree(parents, ranks, 1 + np.concatenate([[0.0], np.cumsum(gains)]))
+
+
+def _depths(parents: Sequence[int]) -> NDArray[np.int64]:
+    """Return how many nodes lie on the path to each, itself included, shape [n_nodes]."""
+    depths = np.zeros(len(parents) + 1, np.int64)
+    for node, parent in enumerate(parents):
+        depths[node + 1] = depths[parent + 1] + 1
+    return depths[1:]

@@ -1,0 +1,177 @@
+"""An agent's loop against two servers, in turns:
+
+    python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
+        [--flags="--spec-type ngram-map-k"] [--minutes N]
+
+Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
+are up and asked one after the other, each turn the other one first. Both see the same conversation,
+that of llama-server where it calls a tool, else ours, so that one different call does not make
+everything behind it different. A turn's time is that of its requests, by a clock on the wall; the
+tools' time does not count. The first turn is given: small models begin with calls in code fences,
+which llama-server takes for text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import openai
+from agent import ORDERS, TOOLS, Repository
+from specllama.bench.llama_server import model_flags, serving
+
+N_CTX = 16384
+MOST_TOKENS = 900
+
+
+@dataclass
+class Server:
+    """One of the two.
+
+    Attributes:
+        client: Speaks to it.
+        seconds: Of each turn.
+        n_tokens: That it generated.
+    """
+
+    client: openai.OpenAI
+    seconds: list[float] = field(default_factory=list)
+    n_tokens: int = 0
+
+    def ask(self, messages: Sequence[Any]) -> Any:
+        """Return the answer to a conversation."""
+        began = time.perf_counter()
+        answer = self.client.chat.completions.create(
+            model="m",
+            messages=list(messages),
+            tools=TOOLS,
+            parallel_tool_calls=False,
+            temperature=0,
+            max_tokens=MOST_TOKENS,
+        )
+        self.seconds.append(time.perf_counter() - began)
+        self.n_tokens += answer.usage.completion_tokens
+        return answer.choices[0].message
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="An agent's loop against two servers.")
+    parser.add_argument("model", help="GGUF file with a chat template")
+    parser.add_argument("llama_server", type=Path, help="llama.cpp's program")
+    parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
+    parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
+    parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
+    parser.add_argument("--flags", default="", help="more flags of llama-server (none)")
+    given = parser.parse_args(argv)
+    flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
+    with (
+        serving(given.llama_server, [*flags, "--jinja", *given.flags.split()], n_slots=1) as theirs,
+        specllama(given.model, given.threads, N_CTX) as ours,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        servers = [Server(client(theirs.address)), Server(client(ours))]
+        until = time.monotonic() + 60 * given.minutes
+        n_same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns], until)
+    _report(servers, n_same)
+
+
+def _converse(
+    servers: list[Server], repository: Repository, orders: Sequence[str], until: float
+) -> int:
+    """Run the loop; return in how many turns both answered the same."""
+    system = "You work on a Python repository. Use one tool for each request."
+    messages: list[Any] = [{"role": "system", "content": system}, *_given(repository)]
+    n_same = 0
+    for turn, order in enumerate(orders):
+        if time.monotonic() > until:
+            break
+        messages.append({"role": "user", "content": order})
+        answers: dict[int, Any] = {}
+        for i in (turn % 2, 1 - turn % 2):
+            answers[i] = servers[i].ask(messages)
+        same = _said(answers[0]) == _said(answers[1])
+        n_same += same
+        seconds = " ".join(f"{server.seconds[-1]:.2f}" for server in servers)
+        print(
+            f"{turn + 1} {order[:60]!r} {seconds} {'same' if same else 'not the same'}", flush=True
+        )
+        if not same:
+            print(f"  theirs {_said(answers[0])!r:.300}\n  ours   {_said(answers[1])!r:.300}")
+        message = answers[0] if answers[0].tool_calls else answers[1]
+        messages.append(message.to_dict())
+        for call in message.tool_calls or []:
+            result = repository.call(call.function.name, json.loads(call.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        # The model sees the result when it is asked the next thing.
+    return n_same
+
+
+def _given(repository: Repository) -> list[Any]:
+    """Return a turn that shows how calls are written."""
+    call = {
+        "id": "call_0",
+        "type": "function",
+        "function": {"name": "list_files", "arguments": "{}"},
+    }
+    return [
+        {"role": "user", "content": "Which files are there?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_0", "content": repository.call("list_files", {})},
+    ]
+
+
+def _said(message: Any) -> Any:
+    if not message.tool_calls:
+        return message.content
+    return [
+        (call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls
+    ]
+
+
+def _report(servers: Sequence[Server], n_same: int) -> None:
+    theirs, ours = servers
+    n_turns = len(ours.seconds)
+    ratio = sum(ours.seconds) / sum(theirs.seconds)
+    by_turn = statistics.median(
+        mine / other for mine, other in zip(ours.seconds, theirs.seconds, strict=True)
+    )
+    print(f"same answers: {n_same} of {n_turns}")
+    for name, server in (("llama-server", theirs), ("specllama", ours)):
+        print(f"{name}: {sum(server.seconds):.1f} s, {server.n_tokens} tokens")
+    print(f"ours against theirs: {ratio:.2f} of the time in all, {by_turn:.2f} in the median turn")
+
+
+def client(address: str) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=600)
+
+
+@contextmanager
+def specllama(model: str, n_threads: int, n_ctx: int) -> Iterator[str]:
+    """Start our server; yield its address."""
+    command = [sys.executable, "-m", "specllama", "serve", "-m", model, "-c", str(n_ctx)]
+    command += ["-t", str(n_threads), "-np", "1", "--port", "0", "--exact", "off"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    try:
+        for line in server.stderr:
+            if "http://" in line:
+                yield line.split()[-1]
+                return
+        raise SystemExit("specllama serve does not start.")
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

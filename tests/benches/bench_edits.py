@@ -1,0 +1,118 @@
+"""Edits, in turns: functions written again with a change, and lines filled in.
+
+    python tests/benches/bench_edits.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
+        [-n EDITS]
+
+Of the workload `edit`. Written again by the chat of both servers: ours with the old function as
+`prediction`, llama-server plainly and with each of three kinds of drafts; a server's time is that
+of all its answers, by a clock on the wall, prompts included. Filled in by our session, with and
+without drafts: the last changed line, between the new text before it and the old text behind it,
+to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import openai
+from bench_agent import client, specllama
+from specllama import SpecSession
+from specllama.bench.llama_server import model_flags, serving
+from specllama.workloads import Replay, load
+
+N_CTX = 4096
+KINDS = {
+    "plain": [],
+    "ngram-simple 16": ["--spec-type", "ngram-simple", "--spec-ngram-simple-size-m", "16"],
+    "ngram-map-k 16": ["--spec-type", "ngram-map-k", "--spec-ngram-map-k-size-m", "16"],
+    "ngram-mod 16": ["--spec-type", "ngram-mod", "--spec-ngram-mod-n-min", "0",
+                     "--spec-ngram-mod-n-max", "16"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line to fill in."""
+
+    prefix: str
+    suffix: str
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Edits and lines, in turns.")
+    parser.add_argument("model", help="GGUF file of a model that chats and fills in")
+    parser.add_argument("llama_server", type=Path, help="llama.cpp's program")
+    parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
+    parser.add_argument("-n", type=int, default=6, help="edits (6)")
+    given = parser.parse_args(argv)
+    edits = load("edit")
+    edits = edits[:: max(1, len(edits) // given.n)][: given.n]
+    _fill_in(given.model, given.threads, edits)
+    with specllama(given.model, given.threads, N_CTX) as address:
+        _write("specllama, prediction", address, edits, predicts=True)
+    flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
+    for kind, more in KINDS.items():
+        with serving(given.llama_server, [*flags, "--jinja", *more], n_slots=1) as server:
+            _write(f"llama-server {kind}", server.address, edits, predicts=False)
+
+
+def _write(name: str, address: str, edits: Sequence[Replay], *, predicts: bool) -> None:
+    speaker = client(address)
+    seconds, n_tokens = 0.0, 0
+    for edit in edits:
+        prediction: dict[str, object] = {"type": "content", "content": _old(edit)}
+        message = {"role": "user", "content": edit.prompt.removesuffix("```python\n")}
+        began = time.perf_counter()
+        answer = speaker.chat.completions.create(
+            model="m",
+            messages=[message],  # type: ignore[list-item]
+            temperature=0,
+            max_tokens=600,
+            prediction=prediction if predicts else openai.omit,  # type: ignore[arg-type]
+        )
+        seconds += time.perf_counter() - began
+        n_tokens += answer.usage.completion_tokens if answer.usage else 0
+    print(f"{name}: {seconds:.1f} s, {n_tokens} tokens", flush=True)
+
+
+def _fill_in(model: str, n_threads: int, edits: Sequence[Replay]) -> None:
+    lines = [line for edit in edits for line in _lines(edit)]
+    options = {"n_ctx": N_CTX, "n_threads": n_threads, "exact": False}
+    for name, draft in (("plain", None), ("drafts", "auto")):
+        total = generating = 0.0
+        texts = []
+        with SpecSession(model, draft, **options) as session:
+            for line in lines:
+                answer = session.infill(line.prefix, line.suffix, stop="\n", max_tokens=60)
+                total += answer.stats.seconds.total
+                generating += answer.stats.seconds.total - answer.stats.seconds.prefill
+                texts.append(answer.text)
+        n = len(lines)
+        print(f"{n} lines filled in, {name}: {total / n:.2f} s a line, "
+              f"{generating / n:.2f} s of it behind the prompt", flush=True)  # fmt: skip
+
+
+def _lines(edit: Replay) -> Iterator[Line]:
+    """Yield the last line that is changed, if there is one."""
+    old, new = _old(edit).splitlines(True), edit.reference.splitlines(True)
+    changes = [one for one in SequenceMatcher(None, old, new).get_opcodes() if one[0] == "replace"]
+    if changes:
+        _, _, end_old, begin_new, end_new = changes[-1]
+        before = "".join(new[: end_new - 1])
+        indent = new[end_new - 1][: len(new[end_new - 1]) - len(new[end_new - 1].lstrip())]
+        assert end_new > begin_new
+        yield Line(before + indent, "\n" + "".join(old[end_old:]))
+
+
+def _old(edit: Replay) -> str:
+    """Return the function as it was."""
+    return edit.prompt.split("```python\n")[1].split("```")[0]
+
+
+if __name__ == "__main__":
+    main()

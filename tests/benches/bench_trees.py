@@ -1,0 +1,156 @@
+"""What several guesses at a position are accepted with, and what trees gain by the clock.
+
+    python tests/benches/bench_trees.py arithmetic
+    python tests/benches/bench_trees.py acceptance
+    python tests/benches/bench_trees.py speed [-m target.gguf -md draft.gguf]
+
+`arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
+cost; what a side branch's tokens cost when they come again is left out. `acceptance`: of one token
+drafted with k guesses, beside what theory makes of the two models' distributions at the same
+places. `speed`: sessions that differ in spec_tree alone, in turns; the median of the ratios to
+chains, prompt by prompt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from specllama import SpecSession, theory
+from specllama.measure.logits import LogitsModel, probabilities
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+PROMPTS = [
+    "def fibonacci(n):\n    a, b = 0, 1\n",
+    "import os\nimport sys\nimport re\nfrom collections import",
+    "class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(",
+    "import unittest\n\nclass TestParser(unittest.TestCase):\n\n    def test_",
+    "def read_config(path):\n    with open(path) as file:\n",
+    "class Server:\n    def __init__(self, host, port):\n",
+]
+TOP_K = 20  # the formulas look at every order of guesses
+GUESSES = (1, 2, 3, 4)
+# How often the first, second and third guess are right.
+EDGES = ((0.5, 0.25, 0.1), (0.65, 0.17, 0.06), (0.8, 0.1, 0.03))
+
+
+def arithmetic() -> None:
+    curves = json.loads((Path(__file__).parents[1] / "data" / "curves.json").read_text())
+    cases = [(edges, step) for edges in EDGES for step in (0.1, 0.3)]
+    print(f"{'':12}  v(8)", *(f"  {edges[0]} d={step}" for edges, step in cases))
+    for name, points in curves.items():
+        if name == "about":
+            continue
+        times = theory.DecodeTimes.through({int(n): t for n, t in points.items()}, 65)
+        gains = []
+        for edges, step in cases:
+            levels = np.tile(edges, (16, 1))
+            tree, chain = theory.best_tree(levels, 40), theory.best_tree(levels[:, :1], 16)
+            best = [max(one.speeds(times.ratios, step)) for one in (tree, chain)]
+            gains.append(best[0] / best[1])
+        print(f"{name:12} {times.ratios[7]:5.2f}", *(f"{gain:11.3f}" for gain in gains))
+
+
+def acceptance(n_tokens: int) -> None:
+    target, draft = (LogitsModel(path, n_ctx=512) for path in (BUNDLED_MODEL, BUNDLED_DRAFT))
+    print(f"{'rule':>10} {'T':>4} {'k':>2} {'accepted':>9} {'formula':>8}")
+    for rule, formula in (
+        ("coupled", theory.coupled_acceptance_of_several),
+        ("rejection", theory.acceptance_of_several),
+    ):
+        for temperature in (0.0, 0.7, 1.0):
+            chosen: Any = {"temperature": temperature, "top_k": TOP_K, "acceptance": rule}
+            for k in GUESSES:
+                accepted = rounds = 0
+                texts = []
+                with SpecSession(
+                    draft=BUNDLED_DRAFT, cascade=False, spec_length=1, spec_tree=k, n_gpu_layers=0
+                ) as session:
+                    for seed, prompt in enumerate(PROMPTS):
+                        done = session.generate(prompt, max_tokens=n_tokens, seed=seed, **chosen)
+                        drafted = [one for one in done.stats.by_round if one[0] > 0]
+                        rounds += len(drafted)
+                        accepted += sum(right for _, right in drafted)
+                        texts.append((session.tokenize(prompt), done.tokens))
+                expected = np.mean([
+                    formula(*pair, min(k, 3 if rule == "rejection" else k))
+                    for prompt, tokens in texts
+                    for pair in distributions(target, draft, prompt, tokens, temperature)
+                ])  # fmt: skip
+                shown = "" if rule == "rejection" and k > 3 else f"{expected:8.3f}"
+                print(f"{rule:>10} {temperature:>4} {k:>2} {accepted / rounds:9.3f} {shown}")
+
+
+def distributions(
+    target: LogitsModel,
+    draft: LogitsModel,
+    prompt: list[int],
+    tokens: list[int],
+    temperature: float,
+) -> list[tuple[Any, Any]]:
+    """p and q at every eighth generated token, without the tokens that have neither."""
+    pairs = []
+    rows = [model.rows([*prompt, *tokens], len(prompt)).copy() for model in (target, draft)]
+    for logits in zip(*rows, strict=True):
+        cut = [np.where(row >= np.sort(row)[-TOP_K], row, -np.inf)[None] for row in logits]
+        p, q = (probabilities(row, temperature)[0] for row in cut)
+        kept = (p > 0) | (q > 0)
+        pairs.append((p[kept], q[kept]))
+    return pairs[::8]
+
+
+def speed(model: Path | None, draft: Path, n_tokens: int, trees: list[str]) -> None:
+    chosen: dict[str, Any] = {"max_tokens": n_tokens, "temperature": 0.0, "seed": 1}
+    for temperature in (0.0, 1.0):
+        chosen["temperature"] = temperature
+        sessions = {
+            tree: SpecSession(model, draft, spec_tree=int(tree) if tree.isdecimal() else tree)  # type: ignore[arg-type]
+            for tree in trees
+        }
+        ratios: dict[str, list[float]] = {tree: [] for tree in trees}
+        per_round: dict[str, list[float]] = {tree: [] for tree in trees}
+        aside = dict.fromkeys(trees, 0)
+        for session in sessions.values():
+            session.generate(PROMPTS[0], **chosen)
+        for number, prompt in enumerate(PROMPTS):
+            speeds = {}
+            for tree in trees if number % 2 else trees[::-1]:
+                stats = sessions[tree].generate(prompt, **chosen).stats
+                speeds[tree] = stats.tokens_per_second
+                per_round[tree].append(stats.tokens_per_round)
+                aside[tree] += sum(stats.accepted_by_rank[1:])
+            for tree in trees:
+                ratios[tree].append(speeds[tree] / speeds[trees[0]])
+        for tree, session in sessions.items():
+            session.close()
+            print(
+                f"T = {temperature}  spec_tree {tree:>5}: {statistics.median(ratios[tree]):.3f} "
+                f"({min(ratios[tree]):.3f} to {max(ratios[tree]):.3f}) of chains, "
+                f"{statistics.mean(per_round[tree]):.2f} tokens per round, "
+                f"{aside[tree]} accepted in side branches",
+                flush=True,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("arithmetic", "acceptance", "speed"))
+    parser.add_argument("-m", "--model", type=Path)
+    parser.add_argument("-md", "--draft-model", type=Path, default=BUNDLED_DRAFT)
+    parser.add_argument("-n", "--n-predict", type=int, default=160)
+    parser.add_argument("--trees", nargs="+", default=["off", "auto", "2", "3"])
+    arguments = parser.parse_args()
+    if arguments.what == "arithmetic":
+        arithmetic()
+    elif arguments.what == "acceptance":
+        acceptance(arguments.n_predict)
+    else:
+        speed(arguments.model, arguments.draft_model, arguments.n_predict, arguments.trees)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+#include "draft/tree.h"
+
+#include <utility>
+#include <vector>
+
+#include "check.h"
+
+using namespace specllama;
+
+namespace {
+
+// A trunk, and chains that branch off behind some of its tokens.
+Draft draft_of(const std::vector<Token>& trunk,
+               const std::vector<std::pair<int, std::vector<Token>>>& sides = {}) {
+    Draft draft;
+    for (const Token token : trunk) draft.push(token, {});
+    for (const auto& [depth, tokens] : sides) {
+        draft.push_side(depth, tokens.front(), {});
+        for (std::size_t i = 1; i < tokens.size(); ++i) draft.push_behind_side(tokens[i], {});
+    }
+    return draft;
+}
+
+constexpr Tree::Limits kWide = {.nodes = 64, .leaves = 64, .siblings = 8};
+
+Tree taken(const Tree& tree) {
+    Tree out;
+    out.take(tree, std::vector<bool>(tree.size(), true));
+    return out;
+}
+
+std::vector<Token> tokens_of(const Tree& tree) {
+    std::vector<Token> tokens;
+    for (const Tree::Node& node : tree.nodes()) tokens.push_back(node.token);
+    return tokens;
+}
+
+}  // namespace
+
+TEST(what_begins_alike_is_shared) {
+    Tree tree;
+    tree.add(draft_of({1, 2, 3}, {{1, {5, 6}}, {1, {5, 7}}, {0, {1, 2, 9}}}), kWide);
+    tree.add(draft_of({1, 5, 6, 8}), kWide);
+    CHECK(tree.size() == 8);
+    CHECK(tree.child(Tree::kRoot, 1) == 0);
+    CHECK(tree.child(0, 5) == 3);
+    CHECK(tree.child(3, 6) == 4);
+    CHECK(tree.child(3, 7) == 5);
+    CHECK(tree.child(1, 9) == 6);
+    CHECK(tree.child(4, 8) == 7);
+    CHECK(tree.child(0, 9) == Tree::kNone);
+    CHECK(tree[3].rank == 1);
+    CHECK(tree[3].elder == 1);
+    CHECK(tree[7].depth == 3);
+}
+
+TEST(depth_first_and_the_leaves_of_a_node_lie_together) {
+    Tree tree;
+    tree.add(draft_of({1, 2, 3}, {{0, {4}}, {1, {5, 6}}, {2, {7}}, {1, {8}}}), kWide);
+    const Tree all = taken(tree);
+    CHECK(tokens_of(all) == (std::vector<Token>{1, 2, 3, 7, 5, 6, 8, 4}));
+    CHECK(all.n_trunk() == 3);
+    CHECK(all.n_leaves() == 5);
+    const std::vector<int> leaf = {0, 0, 0, 1, 2, 2, 3, 4};
+    const std::vector<int> n_leaves = {4, 2, 1, 1, 1, 1, 1, 1};
+    for (int i = 0; i < all.size(); ++i) {
+        CHECK(all[i].leaf == leaf[i]);
+        CHECK(all[i].n_leaves == n_leaves[i]);
+    }
+}
+
+TEST(of_what_is_kept_the_first_is_the_trunk) {
+    Tree tree;
+    tree.add(draft_of({1, 2}, {{0, {4, 5}}}), kWide);
+    Tree some;
+    some.take(tree, {false, false, true, true});
+    CHECK(tokens_of(some) == (std::vector<Token>{4, 5}));
+    CHECK(some.n_trunk() == 2);
+    CHECK(some.n_leaves() == 1);
+    CHECK(some[0].rank == 1);
+    CHECK(n_in_trunk(std::vector<int>{0, 1}) == 2);
+    CHECK(n_in_trunk(std::vector<int>{0, 2}) == 1);
+    CHECK(n_in_trunk(std::vector<int>{1}) == 0);
+}
+
+TEST(limits_leave_out_what_comes_last) {
+    const Draft draft = draft_of({1, 2, 3}, {{0, {4}}, {0, {5, 6}}, {2, {7}}});
+    const auto size = [&](const Tree::Limits& limits) {
+        Tree tree;
+        tree.add(draft, limits);
+        return tree.size();
+    };
+    CHECK(size(kWide) == 7);
+    CHECK(size({.nodes = 2, .leaves = 9, .siblings = 9}) == 2);
+    CHECK(size({.nodes = 9, .leaves = 9, .siblings = 1}) == 3);
+    CHECK(size({.nodes = 9, .leaves = 9, .siblings = 2}) == 5);
+    CHECK(size({.nodes = 9, .leaves = 2, .siblings = 9}) == 4);
+    CHECK(size({.nodes = 0}) == 0);
+}
+
+TEST(drafts_say_where_they_branch) {
+    Draft draft = draft_of({1, 2, 3}, {{0, {4}}, {2, {5, 6}}});
+    CHECK(draft.whole());
+    draft.truncate(2);
+    CHECK(draft.size() == 2);
+    CHECK(draft.sides.size() == 1);
+    draft.sides[0].depth = 3;
+    CHECK(!draft.whole());
+    draft.sides[0] = {.token = 4, .follows = true};
+    CHECK(!draft.whole());
+}

@@ -1,0 +1,104 @@
+"""Tools, and scripted models that call them in each format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ADD: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "add",
+        "description": "Adds two numbers.",
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"],
+        },
+    },
+}
+NOW: dict[str, Any] = {"type": "function", "function": {"name": "now"}}
+TOOLS = [ADD, NOW]
+
+_TOOLS = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
+_END = "{{ bos_token }}"  # behind it the script begins
+_HERMES = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
+    "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}{% endfor %}"
+)
+_LLAMA3 = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    '{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}'
+    "{% endfor %}{% endfor %}"
+)
+_MISTRAL = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "{% if c.id|length != 9 %}{{ raise_exception('ids have 9 characters') }}{% endif %}"
+    "[TOOL_CALLS]{{ c.function | tojson }}{{ c.id }}{% endfor %}{% endfor %}"
+)
+
+_MISTRAL_ARGS = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}"
+    "{% endfor %}{% endfor %}"
+)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A model that says something, and calls `add` with 1 and 2, and then perhaps `now`.
+
+    Attributes:
+        template: Its chat template.
+        pieces: What it says.
+        control: Those of them that are tokens whose text is not shown.
+        calls: How many of the tools it calls.
+    """
+
+    template: str
+    pieces: list[str]
+    control: tuple[str, ...] = ()
+    calls: int = 2
+
+
+_ARGUMENTS = ['{"a"', ": 1", ', "b', '": 2', "}"]
+
+SCRIPTS: dict[str, Script] = {
+    "hermes": Script(
+        _TOOLS + _HERMES + _END,
+        ["Let", " me", " add.", " <tool", "_call>", '\n{"na', 'me": "', "add", '", "arguments": ',
+         *_ARGUMENTS, "}\n</", "tool_call>", "\n<tool_call>", '\n{"name": "now"',
+         ', "arguments": {}', "}\n</tool_call>"],
+    ),
+    "fenced": Script(
+        _TOOLS + _HERMES + _END,
+        ["```", "json\n{\n", '  "name": "', "add", '",\n  "arguments": ', *_ARGUMENTS,
+         "\n}\n", "``", "`"],
+        calls=1,
+    ),
+    "generic": Script(
+        "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}" + _END,
+        ["Let", " me", " add. ", "<tool_call>\n", '{"name": "', "add", '", "arguments": ',
+         *_ARGUMENTS, "}\n</tool_call>"],
+        calls=1,
+    ),
+    "llama3": Script(
+        _TOOLS + _LLAMA3 + _END,
+        ['{"', 'name": "', "add", '", "parameters": ', *_ARGUMENTS, "}}"],
+        calls=1,
+    ),
+    "mistral": Script(
+        _TOOLS + _MISTRAL + _END,
+        ["Let me", " add.", "[TOOL_CALLS]", '[{"name": "', "add", '", "arguments": ', *_ARGUMENTS,
+         ', "id": "', "abcd12345", '"}', ', {"name": "now", "arguments": {}, "id": ',
+         '"98765dcba"', "}]"],
+        control=("[TOOL_CALLS]",),
+    ),
+    "mistral-args": Script(
+        _TOOLS + _MISTRAL_ARGS + _END,
+        ["[TOOL_CALLS]", "add", "[ARGS]", *_ARGUMENTS],
+        control=("[TOOL_CALLS]", "[ARGS]"),
+        calls=1,
+    ),
+}  # fmt: skip

@@ -1,0 +1,213 @@
+"""Real clients against the real server, with a small model that chats.
+
+What a model of this size says is of no account: that each client sends what it sends, and reads
+what comes back, is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import openai
+import pydantic
+import pytest
+from conftest import EXACT, FIXED
+from real_models import real_model
+from serving import Server, serve
+from specllama import SpecSession
+
+QUESTION = "What is the weather in Paris?"
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Returns the weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"enum": ["Paris", "Rome"]},
+                "days": {"type": "integer"},
+            },
+            "required": ["city"],
+        },
+    },
+}
+
+
+class Weather(pydantic.BaseModel):
+    """The weather of a city."""
+
+    city: Literal["Paris", "Rome"]
+    sunny: bool
+
+
+@pytest.fixture(scope="module")
+def server(smollm2: Path) -> Iterator[Server]:
+    options = {**EXACT, **FIXED, "kv_type": "f16", "n_ctx": 2048, "n_threads": 2}
+    with SpecSession(smollm2, **options) as session, serve(session) as running:
+        yield running
+
+
+def ask(**more: Any) -> dict[str, Any]:
+    return {
+        "model": "m",
+        "temperature": 0,
+        "messages": [{"role": "user", "content": QUESTION}],
+    } | more
+
+
+def test_openai_calls_a_tool_and_hears_its_result(server: Server) -> None:
+    client = server.openai()
+    options = ask(tools=[TOOL], tool_choice="required", parallel_tool_calls=False, max_tokens=60)
+    message = client.chat.completions.create(**options).choices[0].message
+    (call,) = message.tool_calls or []
+    assert call.function.name == "get_weather"
+    assert json.loads(call.function.arguments)["city"] in ("Paris", "Rome")
+    result = {"role": "tool", "tool_call_id": call.id, "content": "Sunny."}
+    messages = [*options["messages"], message, result]
+    answer = client.chat.completions.create(**ask(messages=messages, tools=[TOOL], max_tokens=20))
+    assert answer.choices[0].message.content or answer.choices[0].message.tool_calls
+    # What was said already was not computed again.
+    assert answer.usage.prompt_tokens_details.cached_tokens > 100
+
+
+def test_openai_stream_helper_with_tools(server: Server) -> None:
+    options = ask(tools=[openai.pydantic_function_tool(Weather)], tool_choice="required")
+    with server.openai().chat.completions.stream(**options, parallel_tool_calls=False) as stream:
+        completion = stream.get_final_completion()
+    (call,) = completion.choices[0].message.tool_calls or []
+    assert isinstance(call.function.parsed_arguments, Weather)
+
+
+def test_openai_structured_outputs(server: Server) -> None:
+    client = server.openai()
+    options = ask(max_tokens=60)
+    parsed = client.chat.completions.parse(response_format=Weather, **options)
+    assert isinstance(parsed.choices[0].message.parsed, Weather)
+    response = client.responses.parse(
+        model="m", input=QUESTION, text_format=Weather, temperature=0, max_output_tokens=60
+    )
+    assert isinstance(response.output_parsed, Weather)
+
+
+def test_the_request_of_aider(server: Server) -> None:
+    """A system message, examples as turns, the file, and a reminder; streamed, without limits."""
+    turns = ["Change the greeting.", "Ok.", "# file.py\n```\nprint('hi')\n```", "Ok.", "Go on."]
+    messages = [{"role": "system", "content": "Act as an expert software developer."}] + [
+        {"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(turns)
+    ]
+    options = ask(messages=messages, stream=True, max_tokens=20, extra_headers={"X-Title": "Aider"})
+    events = list(server.openai().chat.completions.create(**options))
+    assert "".join(event.choices[0].delta.content or "" for event in events)
+
+
+def test_llm(server: Server, tmp_path: Path) -> None:
+    """Simon Willison's command, with the server as one of its models, and a tool."""
+    (tmp_path / "extra-openai-models.yaml").write_text(
+        f"- model_id: here\n  model_name: m\n  api_base: {server.url}/v1\n"
+        "  supports_tools: true\n  supports_schema: true\n"
+    )
+    environment = {**os.environ, "LLM_USER_PATH": str(tmp_path), "OPENAI_API_KEY": "none"}
+
+    def llm(*arguments: str) -> str:
+        command = [sys.executable, "-m", "llm", "-m", "here", "--no-log", *arguments]
+        process = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert process.returncode == 0, process.stderr
+        return process.stdout
+
+    assert llm("-o", "max_tokens", "10", QUESTION).strip()
+    assert llm("-o", "max_tokens", "30", "-T", "llm_version", QUESTION).strip() is not None
+    said = llm("--schema", "city, days int", "-o", "max_tokens", "60", "--no-stream", QUESTION)
+    assert set(json.loads(said)) == {"city", "days"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_langchain(server: Server) -> None:
+    ChatOpenAI = pytest.importorskip("langchain_openai").ChatOpenAI  # noqa: N806
+    model = ChatOpenAI(
+        model="m", base_url=f"{server.url}/v1", api_key="none", temperature=0, max_tokens=80
+    )
+    bound = model.bind_tools([TOOL], tool_choice="any", parallel_tool_calls=False)
+    (call,) = bound.invoke(QUESTION).tool_calls
+    assert call["name"] == "get_weather"
+    assert call["args"]["city"] in ("Paris", "Rome")
+    chunks = list(bound.stream(QUESTION))
+    whole = chunks[0]
+    for chunk in chunks[1:]:
+        whole = whole + chunk
+    assert whole.tool_calls[0]["args"] == call["args"]
+    for method in ("json_schema", "function_calling"):
+        structured = model.with_structured_output(Weather, method=method)
+        assert isinstance(structured.invoke(QUESTION), Weather)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_pydantic_ai(server: Server) -> None:
+    ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    provider = OpenAIProvider(base_url=f"{server.url}/v1", api_key="none")
+    model = OpenAIChatModel("m", provider=provider)
+    settings = {"temperature": 0.0, "max_tokens": 100}
+    agent = ai.Agent(model, output_type=Weather, model_settings=settings)
+    assert isinstance(agent.run_sync(QUESTION).output, Weather)
+    native = ai.Agent(model, output_type=ai.NativeOutput(Weather), model_settings=settings)
+    assert isinstance(native.run_sync(QUESTION).output, Weather)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_litellm(server: Server) -> None:
+    litellm = pytest.importorskip("litellm")
+    options = ask(model="openai/m", api_base=f"{server.url}/v1", api_key="none", max_tokens=60)
+    answer = litellm.completion(**options, tools=[TOOL], tool_choice="required")
+    call = answer.choices[0].message.tool_calls[0]
+    assert call.function.name == "get_weather"
+    assert json.loads(call.function.arguments)["city"] in ("Paris", "Rome")
+    parts = litellm.completion(**options, stream=True)
+    assert "".join(part.choices[0].delta.content or "" for part in parts)
+
+
+@pytest.fixture(scope="module")
+def coder() -> Iterator[Server]:
+    """A model that was trained to call tools and to fill in."""
+    options = {**FIXED, "n_ctx": 4096, "n_gpu_layers": 0}
+    with SpecSession(real_model("qwen-1.5b"), **options) as session, serve(session) as running:
+        yield running
+
+
+@pytest.mark.slow
+def test_a_model_that_was_trained_for_tools(coder: Server) -> None:
+    client = coder.openai()
+    options = ask(tools=[TOOL])
+    choice = client.chat.completions.create(**options).choices[0]
+    assert choice.finish_reason == "tool_calls"
+    (call,) = choice.message.tool_calls or []
+    assert json.loads(call.function.arguments)["city"] == "Paris"
+    result = {"role": "tool", "tool_call_id": call.id, "content": "18 degrees and rain"}
+    messages = [*options["messages"], choice.message, result]
+    answer = client.chat.completions.create(**ask(messages=messages, tools=[TOOL]))
+    # Its own words are there still, in the same tokens.
+    known = answer.usage.prompt_tokens_details.cached_tokens
+    assert known >= answer.usage.prompt_tokens - 40
+
+
+@pytest.mark.slow
+def test_a_model_that_was_trained_to_fill_in(coder: Server) -> None:
+    prefix, suffix = "def add(a, b):\n    return ", "\n\nassert add(1, 2) == 3\n"
+    answer = coder.openai().completions.create(
+        model="m", prompt=prefix, suffix=suffix, max_tokens=16, temperature=0
+    )
+    assert answer.choices[0].text.strip() == "a + b"
+    assert answer.choices[0].finish_reason == "stop"

@@ -1,0 +1,167 @@
+"""Filling in: the prompts in the form of llama.cpp's server, what they leave out, and the API."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from conftest import EXACT, FIXED
+from serving import Server, serve
+from specllama import ModelError, SpecSession
+from specllama.model.infill import FimTokens, InfillPrompts
+from specllama.session import BUNDLED_MODEL
+
+Open = Callable[..., SpecSession]
+PRE, SUF, MID, REP, SEP = 300, 301, 302, 303, 304
+BEFORE, BEHIND = "def add(a, b):\n    return ", "\n\nprint(add(1, 2))\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled model; some of its tokens are to mean gaps."""
+    path = tmp_path_factory.mktemp("infill") / "infill.gguf"
+    names = dict(zip(("pre", "suf", "mid", "rep", "sep"), range(PRE, SEP + 1), strict=True))
+    options = [
+        word for name, one in names.items()
+        for word in ("--special-token-by-id", f"fim_{name}", str(one))
+    ]  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "gguf.scripts.gguf_new_metadata", *options, BUNDLED_MODEL, path],
+        check=True,
+        capture_output=True,
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(model: Path) -> Iterator[Server]:
+    with SpecSession(model, **EXACT, **FIXED) as session, serve(session) as running:
+        yield running
+
+
+def tokens(session: SpecSession, text: str) -> list[int]:
+    return session.tokenize(text, add_special=False, parse_special=False)
+
+
+def test_prompts(model: Path, open_session: Open) -> None:
+    session = open_session(model)
+    assert session.has_infill
+    bos = session.tokenize("")
+    before, behind = tokens(session, BEFORE), tokens(session, BEHIND)
+    assert session.render_infill(BEFORE, BEHIND).tokens == [
+        *bos, PRE, *before, SUF, *behind, MID,
+    ]  # fmt: skip
+    files = {"a.py": "x = 1\n", "b.py": "y = 2\n"}
+    found = session.render_infill(BEFORE, BEHIND, files.items())
+    assert found.tokens == [
+        *bos,
+        REP, *tokens(session, "myproject\n"),
+        SEP, *tokens(session, "a.py\n"), *tokens(session, "x = 1\n"),
+        SEP, *tokens(session, "b.py\n"), *tokens(session, "y = 2\n"),
+        SEP, *tokens(session, "filename\n"),
+        PRE, *before, SUF, *behind, MID,
+    ]  # fmt: skip
+    assert found.left_out == []
+
+
+def test_what_is_far_from_the_gap_is_left_out() -> None:
+    """On a vocabulary of characters."""
+    prompts = InfillPrompts(FimTokens(-1, -2, -3, -1, -1)._replace(prefix=1, suffix=2, middle=3),
+                            [], lambda text: [ord(one) for one in text])  # fmt: skip
+    for n_before, n_behind, most in ((30, 30, 63), (30, 30, 43), (90, 5, 43), (5, 90, 43)):
+        before, behind = "ab" * (n_before // 2), "yz" * (n_behind // 2)
+        infill = prompts.make(before, behind, [], most)
+        assert len(infill.tokens) <= most
+        text = "".join(map(chr, infill.tokens))
+        near, behind_found = text[1 : text.index("\2")], text[text.index("\2") + 1 : -1]
+        assert before.endswith(near)
+        assert behind.startswith(behind_found)
+        assert len(infill.tokens) + len(infill.left_out) == len(before) + len(behind) + 3
+        assert len(infill.tokens) == most or not infill.left_out
+    files = [("a", "A" * 50), ("b", "B" * 50)]
+    infill = prompts.make("x", "y", files, 90)
+    text = "".join(map(chr, infill.tokens))
+    assert ("B" * 50 in text, "A" in text) == (True, False)
+    assert "A" * 50 in "".join(map(chr, infill.left_out))
+
+
+def test_a_gap_is_filled(model: Path, open_session: Open) -> None:
+    session = open_session(model)
+    expected = session.generate(session.render_infill(BEFORE, BEHIND).tokens, max_tokens=12)
+    assert session.infill(BEFORE, BEHIND, max_tokens=12).tokens == expected.tokens
+    chunks = session.stream_infill(BEFORE, BEHIND, max_tokens=12)
+    assert "".join(chunk.text for chunk in chunks) == expected.text
+    later = asyncio.run(session.ainfill(BEFORE, BEHIND, files={"a.py": "x"}, max_tokens=12))
+    assert later.stats.prompt_tokens > expected.stats.prompt_tokens
+
+
+def test_what_is_left_out_is_copied_from(model: Path, open_session: Open) -> None:
+    session = open_session(model, n_ctx=256)
+    text = session.generate("def g(a, b):\n", max_tokens=60).text
+    plain = session.infill(BEFORE, BEHIND, max_tokens=40)
+    # A file with what comes, too long for the prompt.
+    file = plain.text + "\n# " + "much more " * 200 + text
+    helped = session.infill(BEFORE, BEHIND, files={"a.py": file}, max_tokens=40)
+    assert helped.tokens == plain.tokens
+    assert helped.stats.accepted > plain.stats.accepted
+
+
+def test_a_model_without_tokens_for_it(open_session: Open) -> None:
+    session = open_session()
+    assert not session.has_infill
+    with pytest.raises(ModelError, match="no tokens for filling in the middle"):
+        session.infill(BEFORE, BEHIND)
+    with serve(session) as server:
+        with pytest.raises(openai.BadRequestError, match="leave suffix out") as caught:
+            server.openai().completions.create(model="m", prompt=BEFORE, suffix=BEHIND)
+        assert caught.value.param == "suffix"
+        answer = server.post("/infill", {"input_prefix": "a", "input_suffix": "b"})
+        assert answer.status_code == 400
+        assert "no tokens for filling" in answer.json()["error"]["message"]
+
+
+def test_completions_with_a_suffix(server: Server) -> None:
+    options: dict[str, Any] = {"model": "m", "max_tokens": 12, "temperature": 0, "suffix": BEHIND}
+    answer = server.openai().completions.create(prompt=BEFORE, **options)
+    expected = server.session.infill(BEFORE, BEHIND, max_tokens=12)
+    assert answer.choices[0].text == expected.text
+    for bad, param in (({"prompt": [1, 2]}, "prompt"), ({"prompt": "a", "echo": True}, "echo")):
+        with pytest.raises(openai.BadRequestError) as caught:
+            server.openai().completions.create(**options, **bad)
+        assert caught.value.param == param
+
+
+def test_infill_as_llama_server_has_it(server: Server) -> None:
+    body: dict[str, Any] = {
+        "input_prefix": BEFORE[:-5], "prompt": BEFORE[-5:], "input_suffix": BEHIND,
+        "input_extra": [{"filename": "a.py", "text": "x = 1\n"}, {"text": "y"}],
+        "n_predict": 12, "temperature": 0, "samplers": ["top_k", "infill"], "cache_prompt": True,
+        "t_max_predict_ms": 1000,
+    }  # fmt: skip
+    expected = server.session.generate(
+        server.session.render_infill(BEFORE, BEHIND, [("a.py", "x = 1\n"), ("tmp", "y")]).tokens,
+        max_tokens=12,
+    )
+    answer = server.post("/infill", body).json()
+    assert answer["content"] == expected.text
+    assert (answer["stop"], answer["stop_type"]) == (True, "limit")
+    assert answer["tokens_predicted"] == answer["timings"]["predicted_n"] == 12
+    assert answer["tokens_evaluated"] == expected.stats.prompt_tokens
+    read = server.post("/infill", body | {"n_predict": 0, "input_prefix": "another"}).json()
+    assert (read["content"], read["stop"]) == ("", True)
+    streamed = server.post("/infill", body | {"stream": True}).text
+    assert streamed.count('"stop":false') == 12
+    assert streamed.count('"stop":true') == 1
+    for field, value in (
+        ("input_prefix", 5), ("input_suffix", None), ("input_extra", "x"),
+        ("input_extra", [{"filename": "a"}]), ("prompt", []), ("n_predict", -2),
+    ):  # fmt: skip
+        refused = server.post("/infill", body | {field: value})
+        assert refused.status_code == 400
+        assert field in refused.json()["error"]["param"]

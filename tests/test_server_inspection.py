@@ -1,0 +1,62 @@
+"""What front ends ask a server of the kind of llama.cpp's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from conftest import EXACT, FIXED
+from serving import Server, serve
+from specllama import SpecSession
+
+TEXT = "def f(x):\n    return x\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with SpecSession(**EXACT, **FIXED, n_seq=2) as session, serve(session) as running:
+        yield running
+
+
+def test_tokens_and_back(server: Server) -> None:
+    tokens = server.post("/tokenize", {"content": TEXT}).json()["tokens"]
+    assert tokens == server.session.tokenize(TEXT, add_special=False)
+    pieces = server.post("/tokenize", {"content": TEXT, "with_pieces": True}).json()["tokens"]
+    assert [one["id"] for one in pieces] == tokens
+    assert "".join(one["piece"] for one in pieces) == TEXT
+    special = server.post("/tokenize", {"content": TEXT, "add_special": True}).json()["tokens"]
+    assert special == server.session.tokenize(TEXT)
+    assert server.post("/detokenize", {"tokens": tokens}).json() == {"content": TEXT}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/tokenize", {"content": 5}, "content"),
+        ("/tokenize", {"content": "x", "add_special": 1}, "add_special"),
+        ("/detokenize", {}, "tokens"),
+        ("/detokenize", {"tokens": "x"}, "tokens"),
+        ("/detokenize", {"tokens": ["x"]}, "tokens"),
+        ("/detokenize", {"tokens": [-7]}, "tokens"),
+        ("/detokenize", {"tokens": [10**12]}, "tokens"),
+    ],
+)
+def test_bad_requests(server: Server, path: str, body: object, param: str) -> None:
+    answer = server.post(path, body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == param
+
+
+def test_what_it_is(server: Server) -> None:
+    props = server.get("/props").json()
+    assert props["default_generation_settings"]["n_ctx"] == server.session.n_ctx
+    assert (props["total_slots"], props["model_alias"]) == (2, "test")
+    assert props["chat_template"] == ""
+    slots = server.get("/slots").json()
+    assert [(one["id"], one["is_processing"]) for one in slots] == [(0, False), (1, False)]
+
+
+def test_what_it_is_not(server: Server) -> None:
+    answer = server.post("/v1/embeddings", {"input": "x", "model": "m"})
+    assert answer.status_code == 404
+    assert "/v1/embeddings is not served here" in answer.json()["error"]["message"]

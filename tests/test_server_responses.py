@@ -1,0 +1,130 @@
+"""/v1/responses through the official client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from conftest import EXACT, FIXED
+from scripted_model import write_scripted_model
+from serving import Server, serve
+from specllama import SpecSession
+from tool_models import SCRIPTS, TOOLS
+
+FLAT: list[Any] = [{"type": "function", **tool["function"]} for tool in TOOLS]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A scripted model that says something and calls two tools."""
+    path: Path = tmp_path_factory.mktemp("responses") / "scripted.gguf"
+    script = SCRIPTS["hermes"]
+    write_scripted_model(
+        path, script.pieces, chat_template=script.template, n_ctx=2048, any_text=True
+    )
+    options = {**EXACT, **FIXED, "kv_type": "f16"}
+    with SpecSession(path, **options) as session, serve(session) as running:
+        yield running
+
+
+def respond(server: Server, **options: Any) -> Any:
+    options = {"model": "m", "input": "u", "temperature": 0} | options
+    return server.openai().responses.create(**options)
+
+
+def test_a_text(server: Server) -> None:
+    answer = respond(server, max_output_tokens=3)
+    assert (answer.object, answer.model) == ("response", "test")
+    assert answer.output_text == "Let me add."
+    assert answer.status == "incomplete"
+    assert answer.incomplete_details.reason == "max_output_tokens"
+    assert answer.usage.output_tokens == 3
+    assert answer.usage.total_tokens == answer.usage.input_tokens + 3
+    whole = respond(server)
+    assert (whole.status, whole.incomplete_details) == ("completed", None)
+    instructed = respond(server, instructions="Answer.", max_output_tokens=3)
+    assert instructed.usage.input_tokens > answer.usage.input_tokens
+
+
+def test_calls(server: Server) -> None:
+    answer = respond(server, tools=FLAT)
+    message, add, now = answer.output
+    assert (message.type, message.content[0].text) == ("message", "Let me add.")
+    assert (add.type, add.name, json.loads(add.arguments)) == (
+        "function_call", "add", {"a": 1, "b": 2},
+    )  # fmt: skip
+    assert (now.name, now.arguments) == ("now", "{}")
+    assert add.call_id != now.call_id
+    results = [
+        {"type": "function_call_output", "call_id": call.call_id, "output": "3"}
+        for call in (add, now)
+    ]
+    items = [{"role": "user", "content": "u"}, *(one.to_dict() for one in answer.output), *results]
+    again = respond(server, tools=FLAT, input=items)
+    assert again.usage.input_tokens > answer.usage.input_tokens
+    assert again.output[1].name == "add"
+    forced = respond(server, tools=FLAT, tool_choice={"type": "function", "name": "now"})
+    assert [one.type for one in forced.output] == ["function_call"]
+    assert forced.output[0].name == "now"
+
+
+def test_events(server: Server) -> None:
+    whole = respond(server, tools=FLAT)
+    events = list(respond(server, tools=FLAT, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert [event.type for event in events[:2]] == ["response.created", "response.in_progress"]
+    assert events[-1].type == "response.completed"
+    final = events[-1].response
+    kinds = [(one.type, getattr(one, "name", None)) for one in final.output]
+    assert kinds == [(one.type, getattr(one, "name", None)) for one in whole.output]
+    texts = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(texts) == whole.output_text == "Let me add."
+    arguments = {1: "", 2: ""}
+    for event in events:
+        if event.type == "response.function_call_arguments.delta":
+            arguments[event.output_index] += event.delta
+            assert event.item_id == final.output[event.output_index].id
+    assert list(arguments.values()) == [one.arguments for one in whole.output[1:]]
+    for kind in ("response.output_item.added", "response.output_item.done"):
+        assert [event.output_index for event in events if event.type == kind] == [0, 1, 2]
+    assert all(one.status == "completed" for one in final.output)
+
+
+def test_the_clients_stream_helper(server: Server) -> None:
+    with server.openai().responses.stream(model="m", input="u", temperature=0) as stream:
+        final = stream.get_final_response()
+    assert final.output_text == respond(server).output_text
+
+
+def test_a_schema(server: Server) -> None:
+    schema = {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}
+    wanted = {"format": {"type": "json_schema", "name": "x", "schema": schema}}
+    answer = respond(server, text=wanted, max_output_tokens=300)
+    assert list(json.loads(answer.output_text)) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "param"),
+    [
+        ({"input": 5}, "input"),
+        ({"input": []}, None),
+        ({"input": [{"role": "critic", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
+        ({"input": [{"type": "function_call", "name": "x"}]}, "input[0].call_id"),
+        ({"input": [{"type": "function_call_output", "call_id": "x"}]}, "input[0].output"),
+        ({"previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"background": True}, "background"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": FLAT, "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
+        ({"text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
+        ({"max_output_tokens": -2}, "max_output_tokens"),
+    ],
+)
+def test_bad_requests(server: Server, options: dict[str, Any], param: str | None) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        respond(server, **options)
+    assert caught.value.param == param

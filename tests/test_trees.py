@@ -1,0 +1,279 @@
+"""Several guesses at a position, verified in one decode: they change no token and leave nothing."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from drafters import Branching
+from prompts import PROMPTS
+from random_model import N_VOCAB, WRITERS, write_dense, write_experts
+from specllama import ArgumentError, Drafter, SpecSession
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+Open = Callable[..., SpecSession]
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+PLACES = ["trunk", "side", "random", "nowhere"]
+RANDOM_PROMPT = [1, *range(3, 60)]
+TEMPERATURES = (0.0, 0.7, 1.0)
+
+
+def exact(model: Path | None, draft: Any, **options: Any) -> SpecSession:
+    """A session in which speculation changes no token, where there is one."""
+    return SpecSession(model, draft, exact=X86 or "auto", n_threads=1, n_gpu_layers=0, **options)
+
+
+def check(model: Path | None, place: str, n_texts: int, max_tokens: int, **options: Any) -> int:
+    """Compare with plain decoding; return how many tokens of side branches were accepted."""
+    drafter = Branching(N_VOCAB if model else 4096, place)
+    n_aside = 0
+    with (
+        exact(model, None) as plain,
+        exact(model, drafter, **({"spec_length": 4, "spec_tree": 3} | options)) as session,
+    ):
+        prompt = PROMPTS["counting"] if model is None else RANDOM_PROMPT
+        for seed in range(n_texts):
+            for temperature in TEMPERATURES:
+                chosen: Any = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+                expected = plain.generate(prompt, **chosen)
+                drafter.coming = expected.tokens
+                generation = session.generate(prompt, **chosen)
+                assert generation.tokens == expected.tokens
+                stats = generation.stats
+                assert stats.exact == X86
+                assert sum(stats.drafted_by_rank) == stats.drafted
+                assert sum(stats.accepted_by_rank) == stats.accepted
+                n_aside += sum(stats.accepted_by_rank[1:])
+    return n_aside
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["dense", "experts"])
+def test_no_token_differs_from_plain(tmp_path: Path, kind: str, place: str) -> None:
+    model = {"dense": write_dense, "experts": write_experts}[kind](tmp_path / "model.gguf")
+    n_aside = check(model, place, n_texts=2, max_tokens=60)
+    # What ends a text is where nothing more is known, and may be guessed by chance.
+    assert (n_aside > 10) == (place in ("side", "random"))
+
+
+@pytest.mark.parametrize("place", ["side", "random"])
+def test_nor_with_the_bundled_model(place: str) -> None:
+    assert check(None, place, n_texts=1, max_tokens=60, spec_length=6, spec_tree=3) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["dense", "experts", "bundled"])
+def test_nor_in_long_texts(tmp_path: Path, kind: str, place: str) -> None:
+    """50,000 tokens of each kind and place."""
+    writers = {"dense": write_dense, "experts": write_experts}
+    model = writers[kind](tmp_path / "model.gguf") if kind in writers else None
+    check(model, place, n_texts=84, max_tokens=200)
+
+
+def test_a_draft_model_and_ngrams(open_session: Open) -> None:
+    """Second and third choices, and where the two disagree, both; fixed and planned."""
+    plain = open_session(draft=None)
+    n_aside = 0
+    for options in ({"spec_length": 4, "spec_tree": 3}, {"spec_length": "auto", "spec_tree": 4}):
+        session = open_session(draft=BUNDLED_DRAFT, **options)
+        for name in ("module", "counting", "imports"):
+            prompt = PROMPTS[name]
+            for temperature in TEMPERATURES:
+                chosen: Any = {"max_tokens": 60, "temperature": temperature, "seed": 3}
+                expected = plain.generate(prompt, **chosen).tokens
+                generation = session.generate(prompt, **chosen)
+                assert generation.tokens == expected
+                if options["spec_length"] == 4:
+                    n_aside += sum(generation.stats.accepted_by_rank[1:])
+    assert n_aside > 10
+
+
+def test_second_choices_are_right_where_first_are_not(open_session: Open) -> None:
+    def rate(spec_tree: int | str) -> float:
+        session = open_session(draft=BUNDLED_DRAFT, cascade=False, spec_tree=spec_tree)
+        tokens = rounds = 0
+        for seed in range(6):
+            stats = session.generate(
+                PROMPTS["module"], max_tokens=80, temperature=1.0, seed=seed
+            ).stats
+            tokens, rounds = tokens + stats.generated_tokens, rounds + stats.rounds
+        return tokens / rounds
+
+    assert rate("off") < rate(2) < rate(4)
+
+
+def test_the_context_can_be_filled_again_and_again(tmp_path: Path) -> None:
+    """Hundreds of rounds with every kind of end, in a memory that has no place to lose."""
+    model = write_dense(tmp_path / "model.gguf")
+    drafter = Branching(N_VOCAB, "random")
+    bias = {"logit_bias": {2: -100.0}}
+    with (
+        exact(model, None, n_ctx=256) as plain,
+        exact(model, drafter, n_ctx=256, spec_length=4, spec_tree=4) as session,
+    ):
+        for seed in range(8):
+            prompt = [1, *range(3 + seed, 40)]
+            options: Any = {"max_tokens": None, "temperature": 1.0, "seed": seed, **bias}
+            expected = plain.generate(prompt, **options)
+            drafter.coming = expected.tokens
+            assert session.generate(prompt, **options).tokens == expected.tokens
+            assert expected.stats.prompt_tokens + expected.stats.generated_tokens == 256
+            # Left early, at a stop string, by its reader.
+            stop = plain.generate(prompt, **options | {"max_tokens": 30}).text[-3:]
+            text = plain.generate(prompt, stop=stop, **options).text
+            assert session.generate(prompt, stop=stop, **options).text == text
+            stream = session.stream(prompt, **options)
+            for _ in range(7):
+                next(stream)
+            stream.close()
+            assert session.generate(prompt, **options).tokens == expected.tokens
+
+
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_memories_that_hold_no_branches_take_chains(tmp_path: Path, kind: str) -> None:
+    model = WRITERS[kind](tmp_path / "model.gguf")
+    drafter = Branching(N_VOCAB, "side")
+    options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
+    with SpecSession(model, None, n_threads=1) as plain:
+        drafter.coming = plain.generate(RANDOM_PROMPT, **options).tokens
+    with SpecSession(model, drafter, n_threads=1, spec_length=4, spec_tree=3) as session:
+        stats = session.generate(RANDOM_PROMPT, **options).stats
+    holds = kind in ("dense", "experts")
+    assert (sum(stats.drafted_by_rank[1:]) > 0) == holds
+    assert stats.drafter_errors == 0
+
+
+def test_several_requests_share_the_memory(tmp_path: Path) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 1.0, "seed": 1}
+    with SpecSession(
+        model, write_dense(tmp_path / "draft.gguf", seed=9), n_seq=3, n_ctx=256, n_threads=1,
+        spec_length=4, spec_tree=3,
+    ) as session:  # fmt: skip
+        n_aside = 0
+        for _ in range(3):
+            prompts = [[1, *range(3 + i, 40)] for i in range(5)]
+            for generation in session.generate(prompts, **options):
+                assert len(generation.tokens) == 60
+                n_aside += sum(generation.stats.accepted_by_rank[1:])
+    assert n_aside > 0
+
+
+@pytest.mark.skipif(not X86, reason="exactness is claimed for x86-64 only")
+def test_several_that_lie_apart_take_chains(tmp_path: Path) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 1.0, "seed": 1}
+    with SpecSession(
+        model, Branching(N_VOCAB, "side"), n_seq=3, exact=True, n_threads=1, spec_length=4,
+        spec_tree=3,
+    ) as split:  # fmt: skip
+        stats = split.generate(RANDOM_PROMPT, **options).stats
+        assert len(stats.drafted_by_rank) == 1
+
+
+def test_what_a_drafter_hears_is_of_its_first_guess(tmp_path: Path) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    drafter = Branching(N_VOCAB, "side")
+    options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
+    with exact(model, drafter, spec_length=4, spec_tree=3) as session:
+        drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
+        drafter.heard.clear()
+        stats = session.generate(RANDOM_PROMPT, **options).stats
+    assert stats.rounds < 12
+    assert len(drafter.heard) > 5
+    for n_accepted, token in drafter.heard:
+        assert n_accepted == 0
+        assert token in drafter.coming
+
+
+class Says(Drafter):
+    """Says the same every time, or as much of it as it may."""
+
+    def __init__(self, said: list[Any], keeps_to_it: bool) -> None:
+        self.said = said
+        self.keeps_to_it = keeps_to_it
+
+    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> Any:
+        if not self.keeps_to_it:
+            return self.said
+        return [one if isinstance(one, int) else one[:max_tokens] for one in self.said]
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ([[3], [4, 5, 6]], "tokens; at most"),
+        ([[3], [N_VOCAB]], f"proposed token {N_VOCAB}"),
+        ([[3], [-1]], "no token id"),
+        ([[3], ["a"]], "TypeError"),
+        ([[], [3], [4, 4]], None),
+        ([(3, 4), np.array([3, 5]), [3, 4]], None),
+        ([[token] for token in range(3, 90)], None),
+        ([3, [4]], None),
+    ],
+)
+def test_what_drafters_may_say(tmp_path: Path, said: list[Any], error: str | None) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    with (
+        exact(model, None) as plain,
+        exact(model, Says(said, error is None), spec_length=2, spec_tree=8) as session,
+    ):
+        options: Any = {"max_tokens": 12, "logit_bias": {2: -100.0}}
+        generation = session.generate(RANDOM_PROMPT, **options)
+        assert generation.tokens == plain.generate(RANDOM_PROMPT, **options).tokens
+        stats = generation.stats
+        assert (stats.drafter_errors > 0) == (error is not None)
+        assert (error or "") in stats.last_drafter_error
+        assert (stats.drafted > 0) == (error is None)
+        assert max(stats.by_round)[0] <= 16
+
+
+def test_a_trace_tells_the_tree(tmp_path: Path) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    drafter = Branching(N_VOCAB, "random")
+    options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
+    with exact(model, drafter, spec_length=4, spec_tree=3) as session:
+        drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
+        generation = session.generate(RANDOM_PROMPT, trace=True, **options)
+    assert generation.trace is not None
+    tokens: list[int] = []
+    n_branches = 0
+    for index, one in enumerate(generation.trace.rounds):
+        last = None
+        for i, drafted in enumerate(one.draft):
+            n_branches += i > 0 and drafted.parent != i - 1
+            if drafted.accepted:
+                assert drafted.parent == last
+                last = i
+                tokens.append(drafted.token)
+        assert one.next is not None
+        tokens.append(one.next)
+        kinds = [token.kind for token in generation.trace.tokens(index)]
+        assert kinds.count("accepted") + kinds.count("cut") >= one.accepted
+        has_more = any(drafted.parent == last for drafted in one.draft)
+        if one.draft and "cut" not in kinds:
+            assert kinds[-1] == ("replacement" if has_more else "bonus")
+    assert tokens[:60] == generation.tokens
+    assert n_branches > 10
+    assert "<html" in generation.trace.to_html()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"spec_tree": 0}, "spec_tree must be from 1"),
+        ({"spec_tree": 9}, "spec_tree must be from 1 .off. to 8, not 9"),
+        ({"spec_tree": "on"}, "spec_tree must be"),
+        ({"spec_tree": 2.5}, "spec_tree must be"),
+        ({"spec_tree": 4, "spec_length": 17}, "spec_length times spec_tree must be 64 at most"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        SpecSession(BUNDLED_MODEL, **options)
