@@ -208,6 +208,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .context = std::move(context),
             .engine = std::move(engine),
             .curves = std::move(curves),
+            .context_options = options.context,
             .exact = exact,
             .state_key = state_key(headers.target, options.context, n_parts, exact)};
 }

@@ -19,6 +19,8 @@ struct Assembly {
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
     KeptCurves curves;
+    // Settled, as the context's own.
+    ContextOptions context_options;
     // Whether speculation changes no token at all; see settle_exactness.
     bool exact;
     // What a SavedState of it is marked with.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "beam/beam_search.h"
 #include "engine/clock.h"
 #include "engine/utf8.h"
 #include "specllama/error.h"
@@ -33,6 +34,14 @@ void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
                               std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
 }
 
+void check_stop_strings(const std::vector<std::string>& stop) {
+    for (const std::string& one : stop) {
+        if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
+        if (find_invalid_utf8(one) != std::string::npos)
+            throw InvalidArgument("A stop string is not valid UTF-8.");
+    }
+}
+
 void check_triggers(const SamplingOptions& options) {
     constexpr std::size_t kMost = 16384;  // bytes, all together
     std::size_t n_bytes = 0;
@@ -57,11 +66,7 @@ void check_options(const GenerateOptions& options, int n_room) {
         throw InvalidArgument("max_tokens is " + std::to_string(max_tokens) +
                               ", but behind the prompt the context has room for " +
                               std::to_string(n_room) + "; lower it, or raise n_ctx.");
-    for (const std::string& one : options.stop) {
-        if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
-        if (find_invalid_utf8(one) != std::string::npos)
-            throw InvalidArgument("A stop string is not valid UTF-8.");
-    }
+    check_stop_strings(options.stop);
     if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
         throw InvalidArgument("The grammar is not valid UTF-8.");
     check_triggers(options.sampling);
@@ -93,6 +98,7 @@ Scheduler::Scheduler(Assembly parts)
       engine_(std::move(parts.engine)),
       curves_(std::move(parts.curves)),
       slots_(std::make_unique<SlotPool>(context_->memory(), context_->n_seq())),
+      context_options_(std::move(parts.context_options)),
       n_ctx_(context_->n_ctx()),
       n_seq_(context_->n_seq()),
       n_threads_(context_->n_threads()),
@@ -257,6 +263,40 @@ void Scheduler::cancel(Sequence& sequence) {
     sequence.abandon();
     const Gate::Work work(gate_, std::try_to_lock);
     if (work.entered() && !closed_) retire();
+}
+
+BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
+                             const BetweenRounds& between) {
+    const std::shared_ptr<const Model> model = this->model();
+    check_prompt(prompt, model->vocab(), n_ctx());
+    check_tokens(options.reference, model->vocab(), "reference");
+    check_stop_strings(options.stop);
+    const Gate::Work work(gate_);
+    if (closed_) throw_closed();
+    retire();
+    const Memory& memory = context_->memory();
+    if (memory.n_cuttable() != Memory::kAnyNumber)
+        throw InvalidArgument(
+            "n_beams cannot be had with this model: beams share what they have in common, which "
+            "states (of recurrent and hybrid models) do not allow.");
+    double seconds = 0;
+    std::optional<Timer> timer(seconds);
+    // No request has this id.
+    BeamSearch search(model, context_options_, engine_->speculator(), n_seq_, prompt, options);
+    // What was left by others serves the search, and its prompt those that follow.
+    const bool fits = !memory.split() && !memory.slides();
+    if (const SlotPool::Left left = fits ? slots_->left() : SlotPool::Left(); !left.state.empty())
+        search.reuse(left.tokens, left.state);
+    while (!search.done()) {
+        between();
+        search.round();
+    }
+    if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
+    BeamResult result{search.beams(), search.stats()};
+    timer.reset();
+    result.stats.seconds.total = seconds;
+    result.stats.exact = exact_;
+    return result;
 }
 
 SavedState Scheduler::save() {

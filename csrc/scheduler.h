@@ -15,6 +15,7 @@
 #include "engine/slot_pool.h"
 #include "llama/context.h"
 #include "llama/model.h"
+#include "specllama/beam.h"
 #include "specllama/config.h"
 #include "specllama/session.h"
 #include "specllama/types.h"
@@ -54,6 +55,7 @@ class Scheduler {
     void cancel(Sequence& sequence);
 
     // See Session.
+    BeamResult search(TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between);
     SavedState save();
     void load(const SavedState& saved);
 
@@ -84,6 +86,7 @@ class Scheduler {
     std::unique_ptr<Engine> engine_;
     KeptCurves curves_;
     std::unique_ptr<SlotPool> slots_;
+    ContextOptions context_options_;
     int n_ctx_;
     int n_seq_;
     int n_threads_;

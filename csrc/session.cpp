@@ -42,6 +42,11 @@ Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
 
 bool Session::step() { return scheduler_->step(); }
 
+BeamResult Session::search(TokenSpan prompt, const BeamOptions& options,
+                           const BetweenRounds& between) {
+    return scheduler_->search(prompt, options, between);
+}
+
 SavedState Session::save() { return scheduler_->save(); }
 
 void Session::load(const SavedState& state) { scheduler_->load(state); }

@@ -29,7 +29,8 @@ MAY_INCLUDE = {
     "csrc/draft/model_drafter": {"draft", "llama", "sample"},
     "csrc/llama": {"llama", "sample/mask.h", "system"},
     "csrc/engine": {"engine", "llama", *PURE},
-    "csrc": {"engine", "llama", *PURE},
+    "csrc/beam": {"beam", "engine", "llama", *PURE},
+    "csrc": {"beam", "engine", "llama", *PURE},
     # The command line knows the public headers, and one pure helper.
     "csrc/cli": {"cli", "engine/utf8.h"},
     # Python also knows what is pure; and, for the whole process, whether AMX works and where things

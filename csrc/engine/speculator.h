@@ -60,6 +60,7 @@ class Speculator {
     // Whether lengths are planned, and by whom.
     bool plans() const { return speculates() && !spec_length_; }
     Planner& planner() { return planner_; }
+    std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
     int most_nodes() const { return branching_.most_nodes(spec_length_); }

@@ -75,13 +75,16 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     params.n_batch = batch_size(options);
     // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
     params.n_ubatch = params.n_batch;
-    params.n_seq_max = options.n_seq * (1 + n_branches);
+    params.n_seq_max = options.n_seq * (1 + n_branches) + options.n_forks;
     params.kv_unified = params.n_seq_max > 1 && !options.split;
     // Where the architecture has no snapshots llama.cpp takes this for 0.
     params.n_rs_seq = snapshots(options, n_logits);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
     params.n_outputs_max =
         std::max(std::min(options.n_seq * n_logits, options.n_batch), 1 + companion);
+    // Nor may it have fewer than sequences.
+    if (options.n_forks > 0)
+        params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
     params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(options.flash_attn);
@@ -92,8 +95,8 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
 
     // llama.cpp takes what all sequences have together for the context of one, and warns; and it
     // warns of whole windows.
-    const ErrorLog errors(options.n_seq > 1 ? ErrorLog::Warnings::dropped
-                                            : ErrorLog::Warnings::shown);
+    const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
+                                               : ErrorLog::Warnings::shown);
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
     if (errors.first().find("cache type") != std::string::npos ||
@@ -162,8 +165,9 @@ Context::Context(std::shared_ptr<const Model> model, const ContextOptions& optio
       options_(settled(options, *model_)),
       n_branches_((check(options_), count_branches(*model_, options_, n_branches))),
       context_(make_context(*model_, options_, n_logits, n_branches_)),
-      memory_(context_.get(),
-              {.n_seq = options_.n_seq, .n_branches = n_branches_, .split = options_.split}),
+      memory_(context_.get(), {.n_seq = options_.n_seq + options_.n_forks,
+                               .n_branches = n_branches_,
+                               .split = options_.split}),
       companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }

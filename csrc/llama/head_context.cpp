@@ -76,9 +76,9 @@ void HeadContext::encode(const float* features, int n, float* states) {
     for (int i = 0; i < n; ++i) batch_.add(0, next + i, 0, true);
     const ErrorLog errors;
     // llama.cpp only reads them.
-    check(llama_encode(context_.get(), {n, nullptr, const_cast<float*>(features),
-                                        batch_.positions_.data(), batch_.n_ids_.data(),
-                                        batch_.ids_.data(), batch_.logits_.data()}),
+    check(llama_encode(context_.get(),
+                       {n, nullptr, const_cast<float*>(features), batch_.positions_.data(),
+                        batch_.n_ids_.data(), batch_.ids_.data(), batch_.logits_.data()}),
           errors);
     llama_synchronize(context_.get());
     std::copy_n(staging::last_state(context_.get()), size, states);

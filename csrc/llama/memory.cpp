@@ -168,6 +168,14 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     return 0;
 }
 
+void Memory::share(SequenceId from, SequenceId to, Position begin, Position end) {
+    if (begin < end) llama_memory_seq_cp(memory_, from, to, begin, end);
+}
+
+void Memory::drop(SequenceId sequence, Position begin) {
+    llama_memory_seq_rm(memory_, sequence, begin, -1);
+}
+
 std::vector<std::uint8_t> Memory::state(SequenceId sequence) const {
     std::vector<std::uint8_t> state(llama_state_seq_get_size(context_, sequence));
     state.resize(llama_state_seq_get_data(context_, state.data(), state.size(), sequence));

@@ -39,6 +39,8 @@ class Memory {
 
     // Whether the sequences lie apart, each beside the others.
     bool split() const { return split_; }
+    // Whether layers see the last tokens only.
+    bool slides() const { return n_swa_ > 0; }
 
     // Several guesses at how a sequence goes on are decoded at once by giving each of them an id
     // of its own, and what they share the ids of all of them. The first id is the sequence's; each
@@ -76,6 +78,11 @@ class Memory {
     int copy(SequenceId from, SequenceId to, int keep);
     // What copy would return.
     int copyable(SequenceId from, int keep) const;
+
+    // One sequence holds the positions [begin, end) of another one, too, in the same cells; and a
+    // sequence loses all from a position on. With ContextOptions::n_forks only.
+    void share(SequenceId from, SequenceId to, Position begin, Position end);
+    void drop(SequenceId sequence, Position begin);
 
     // All that a sequence holds; and the same put into a sequence, which is left empty if that is
     // not what n_tokens tokens leave in such a memory.

@@ -41,6 +41,7 @@ from specllama.errors import (  # noqa: E402
 )
 from specllama.formats.trace import Trace  # noqa: E402
 from specllama.formats.traced_token import TracedToken  # noqa: E402
+from specllama.requests.beams import Beam, BeamOptions  # noqa: E402
 from specllama.requests.handle import Handle  # noqa: E402
 from specllama.requests.options import GenerateOptions  # noqa: E402
 from specllama.requests.stream import Generation, Stream  # noqa: E402
@@ -48,6 +49,8 @@ from specllama.session import SpecSession  # noqa: E402
 
 __all__ = [
     "ArgumentError",
+    "Beam",
+    "BeamOptions",
     "BusyError",
     "Chunk",
     "ClosedError",

@@ -362,6 +362,28 @@ class Stream:
     @property
     def trace(self) -> list[RoundTrace]: ...
 
+class Beam:
+    """A text that a beam search found; see `specllama.Beam`."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    @property
+    def logprob(self) -> float: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def finish_reason(self) -> Literal["stop", "length"]: ...
+
+class BeamResult:
+    """What a beam search came to: its beams, the best first, and what it took."""
+
+    @property
+    def beams(self) -> list[Beam]: ...
+    @property
+    def stats(self) -> Stats: ...
+
 class Switch(enum.Enum):
     """What may be left to circumstances."""
 
@@ -455,6 +477,27 @@ class SamplingOptions:
         lenience: float,
         grammar: str,
         grammar_triggers: list[str],
+    ) -> None: ...
+
+class EarlyStopping(enum.Enum):
+    """When a beam search ends."""
+
+    no = 0
+    yes = 1
+    never = 2
+
+class BeamOptions:
+    """Options of a beam search; see `specllama.BeamOptions`. max_tokens as in GenerateOptions."""
+
+    def __init__(
+        self,
+        *,
+        n_beams: int,
+        length_penalty: float,
+        early_stopping: EarlyStopping,
+        max_tokens: int | None,
+        stop: list[str],
+        reference: Iterable[int],
     ) -> None: ...
 
 class GenerateOptions:
@@ -555,6 +598,9 @@ class Session:
         """Raise ArgumentError for what `start` would refuse, but for a grammar."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
+    def search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
+        """Search for the texts that score best; Ctrl-C ends it between two decodes."""
+
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 from typing_extensions import Self, Unpack
 
@@ -17,7 +17,9 @@ from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
 from specllama.model.opening import open_core
+from specllama.requests import beams
 from specllama.requests.background import BackgroundRequests
+from specllama.requests.beams import Beam, BeamOptions
 from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Request, are_several
 from specllama.requests.stream import Generation, Stream
@@ -233,13 +235,18 @@ class SpecSession(BackgroundRequests, Closing):
     def generate(
         self, prompt: list[str] | list[list[int]], *, n: int, **options: Unpack[GenerateOptions]
     ) -> list[list[Generation]]: ...
+    @overload
+    def generate(
+        self, prompt: str | Iterable[int], *, n_beams: int, **options: Unpack[BeamOptions]
+    ) -> list[Beam]: ...
     def generate(
         self,
         prompt: str | Iterable[int] | list[str] | list[list[int]],
         *,
         n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation | list[Generation] | list[list[Generation]]:
+        n_beams: int | None = None,
+        **options: Any,
+    ) -> Generation | list[Generation] | list[list[Generation]] | list[Beam]:
         """Continue a prompt, or several, and return the whole.
 
         Args:
@@ -249,24 +256,32 @@ class SpecSession(BackgroundRequests, Closing):
                 as if it had been alone.
             n: How many choices to give; they come as a list. The first has the seed that was given
                 or a fresh one, each other a seed made of that one.
-            **options: See `GenerateOptions`.
+            n_beams: Search for the texts that score best, with so many beams, 1 to 64, by the rules
+                of Hugging Face's transformers (num_beams there); they come as a list, the best
+                first. A search is one piece of work in the thread that calls: others wait.
+            **options: See `GenerateOptions`; with `n_beams`, `BeamOptions`.
 
         Returns:
             The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
-            way, `last` has what there was.
+            way, `last` has what there was (not of a beam search).
 
         Raises:
             ArgumentError: The prompt is empty, leaves no room in the context, or has ids that are
-                no tokens; or an option is wrong.
+                no tokens; or an option is wrong, or cannot be had with beams, or with this model.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
             BusyError: With n_seq=1: another thread is using the session.
+            OutOfMemoryError: There is not enough memory for beams.
         """
         several = are_several(prompt)
+        if n_beams is not None:
+            if several:
+                raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
+            return beams.search(self, self._core, cast(Any, prompt), n_beams, options | {"n": n})
         prompts: list[Any] = list(prompt) if several else [prompt]
         if n is None and not several and self._core.n_seq == 1:
             return self.stream(prompts[0], **options).run()
-        choices = self._wait_for_choices(prompts, 1 if n is None else n, options)
+        choices = self._wait_for_choices(prompts, 1 if n is None else n, cast(Any, options))
         by_prompt = [one[0] for one in choices] if n is None else choices
         return by_prompt if several else by_prompt[0]
 

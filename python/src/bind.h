@@ -12,6 +12,7 @@ namespace specllama {
 namespace py = pybind11;
 
 void bind_amx(py::module_& m);
+void bind_beam(py::module_& m);
 void bind_cache_folder(py::module_& m);
 void bind_chunk(py::module_& m);
 void bind_corpus(py::module_& m);

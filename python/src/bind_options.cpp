@@ -5,6 +5,7 @@
 #include <pybind11/native_enum.h>
 
 #include "bind.h"
+#include "specllama/beam.h"
 #include "specllama/config.h"
 #include "token_array.h"
 
@@ -90,6 +91,17 @@ void bind_options(py::module_& m) {
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
         pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar),
         pair("grammar_triggers", &SamplingOptions::grammar_triggers));
+    py::native_enum<EarlyStopping>(m, "EarlyStopping", "enum.Enum", "When a beam search ends.")
+        .value("no", EarlyStopping::no)
+        .value("yes", EarlyStopping::yes)
+        .value("never", EarlyStopping::never)
+        .finalize();
+    bind_struct<BeamOptions>(m, "BeamOptions", pair("n_beams", &BeamOptions::n_beams),
+                             pair("length_penalty", &BeamOptions::length_penalty),
+                             pair("early_stopping", &BeamOptions::early_stopping),
+                             pair("max_tokens", &BeamOptions::max_tokens),
+                             pair("stop", &BeamOptions::stop),
+                             pair("reference", &BeamOptions::reference));
     bind_struct<GenerateOptions>(
         m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),

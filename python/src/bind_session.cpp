@@ -74,6 +74,16 @@ void bind_session(py::module_& m) {
                 return session.start(prompt, options);
             },
             py::arg("prompt"), py::arg("options"))
+        .def(
+            "search",
+            [](Session& session, const Tokens& prompt, const BeamOptions& options) {
+                const py::gil_scoped_release release;
+                return session.search(prompt, options, [] {
+                    const py::gil_scoped_acquire acquire;
+                    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+                });
+            },
+            py::arg("prompt"), py::arg("options"))
         .def("step", &Session::step, py::call_guard<py::gil_scoped_release>())
         .def("save",
              [](Session& session) {

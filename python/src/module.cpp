@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_chunk(m);
     specllama::bind_stats(m);
     specllama::bind_trace(m);
+    specllama::bind_beam(m);
     specllama::bind_stream(m);
     specllama::bind_options(m);
     specllama::bind_sampling(m);

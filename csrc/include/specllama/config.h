@@ -37,6 +37,9 @@ struct ContextOptions {
     int n_ctx = 0;
     // Requests served at once, 1 to 64.
     int n_seq = 1;
+    // Sequences beyond n_seq that share the cells of others and have no room of their own; with one
+    // request only, and not of recurrent and hybrid models.
+    int n_forks = 0;
     // Largest number of tokens decoded at once, n_seq to 8192; also the chunk of a prefill.
     int n_batch = 512;
     // 0: one per performance core.

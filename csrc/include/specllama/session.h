@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "specllama/beam.h"
 #include "specllama/config.h"
 #include "specllama/stream.h"
 #include "specllama/types.h"
@@ -64,6 +65,15 @@ class Session {
     // round. False when there are none. An Error that concerns some of them ends these, and is
     // thrown by their streams.
     bool step();
+
+    // Finds the texts behind a prompt that score best, as beam search does. Speculation changes
+    // what it takes, not what it finds, as far as decoding is exact. It has a memory of its own
+    // beside that of the generations, and is one call: others wait until it is over, or get Busy.
+    // Throws InvalidArgument, also for recurrent and hybrid models; OutOfMemory; DecodeError; Busy;
+    // and what `between` throws, which is called before each decode, from this thread. The session
+    // is in good order then.
+    BeamResult search(
+        TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between = [] {});
 
     // What the generation that ended last, or the state loaded last, has left in the KV memory;
     // and the same put there again, for prompts that begin with its tokens. Saving throws

@@ -1,0 +1,68 @@
+#include "beam/outlook.h"
+
+#include <algorithm>
+
+namespace specllama {
+
+void Outlook::look(Trie& trie, std::span<const Hypothesis> running, int n_beams, int n_levels,
+                   const Guess& guess, const Ends& ends) {
+    levels_.clear();
+    drafts_.clear();
+    foreseen_.clear();
+    for (const Hypothesis& one : running) foreseen_.push_back({one});
+    enter(trie, foreseen_);
+    while (this->n_levels() < n_levels) {
+        extensions_.clear();
+        for (Foreseen& one : foreseen_) {
+            if (trie.known(one.hypothesis.node))
+                add_extensions(trie, one.hypothesis, extensions_);
+            else if (!add_drafted(one, n_levels - this->n_levels(), guess))
+                return;
+        }
+        rank(extensions_);
+        next_.clear();
+        for (const Extension& one : extensions_) {
+            if (std::ssize(next_) == n_beams) break;
+            if (ends(one.successor.token)) continue;
+            const auto from = std::ranges::find(
+                foreseen_, one.parent, [](const Foreseen& it) { return it.hypothesis.node; });
+            const NodeId node = trie.child(one.parent, one.successor.token);
+            Foreseen& added = next_.emplace_back(Foreseen{{node, one.logprob}});
+            if (from->draft < 0) continue;
+            added.draft = from->draft;
+            added.n_used = from->n_used + 1;
+        }
+        if (next_.empty()) return;
+        foreseen_.swap(next_);
+        enter(trie, foreseen_);
+    }
+}
+
+// The search could not go on without knowing what follows each hypothesis: false if nobody says.
+bool Outlook::add_drafted(Foreseen& one, int n_levels, const Guess& guess) {
+    const auto& [node, logprob] = one.hypothesis;
+    if (one.draft < 0) {
+        one.draft = static_cast<int>(drafts_.size());
+        guess(node, n_levels, drafts_.emplace_back());
+    }
+    const std::vector<Token>& draft = drafts_[one.draft];
+    if (one.n_used == std::ssize(draft)) return false;
+    extensions_.push_back({node, {draft[one.n_used], 0}, logprob});
+    return true;
+}
+
+void Outlook::enter(const Trie& trie, std::span<const Foreseen> foreseen) {
+    Level& level = levels_.emplace_back();
+    for (const Foreseen& one : foreseen) {
+        level.nodes.push_back(one.hypothesis.node);
+        if (!trie.known(one.hypothesis.node)) level.unknown.push_back(one.hypothesis.node);
+    }
+}
+
+bool Outlook::foresaw(int level, std::span<const Hypothesis> running) const {
+    return std::ranges::all_of(running, [&](const Hypothesis& one) {
+        return std::ranges::find(levels_[level].nodes, one.node) != levels_[level].nodes.end();
+    });
+}
+
+}  // namespace specllama

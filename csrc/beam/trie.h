@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "beam/successors.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+using NodeId = int;
+
+// The texts of a search behind its prompt: a node is a token behind its parent's, and stands for
+// the text that ends with it. The root is the prompt. Pure.
+class Trie {
+ public:
+    static constexpr NodeId kRoot = 0;
+    static constexpr NodeId kNone = -1;
+
+    // n_successors: how many are kept of a node.
+    explicit Trie(int n_successors);
+
+    // A node's child with this token, which is added if there was none.
+    NodeId child(NodeId parent, Token token);
+
+    Token token(NodeId node) const { return nodes_[node].token; }
+    NodeId parent(NodeId node) const { return nodes_[node].parent; }
+    // Tokens from the root to the node.
+    int depth(NodeId node) const { return nodes_[node].depth; }
+    int size() const { return static_cast<int>(nodes_.size()); }
+
+    // The node's ancestor of this depth, at most its own.
+    NodeId ancestor(NodeId node, int depth) const;
+    // The deepest node that both descend from, or are.
+    NodeId common(NodeId a, NodeId b) const;
+    bool descends(NodeId node, NodeId from) const {
+        return depth(node) >= depth(from) && ancestor(node, depth(from)) == from;
+    }
+    // Appends the tokens behind an ancestor, up to the node.
+    void append_path(NodeId from, NodeId to, std::vector<Token>& tokens) const;
+
+    // What may follow a node, the likeliest first: known once the target has decoded it.
+    bool known(NodeId node) const { return nodes_[node].successors >= 0; }
+    std::span<const Successor> successors(NodeId node) const {
+        return std::span(successors_).subspan(nodes_[node].successors, n_successors_);
+    }
+    // Makes it known; the caller writes it.
+    std::span<Successor> learn(NodeId node);
+    void forget(NodeId node) { nodes_[node].successors = -1; }
+
+ private:
+    struct Node {
+        Token token = kNoToken;
+        NodeId parent = kNone;
+        int depth = 0;
+        NodeId first_child = kNone;
+        NodeId next_sibling = kNone;
+        std::ptrdiff_t successors = -1;  // from where in successors_; -1: not known
+    };
+
+    std::size_t n_successors_;
+    std::vector<Node> nodes_{1};
+    std::vector<Successor> successors_;
+};
+
+}  // namespace specllama

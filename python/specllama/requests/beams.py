@@ -1,0 +1,130 @@
+"""Beam search: the texts that score best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from specllama import _check, _core
+from specllama._core import Stats
+from specllama.errors import ArgumentError
+from specllama.model.loaded_model import LoadedModel
+from specllama.requests.options import FIELDS
+from specllama.requests.request import Request
+from specllama.requests.stream import FinishReason
+
+EarlyStopping = bool | Literal["never"]
+
+
+class BeamOptions(TypedDict, total=False):
+    """What `generate` takes with `n_beams`; all by keyword, all optional.
+
+    Attributes:
+        n: How many of the beams to give, the best first. (All of them; 1 to n_beams.)
+        length_penalty: The score of a text is the logarithm of its probability divided by its
+            length in tokens to this power: above 0 longer texts score more, below 0 shorter ones.
+            (1; -100 to 100.)
+        early_stopping: When the search is over, once as many texts have ended as there are beams.
+            True: at once. False: when the best text that goes on would score less if it ended where
+            it is. "never": when no text that goes on can score more, whatever its length. (False.)
+        max_tokens, stop, echo, reference: As in `GenerateOptions`; the context must have room for
+            max_tokens of each beam.
+    """
+
+    n: int
+    length_penalty: float
+    early_stopping: EarlyStopping
+    max_tokens: int | None
+    stop: str | Iterable[str] | None
+    echo: bool
+    reference: str | Iterable[int] | None
+
+
+_SHARED = {"max_tokens", "stop", "echo", "reference", "seed"}
+"""Options of a generation that mean something, or nothing, to a beam search."""
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A text that a beam search found.
+
+    Attributes:
+        text: The text, without the stop string that ended it; with `echo`, the prompt before it.
+        tokens: Its token ids, without an end-of-generation token.
+        score: What the texts are ranked by: logprob / length ** length_penalty, the length that of
+            all its tokens, the one that ended it included.
+        logprob: The natural logarithm of the probability of all its tokens, the one that ended it
+            included.
+        finish_reason: "stop" (end-of-generation token or stop string) or "length" (max_tokens).
+        stats: What the whole search took, the same for all its beams. Each step gives all beams a
+            token: `generated_tokens` counts the steps, `rounds` the target's decodes, `drafted`
+            the tokens decoded ahead of the search, `accepted` those of them that became a beam's.
+    """
+
+    text: str
+    tokens: list[int]
+    score: float
+    logprob: float
+    finish_reason: FinishReason
+    stats: Stats
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def search(
+    model: LoadedModel,
+    core: _core.Session,
+    prompt: str | Iterable[int],
+    n_beams: int,
+    options: Mapping[str, Any],
+) -> list[Beam]:
+    """Return the beams. Arguments and errors are those of `SpecSession.generate`."""
+    rest = {**options}
+    n_beams = _check.integer("n_beams", n_beams, low=1, high=64)
+    n = rest.pop("n", None)
+    n = n_beams if n is None else _check.integer("n", n, low=1, high=n_beams)
+    length_penalty = _check.number("length_penalty", rest.pop("length_penalty", 1.0))
+    early_stopping = _early_stopping(rest.pop("early_stopping", False))
+    for name, value in rest.items():
+        # What is no option at all is refused with the others, below.
+        if name in FIELDS and name not in _SHARED and value != FIELDS[name].default:
+            raise ArgumentError(
+                f"{name} cannot be had with n_beams: beam search looks for the texts that are most "
+                "likely by the model's own probabilities."
+            )
+    request = Request.make(model, prompt, rest)  # type: ignore[arg-type]
+    result = core.search(
+        request.tokens,
+        _core.BeamOptions(
+            n_beams=n_beams,
+            length_penalty=length_penalty,
+            early_stopping=early_stopping,
+            max_tokens=request.options["max_tokens"],
+            stop=request.options["stop"],
+            reference=request.reference,
+        ),
+    )
+    echo = request.text if request.options["echo"] else ""
+    return [
+        Beam(
+            text=echo + one.text,
+            tokens=one.tokens,
+            score=one.score,
+            logprob=one.logprob,
+            finish_reason=one.finish_reason,
+            stats=result.stats,
+        )
+        for one in result.beams[:n]
+    ]
+
+
+def _early_stopping(value: Any) -> _core.EarlyStopping:
+    if isinstance(value, bool):
+        return _core.EarlyStopping.yes if value else _core.EarlyStopping.no
+    if not isinstance(value, str) or value != "never":
+        raise ArgumentError(f'early_stopping must be True, False or "never", not {value!r}.')
+    return _core.EarlyStopping.never

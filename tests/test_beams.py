@@ -1,0 +1,420 @@
+"""Beam search: the rules of transformers, and the same beams with speculation as without."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+from collections.abc import Callable
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import pytest
+from float_llama import EOS as FLOAT_EOS
+from float_llama import make_float_llama, write_float_llama
+from numpy.typing import NDArray
+from prompts import MODULE, PROMPTS
+from random_model import EOS, WRITERS, write_dense, write_experts
+from reference_beams import beam_search
+from specllama import ArgumentError, Beam, Drafter, SpecSession
+
+Open = Callable[..., SpecSession]
+PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
+SOME = ["module", "class", "json", "counting", "english", "emoji", "one token"]
+
+
+def found(beams: list[Beam]) -> list[tuple[list[int], float, float]]:
+    return [(beam.tokens, beam.score, beam.logprob) for beam in beams]
+
+
+@pytest.mark.parametrize("n_beams", [2, 4, 8])
+def test_speculation_changes_no_bit(open_session: Open, n_beams: int) -> None:
+    plain = open_session(draft=None)
+    sessions = [open_session(spec_length=n) for n in (1, 8)] + [open_session(spec_length="auto")]
+    n_ahead = 0
+    for name in SOME:
+        options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 48}
+        expected = plain.generate(PROMPTS[name], **options)
+        assert len(expected) == n_beams
+        assert expected[0].stats.exact
+        assert expected[0].stats.drafted == 0
+        for session in sessions:
+            beams = session.generate(PROMPTS[name], **options)
+            assert found(beams) == found(expected)
+            n_ahead += beams[0].stats.accepted
+    assert n_ahead > 0
+
+
+def test_nor_of_float_weights(tmp_path: Path) -> None:
+    """No token is decoded alone; random texts wander, so that drafts are mostly wrong."""
+    model = write_experts(tmp_path / "experts.gguf")
+    prompt = [1, *range(5, 40)] * 3
+    options: dict[str, Any] = {"n_beams": 3, "max_tokens": 60}
+    with SpecSession(model, None, exact=True, n_threads=1) as session:
+        expected = found(session.generate(prompt, **options))
+    for spec_length in (2, 7):
+        with SpecSession(
+            model, "ngram", exact=True, n_threads=1, spec_length=spec_length
+        ) as session:
+            beams = session.generate(prompt, **options, reference=[*range(5, 90)] * 4)
+            assert found(beams) == expected
+            assert beams[0].stats.drafted > 0
+
+
+def test_whatever_is_drafted(open_session: Open) -> None:
+    """The right text, another one, and nonsense; near the end of the context, too."""
+    plain = open_session(draft=None)
+    session = open_session(spec_length=5)
+    for prompt, n in ((PROMPT, 40), (MODULE * 8, 30)):
+        options: dict[str, Any] = {"n_beams": 4, "max_tokens": n}
+        expected = plain.generate(prompt, **options)
+        for reference in (expected[0].tokens, expected[3].tokens, [7] * 99, PROMPTS["json"]):
+            beams = session.generate(prompt, **options, reference=reference)
+            assert found(beams) == found(expected)
+            assert beams[0].stats.drafter_errors == 0
+
+
+@pytest.mark.parametrize("n_batch", [4, 7, 32])
+def test_more_rows_than_a_batch_has_room_for(open_session: Open, n_batch: int) -> None:
+    options: dict[str, Any] = {"n_beams": 6, "max_tokens": 24}
+    expected = open_session(draft=None).generate(PROMPT, **options)
+    for draft in (None, "ngram"):
+        beams = open_session(draft=draft, n_batch=n_batch).generate(PROMPT, **options)
+        assert found(beams) == found(expected)
+
+
+@pytest.mark.parametrize("n_beams", [1, 2, 4, 8])
+def test_the_rules(tmp_path: Path, n_beams: int) -> None:
+    """Against whole texts in lists, with logits of llama-cpp-python. Random texts end soon."""
+    model = write_dense(tmp_path / "dense.gguf")
+    logits_after = logits_of(model)
+    n_stopped = 0
+    with SpecSession(model, "ngram", n_threads=1, spec_length=3) as session:
+        for length_penalty, early_stopping in [
+            (1.0, False), (1.0, True), (1.0, "never"), (0.0, "never"), (-0.5, False),
+            (2.0, "never"), (0.3, True),
+        ]:  # fmt: skip
+            options: dict[str, Any] = {
+                "n_beams": n_beams, "max_tokens": 12,
+                "length_penalty": length_penalty, "early_stopping": early_stopping,
+            }  # fmt: skip
+            for prompt in ([1, 5, 6], [1, 9, 30, 31]):
+                expected = beam_search(logits_after, prompt, EOS, **options)
+                beams = session.generate(prompt, **options)
+                assert [beam.tokens for beam in beams] == [tokens for tokens, _ in expected]
+                assert [beam.score for beam in beams] == pytest.approx(
+                    [score for _, score in expected], abs=1e-4
+                )
+                n_stopped += sum(beam.finish_reason == "stop" for beam in beams)
+                for beam in beams:
+                    n = len(beam.tokens) + (beam.finish_reason == "stop")
+                    assert beam.logprob == pytest.approx(beam.score * n**length_penalty)
+    assert n_stopped > 0 or n_beams < 4
+
+
+def test_of_the_bundled_model(bundled_model: Path) -> None:
+    logits_after = logits_of(bundled_model)
+    with SpecSession(draft="ngram", n_threads=1, spec_length=4) as session:
+        for prompt in (PROMPT, PROMPTS["counting"]):
+            tokens = [int(token) for token in session.tokenize(prompt)]
+            expected = beam_search(
+                logits_after, tokens, session._core.eos, n_beams=4, max_tokens=16
+            )
+            beams = session.generate(prompt, n_beams=4, max_tokens=16)
+            assert [beam.tokens for beam in beams] == [tokens for tokens, _ in expected]
+            assert [beam.score for beam in beams] == pytest.approx(
+                [score for _, score in expected], abs=1e-4
+            )
+
+
+def logits_of(model: Path) -> Callable[[list[int]], NDArray[np.float32]]:
+    llm = llama_cpp.Llama(
+        str(model), n_ctx=512, n_gpu_layers=0, n_threads=1, flash_attn=True, verbose=False
+    )
+
+    def after(tokens: list[int]) -> NDArray[np.float32]:
+        llm.reset()
+        llm.eval(tokens)
+        row = llm._ctx.get_logits_ith(-1)
+        return np.array(np.ctypeslib.as_array(row, (llm.n_vocab(),)))
+
+    return after
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_as_transformers_does(tmp_path: Path, seed: int) -> None:
+    for package in ("torch", "transformers"):
+        if importlib.util.find_spec(package) is None:
+            print(f"not compared with transformers: {package} is not installed")
+            pytest.skip(f"{package} is not installed")
+    import torch
+
+    model = make_float_llama(seed)
+    path = write_float_llama(model, tmp_path / "float.gguf")
+    with SpecSession(
+        path, "ngram", kv_type="f32", flash_attn=False, n_threads=1, spec_length=3
+    ) as session:
+        for n_beams in (2, 4, 8):
+            for length_penalty, early_stopping in [
+                (1.0, False), (1.0, True), (1.0, "never"), (0.0, False), (-1.0, False), (2.0, True),
+            ]:  # fmt: skip
+                for prompt in ([1, 5, 6, 7], [1, 20, 21, 20]):
+                    theirs = model.generate(
+                        torch.tensor([prompt]),
+                        attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+                        do_sample=False,
+                        num_beams=n_beams,
+                        num_return_sequences=n_beams,
+                        max_new_tokens=20,
+                        length_penalty=length_penalty,
+                        early_stopping=early_stopping,
+                        return_dict_in_generate=True,
+                        output_scores=True,
+                    )
+                    beams = session.generate(
+                        prompt,
+                        n_beams=n_beams,
+                        max_tokens=20,
+                        length_penalty=length_penalty,
+                        early_stopping=early_stopping,
+                    )
+                    texts = [
+                        list(takewhile(lambda token: token != FLOAT_EOS, text[len(prompt) :]))
+                        for text in theirs.sequences.tolist()
+                    ]
+                    assert [beam.tokens for beam in beams] == texts
+                    assert [beam.score for beam in beams] == pytest.approx(
+                        theirs.sequences_scores.tolist(), abs=1e-4, rel=1e-5
+                    )
+
+
+@pytest.mark.parametrize("n_beams", [2, 4, 8])
+def test_copies_take_fewer_decodes(open_session: Open, n_beams: int) -> None:
+    """A text that repeats, with a fixed length; how many is printed."""
+    options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 96}
+    prompt = PROMPTS["module"] * 2
+    plain = open_session(draft=None).generate(prompt, **options)[0].stats
+    stats = open_session(spec_length=8).generate(prompt, **options)[0].stats
+    assert plain.rounds == plain.generated_tokens == stats.generated_tokens == 96
+    print(f"{n_beams} beams: {stats.rounds / stats.generated_tokens:.2f} decodes a token")
+    assert stats.rounds < {2: 0.85, 4: 0.95, 8: 1}[n_beams] * plain.rounds
+    assert 0 < stats.accepted <= stats.drafted
+    assert sum(accepted for _, accepted in stats.by_round) == stats.accepted
+
+
+def test_greedy_is_one_beam(open_session: Open) -> None:
+    session = open_session()
+    (beam,) = session.generate(PROMPT, n_beams=1, max_tokens=30)
+    assert beam.tokens == session.generate(PROMPT, max_tokens=30).tokens
+
+
+def test_results(open_session: Open) -> None:
+    session = open_session()
+    beams = session.generate(PROMPT, n_beams=4, max_tokens=20)
+    assert [beam.score for beam in beams] == sorted((beam.score for beam in beams), reverse=True)
+    assert len({tuple(beam.tokens) for beam in beams}) == 4
+    for beam in beams:
+        assert beam.text == str(beam) == session.detokenize(beam.tokens)
+        assert beam.finish_reason == "length"
+    stats = beams[0].stats
+    assert stats.prompt_tokens == len(session.tokenize(PROMPT))
+    assert stats.generated_tokens == 20
+    assert len(stats.by_round) == stats.rounds
+    two = session.generate(PROMPT, n_beams=4, n=2, max_tokens=20, echo=True)
+    assert [beam.text for beam in two] == [PROMPT + beam.text for beam in beams[:2]]
+    assert two[0].stats.reused_tokens == stats.prompt_tokens - 1
+
+
+def test_stop_strings_end_a_beam(open_session: Open) -> None:
+    """As the model's own end does: it counts, and its text is cut."""
+    session = open_session()
+    plain = open_session(draft=None)
+    options: dict[str, Any] = {"n_beams": 4, "max_tokens": 40, "stop": ["\n", "= b"]}
+    beams = session.generate(PROMPT, **options)
+    assert found(beams) == found(plain.generate(PROMPT, **options))
+    assert all("\n" not in beam.text and "= b" not in beam.text for beam in beams)
+    assert any(beam.finish_reason == "stop" for beam in beams)
+    without = session.generate(PROMPT, n_beams=4, max_tokens=40)
+    assert any("\n" in beam.text for beam in without)
+
+
+def test_the_session_goes_on_as_before(open_session: Open) -> None:
+    session = open_session()
+    expected = session.generate(PROMPT, max_tokens=40).tokens
+    beams = session.generate(PROMPT, n_beams=8, max_tokens=40)
+    for _ in range(2):
+        assert session.generate(PROMPT, max_tokens=40).tokens == expected
+        again = session.generate(PROMPT, n_beams=8, max_tokens=40)
+        assert found(again) == found(beams)
+    longer = session.generate(PROMPT + "    while", n_beams=2, max_tokens=5)
+    assert longer[0].stats.reused_tokens > 0
+
+
+def test_all_of_the_context(open_session: Open) -> None:
+    session = open_session(n_ctx=256)
+    n_prompt = len(session.tokenize(PROMPT))
+    n_room = (256 - n_prompt) // 8
+    beams = session.generate(PROMPT, n_beams=8, max_tokens=None)
+    assert {len(beam.tokens) for beam in beams if beam.finish_reason == "length"} == {n_room}
+    plain = open_session(draft=None, n_ctx=256)
+    assert found(beams) == found(plain.generate(PROMPT, n_beams=8, max_tokens=n_room))
+    with pytest.raises(ArgumentError, match=f"room for {n_room} of each of 8 beams"):
+        session.generate(PROMPT, n_beams=8, max_tokens=n_room + 1)
+    with pytest.raises(ArgumentError, match="at least one token"):
+        session.generate([5] * 250, n_beams=8)
+
+
+def test_beside_other_requests(open_session: Open) -> None:
+    """What is under way goes on afterwards."""
+    expected = open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=30)
+    for n_seq in (1, 2):
+        session = open_session(n_seq=n_seq, exact=True)
+        alone = session.generate("import os\nimport", max_tokens=40).tokens
+        stream = session.stream("import os\nimport", max_tokens=40)
+        next(stream)
+        assert found(session.generate(PROMPT, n_beams=4, max_tokens=30)) == found(expected)
+        for _ in stream:
+            pass
+        assert stream.result().tokens == alone
+    handles = [session.submit(PROMPT, max_tokens=20) for _ in range(3)]
+    assert found(session.generate(PROMPT, n_beams=4, max_tokens=30)) == found(expected)
+    assert all(len(handle.result().tokens) == 20 for handle in handles)
+
+
+class Interrupting(Drafter):
+    """Drafts in peace; then Ctrl-C is pressed."""
+
+    def __init__(self) -> None:
+        self.calls_left = 5
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.calls_left -= 1
+        if self.calls_left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+
+def test_ctrl_c_ends_it_between_two_decodes(open_session: Open) -> None:
+    session = open_session(draft=Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(PROMPT, n_beams=1, max_tokens=100)
+    beams = session.generate(PROMPT, n_beams=4, max_tokens=20)
+    assert found(beams) == found(
+        open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=20)
+    )
+
+
+class Wrong(Drafter):
+    def __init__(self) -> None:
+        self.n = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.n += 1
+        if self.n % 3 == 0:
+            raise ValueError("no idea")
+        return [1 << 20] if self.n % 3 == 1 else [5] * (max_tokens + 1)
+
+
+def test_a_drafter_may_fail(open_session: Open) -> None:
+    beams = open_session(draft=Wrong()).generate(PROMPT, n_beams=1, max_tokens=12)
+    assert found(beams) == found(
+        open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=12)
+    )
+    assert beams[0].stats.drafter_errors > 3
+
+
+class Copying(Drafter):
+    """Says the text that it was given."""
+
+    def __init__(self, text: list[int]) -> None:
+        self.text = text
+        self.n_prompt = 0
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
+        self.n_prompt = len(prompt)
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        at = len(tokens) - self.n_prompt
+        same = list(tokens[self.n_prompt :]) == self.text[:at]
+        return self.text[at : at + max_tokens] if same else []
+
+
+def test_a_drafter_of_ones_own_is_told_each_text(open_session: Open) -> None:
+    (best,) = open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=40)
+    stats = (
+        open_session(draft=Copying(best.tokens)).generate(PROMPT, n_beams=1, max_tokens=40)[0].stats
+    )
+    assert stats.rounds <= 1 + 40 / 5 + 1
+    assert stats.accepted == stats.drafted
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "hybrid", "delta net"])
+def test_states_cannot_be_shared(tmp_path: Path, kind: str) -> None:
+    model = WRITERS[kind](tmp_path / "model.gguf")
+    with SpecSession(model, n_threads=1) as session:
+        with pytest.raises(ArgumentError, match="beams share what they have in common"):
+            session.generate([1, 5, 6], n_beams=2)
+        assert session.generate([1, 5, 6], max_tokens=3).tokens
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+def test_sliding_windows(tmp_path: Path, n_seq: int) -> None:
+    """Also where requests lie apart."""
+    model = WRITERS["sliding window"](tmp_path / "model.gguf")
+    prompt = [1, *range(5, 60)]
+    options: dict[str, Any] = {"n_beams": 4, "max_tokens": 50}
+    with SpecSession(model, None, exact=True, n_threads=1) as session:
+        expected = found(session.generate(prompt, **options))
+    with SpecSession(
+        model, "ngram", exact=True, n_seq=n_seq, n_threads=1, spec_length=4
+    ) as session:
+        session.generate(prompt, max_tokens=5)
+        beams = session.generate(prompt, **options)
+    assert found(beams) == expected
+    assert beams[0].stats.drafted > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_beams": 0}, "n_beams must be from 1 to 64, not 0"),
+        ({"n_beams": 65}, "n_beams must be from 1 to 64"),
+        ({"n_beams": 2.5}, "n_beams must be a whole number"),
+        ({"n_beams": 2, "n": 3}, "n must be from 1 to 2, not 3"),
+        ({"n_beams": 2, "temperature": 0.5}, "temperature cannot be had with n_beams"),
+        ({"n_beams": 2, "grammar": 'root ::= "a"'}, "grammar cannot be had with n_beams"),
+        ({"n_beams": 2, "json_schema": {}}, "json_schema cannot be had with n_beams"),
+        ({"n_beams": 2, "logprobs": 1}, "logprobs cannot be had with n_beams"),
+        ({"n_beams": 2, "logit_bias": {5: 1}}, "logit_bias cannot be had with n_beams"),
+        ({"n_beams": 2, "trace": True}, "trace cannot be had with n_beams"),
+        ({"n_beams": 2, "length_penalty": "1"}, "length_penalty must be a number"),
+        ({"n_beams": 2, "length_penalty": float("nan")}, "length_penalty must be a number from"),
+        ({"n_beams": 2, "early_stopping": "soon"}, "early_stopping must be True, False or"),
+        ({"n_beams": 2, "early_stopping": 1}, "early_stopping must be True, False or"),
+        ({"n_beams": 2, "max_tokens": 0}, "max_tokens must be 1 or more"),
+        ({"n_beams": 2, "max_tokens": 10**6}, "room for"),
+        ({"n_beams": 2, "stop": ""}, "stop string is empty"),
+        ({"n_beams": 2, "reference": [-1]}, "reference is out of range"),
+    ],
+)
+def test_what_cannot_be(open_session: Open, options: dict[str, Any], message: str) -> None:
+    session = open_session()
+    with pytest.raises(ArgumentError, match=message):
+        session.generate(PROMPT, **options)
+    assert session.generate(PROMPT, n_beams=2, max_tokens=2, temperature=0, seed=5)
+
+
+def test_wrong_calls(open_session: Open) -> None:
+    session: Any = open_session()
+    with pytest.raises(ArgumentError, match="one prompt at a time"):
+        session.generate([PROMPT, PROMPT], n_beams=2)
+    with pytest.raises(TypeError, match="no option 'num_beams'"):
+        session.generate(PROMPT, n_beams=2, num_beams=2)
+    with pytest.raises(TypeError, match="no option 'length_penalty'"):
+        session.generate(PROMPT, length_penalty=2.0)
+    with pytest.raises(ArgumentError, match="prompt is empty"):
+        session.generate([], n_beams=2)
