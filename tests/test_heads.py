@@ -20,7 +20,6 @@ from heads import (
     few_tokens,
     glm_model,
     know_the_answer,
-    split,
     write_eagle3,
     write_glm,
     write_knowing_pair,
@@ -37,6 +36,7 @@ from random_model import (
 )
 from specllama import ArgumentError, ModelError, SpecSession, _core
 from specllama.__main__ import main
+from split_model import split
 
 Open = Callable[..., SpecSession]
 
@@ -360,7 +360,9 @@ def test_the_list_of_models_knows_heads(
 
 
 def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:
-    first = split(write_qwen(tmp_path / "model.gguf"), tmp_path / "parts", "qwen35", 5)
+    first, *_ = split(
+        write_qwen(tmp_path / "model.gguf"), tmp_path / "parts" / "model.gguf", "qwen35", 5
+    )
     assert _core.brings_head(str(first))
     stats = open_session(first, "auto").generate(PROMPT, max_tokens=20, **NO_END).stats
     assert stats.by_drafter["model"][0] > 0 == stats.drafter_errors

@@ -14,6 +14,7 @@ from scripted_model import write_scripted_model
 from specllama import ModelError, SpecSession, _core
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+from split_model import split
 
 SNAPSHOTS = "hf/hub/models--org--pair-GGUF/snapshots"
 
@@ -39,23 +40,6 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dic
     assert main(["models", "--json", *arguments]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {record["name"]: record for record in records}
-
-
-def split(source: Path, target: Path, n_tensors: int) -> list[Path]:
-    """Write a GGUF anew in parts of so many tensors; return their paths."""
-    reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(target, "llama", split_max_tensors=n_tensors)
-    for field in reader.fields.values():
-        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
-            kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(field.name, field.contents(), field.types[0], kind)
-    for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return sorted(target.parent.glob(f"{target.stem}-*.gguf"))
 
 
 def test_what_a_file_says(tmp_path: Path) -> None:
@@ -163,7 +147,7 @@ def test_bad_files_are_listed_with_what_is_wrong(
 
 def test_a_split_model_counts_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder := home / "models").mkdir()
-    parts = split(BUNDLED_DRAFT, folder / "draft.gguf", 5)
+    parts = split(BUNDLED_DRAFT, folder / "draft.gguf", "llama", 5)
     assert len(parts) > 2
     ((name, record),) = listed(capsys, str(folder)).items()
     whole = _core.read_model_file(str(BUNDLED_DRAFT))

@@ -16,11 +16,6 @@ namespace {
 // A prefix of fewer tokens is not worth a copy.
 constexpr int kShortestCopy = 32;
 
-bool wants_more(const Proposal& proposal) {
-    return proposal.draft.size() < proposal.max_tokens &&
-           (proposal.another == nullptr || (*proposal.another)(proposal.draft));
-}
-
 }  // namespace
 
 HeadDrafter::HeadDrafter(std::shared_ptr<const Model> target, const DraftModelOptions& options,
@@ -189,7 +184,7 @@ void HeadDrafter::start(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         if (!proposal.draft.empty() || follower.n_waiting() == 0 ||
-            follower.n_seen + 1 != std::ssize(proposal.tokens) || !wants_more(proposal))
+            follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())
             continue;
         follower.tokens.resize(follower.n_seen);
         follower.tokens.push_back(proposal.tokens.back());
@@ -251,7 +246,7 @@ bool HeadDrafter::extend(const Drafting& drafting) {
     proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
                         draws ? &drawn_from : nullptr);
     follower.tokens.push_back(token);
-    return wants_more(proposal);
+    return proposal.wants_more();
 }
 
 }  // namespace specllama

@@ -17,11 +17,6 @@ namespace {
 // A prefix of fewer tokens is not worth a copy.
 constexpr int kShortestCopy = 32;
 
-bool wants_more(const Proposal& proposal) {
-    return proposal.draft.size() < proposal.max_tokens &&
-           (proposal.another == nullptr || (*proposal.another)(proposal.draft));
-}
-
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
     check_draft_options(options, target.vocab().size());
@@ -81,7 +76,7 @@ void ModelDrafter::end(SequenceId) {}
 void ModelDrafter::propose(std::span<Proposal> proposals) {
     drafting_.clear();
     for (Proposal& proposal : proposals) {
-        if (!wants_more(proposal)) continue;
+        if (!proposal.wants_more()) continue;
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
         if (!follower.sampler)
@@ -103,7 +98,7 @@ void ModelDrafter::draft() {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
         decode();
         std::erase_if(drafting_, [&](const Drafting& one) {
-            return !extend(*one.proposal, *one.follower) || !wants_more(*one.proposal);
+            return !extend(*one.proposal, *one.follower) || !one.proposal->wants_more();
         });
     }
 }

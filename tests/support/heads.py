@@ -145,21 +145,3 @@ def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
     writer.write_tensors_to_file()
     writer.close()
     return target, head
-
-
-def split(source: Path, folder: Path, architecture: str, n_tensors: int) -> Path:
-    """Write a model anew in parts of so many tensors; the first of them."""
-    folder.mkdir()
-    reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(folder / "model.gguf", architecture, split_max_tensors=n_tensors)
-    for field in reader.fields.values():
-        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
-            kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(field.name, field.contents(), field.types[0], kind)
-    for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return min(folder.iterdir())

@@ -37,6 +37,11 @@ struct Proposal {
     int n_decoded = 0;
     // What went wrong with it, in a sentence; then the draft is void.
     std::string error;
+
+    // Whether there is room for another token, and it is wanted.
+    bool wants_more() const {
+        return draft.size() < max_tokens && (another == nullptr || (*another)(draft));
+    }
 };
 
 // The seam every drafter sits behind; also one of your own:
