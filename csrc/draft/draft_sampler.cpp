@@ -1,7 +1,11 @@
 #include "draft/draft_sampler.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 
+#include "sample/probability.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -17,6 +21,41 @@ Sampler draft_sampler(const Sampler& target, const DraftModelOptions& draft, std
     options.grammar.clear();
     options.grammar_triggers.clear();
     return {options, n_vocab};
+}
+
+bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<float> logits,
+                TokenSpan tokens, Distribution& drawn_from) {
+    std::array<Token, kMaxGuesses - 1> others;
+    const auto beside = std::span(others).first(
+        std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
+    const Token token = sampler.draft(logits, tokens, drawn_from, beside);
+    if (token == kNothingLeft) return false;
+    if (token == kNoToken) {
+        proposal.error = "The draft model gave logits that are no numbers.";
+        return false;
+    }
+    // Drawn drafts end by what they are drawn from, not by what was drawn.
+    const bool draws = sampler.rejects();
+    const auto confidence =
+        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+    if (confidence < p_min) return false;
+    const Distribution* const from = draws ? &drawn_from : nullptr;
+    const int depth = proposal.draft.size();
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
+    // A guess beside it is worth what the model gives it if those before it are wrong.
+    float left = 1 - confidence;
+    for (const Token other : beside) {
+        if (other == kNoToken) break;
+        float believed = 0;
+        if (!draws) {
+            const float own = confidence * std::exp(logits[other] - logits[token]);
+            believed = own < left ? own / left : 1;
+            left -= own;
+        }
+        proposal.draft.push_side(depth, other, {.source = Source::model, .confidence = believed},
+                                 from);
+    }
+    return true;
 }
 
 void check_draft_options(const DraftModelOptions& options, std::size_t n_vocab) {

@@ -6,7 +6,6 @@
 
 #include "draft/draft_sampler.h"
 #include "llama/head_file.h"
-#include "sample/probability.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -230,22 +229,10 @@ void HeadDrafter::draft() {
 bool HeadDrafter::extend(const Drafting& drafting) {
     Proposal& proposal = *drafting.proposal;
     Follower& follower = *drafting.follower;
-    const std::span<float> logits = context_->logits(drafting.row);
-    Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
-    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from);
-    if (token == kNothingLeft) return false;
-    if (token == kNoToken) {
-        proposal.error = "The head gave logits that are no numbers.";
+    if (!draft_next(proposal, *follower.sampler, options_.p_min, context_->logits(drafting.row),
+                    follower.tokens, follower.drawn_from[proposal.draft.size()]))
         return false;
-    }
-    // Drawn drafts end by what they are drawn from, not by what was drawn.
-    const bool draws = follower.sampler->rejects();
-    const auto confidence =
-        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
-    if (confidence < options_.p_min) return false;
-    proposal.draft.push(token, {.source = Source::model, .confidence = confidence},
-                        draws ? &drawn_from : nullptr);
-    follower.tokens.push_back(token);
+    follower.tokens.push_back(proposal.draft.tokens.back());
     return proposal.wants_more();
 }
 

@@ -1,12 +1,9 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <string>
 
 #include "draft/draft_sampler.h"
-#include "sample/probability.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
 
@@ -98,9 +95,18 @@ void ModelDrafter::draft() {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
         decode();
         std::erase_if(drafting_, [&](const Drafting& one) {
-            return !extend(*one.proposal, *one.follower) || !one.proposal->wants_more();
+            return !extend(*one.proposal, *one.follower);
         });
     }
+}
+
+// Drafts the token that the logits call for; whether another is to follow.
+bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
+    if (!draft_next(proposal, *follower.sampler, options_.p_min, context_.logits(follower.row),
+                    follower.tokens, follower.drawn_from[proposal.draft.size()]))
+        return false;
+    follower.tokens.push_back(proposal.draft.tokens.back());
+    return proposal.wants_more();
 }
 
 // Decodes what is more than a sequence's share of a batch, but for the last token: for a lone one
@@ -142,44 +148,6 @@ void ModelDrafter::decode() {
         follower->n_cached += n_now;
         proposal->n_decoded += n_now;
     }
-}
-
-// Drafts the token that the logits call for; whether there is one.
-bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
-    const std::span<float> logits = context_.logits(follower.row);
-    Distribution& drawn_from = follower.drawn_from[proposal.draft.size()];
-    std::array<Token, kMaxGuesses - 1> others;
-    const auto beside = std::span(others).first(
-        std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
-    const Token token = follower.sampler->draft(logits, follower.tokens, drawn_from, beside);
-    if (token == kNothingLeft) return false;
-    if (token == kNoToken) {
-        proposal.error = "The draft model gave logits that are no numbers.";
-        return false;
-    }
-    // Drawn drafts end by what they are drawn from, not by what was drawn.
-    const bool draws = follower.sampler->rejects();
-    const auto confidence =
-        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
-    if (confidence < options_.p_min) return false;
-    const Distribution* const from = draws ? &drawn_from : nullptr;
-    const int depth = proposal.draft.size();
-    proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
-    follower.tokens.push_back(token);
-    // A guess beside it is worth what the model gives it if those before it are wrong.
-    float left = 1 - confidence;
-    for (const Token other : beside) {
-        if (other == kNoToken) break;
-        float believed = 0;
-        if (!draws) {
-            const float own = confidence * std::exp(logits[other] - logits[token]);
-            believed = own < left ? own / left : 1;
-            left -= own;
-        }
-        proposal.draft.push_side(depth, other, {.source = Source::model, .confidence = believed},
-                                 from);
-    }
-    return true;
 }
 
 // Takes over what the sequence, and the draft to go on from, have become. The memory is cut back to
