@@ -8,6 +8,7 @@
 #include "draft/corpus_drafter.h"
 #include "draft/head_drafter.h"
 #include "draft/model_drafter.h"
+#include "draft/offers.h"
 #include "engine/calibration.h"
 #include "llama/exact.h"
 #include "llama/footprint.h"
@@ -31,6 +32,8 @@ struct Drafters {
     // The last of them, if it is one of these.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<HeadDrafter> head;
+    // Among them, if there is one.
+    std::shared_ptr<Offers> offers;
 };
 
 int longest_draft(const SessionOptions& options) {
@@ -118,6 +121,10 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
         // A costly one is the last.
+        if (options.offers) {
+            drafters.offers = std::make_shared<Offers>();
+            drafters.all.push_back(drafters.offers);
+        }
         if (is_costly) drafters.all.push_back(std::move(given));
     }
     if (!options.draft_model) return drafters;
@@ -196,8 +203,9 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     branches.leaves = std::min(branches.leaves, 1 + memory.n_branches());
     if (branches.leaves == 1) branches.siblings = 1;
     auto engine = std::make_unique<Engine>(
-        *context, Speculator(std::move(drafters.all), options.spec_length, branches, model->vocab(),
-                             memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
+        *context,
+        Speculator(std::move(drafters.all), drafters.offers, options.spec_length, branches,
+                   model->vocab(), memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
     if (options.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
@@ -207,6 +215,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     return {.model = std::move(model),
             .context = std::move(context),
             .engine = std::move(engine),
+            .offers = std::move(drafters.offers),
             .curves = std::move(curves),
             .context_options = options.context,
             .exact = exact,

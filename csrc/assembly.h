@@ -12,12 +12,14 @@
 namespace specllama {
 
 class Drafter;
+class Offers;
 
 // The parts of a session; each depends on those before it.
 struct Assembly {
     std::shared_ptr<const Model> model;
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
+    std::shared_ptr<Offers> offers;  // null: none are taken
     KeptCurves curves;
     // Settled, as the context's own.
     ContextOptions context_options;

@@ -58,6 +58,11 @@ void check_triggers(const SamplingOptions& options) {
 
 void check_options(const GenerateOptions& options, int n_room) {
     const int max_tokens = options.max_tokens.value_or(0);
+    const std::size_t most = max_tokens > 0 ? max_tokens : n_room;
+    if (options.generated.size() > most)
+        throw InvalidArgument("What was generated has " + std::to_string(options.generated.size()) +
+                              " tokens, more than the " + std::to_string(most) +
+                              " that there may be.");
     if (max_tokens < -1)
         throw InvalidArgument(
             "max_tokens must be 0 or more, or -1 for as many as the context holds, not " +
@@ -96,6 +101,7 @@ Scheduler::Scheduler(Assembly parts)
       model_(std::move(parts.model)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
+      offers_(std::move(parts.offers)),
       curves_(std::move(parts.curves)),
       slots_(std::make_unique<SlotPool>(context_->memory(), context_->n_seq())),
       context_options_(std::move(parts.context_options)),
@@ -159,7 +165,10 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     check_prompt(prompt, model->vocab(), n_ctx());
     check_tokens(options.reference, model->vocab(), "reference");
     check_tokens(options.replayed, model->vocab(), "replayed text");
+    check_tokens(options.generated, model->vocab(), "generated text");
     check_options(options, n_ctx() - static_cast<int>(prompt.size()));
+    if (options.paced && !offers_)
+        throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
 }
 
 std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
@@ -176,10 +185,8 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
     if (closed_) throw_closed();
     retire();
     if (n_seq_ == 1 && !active_.empty()) leave(*std::exchange(active_, {}).front());
-    if (sequence->n_tokens_left() == 0)
-        sequence->finish(FinishReason::length);
-    else
-        enter(sequence, options.reference);
+    if (!sequence->done() && sequence->n_tokens_left() == 0) sequence->finish(FinishReason::length);
+    if (!sequence->done()) enter(sequence, options.reference);
     return sequence;
 }
 
@@ -201,28 +208,30 @@ void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan refer
         slots_->take_out(*sequence);
         throw;
     }
+    if (offers_) sequence->set_ticket(offers_->ticket(sequence->id()));
     active_.push_back(sequence);
     owner_ = std::this_thread::get_id();
     n_free_ = slots_->n_free();
 }
 
-void Scheduler::advance() {
+bool Scheduler::advance() {
     stepping_.clear();
-    for (const auto& sequence : active_) stepping_.push_back(sequence.get());
+    for (const auto& sequence : active_)
+        if (!waits(*sequence)) stepping_.push_back(sequence.get());
+    if (stepping_.empty()) return false;
     {
         const SharedTimer timer(stepping_);
         engine_->step(stepping_);
     }
     retire();
+    return true;
 }
 
 bool Scheduler::step() {
     const Gate::Work work(gate_);
     if (closed_) throw_closed();
     retire();
-    if (active_.empty()) return false;
-    advance();
-    return true;
+    return advance();
 }
 
 bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
@@ -263,6 +272,29 @@ void Scheduler::cancel(Sequence& sequence) {
     sequence.abandon();
     const Gate::Work work(gate_, std::try_to_lock);
     if (work.entered() && !closed_) retire();
+}
+
+void Scheduler::offer(const Sequence& sequence, Position n_before, std::vector<Token> tokens,
+                      std::vector<float> confidence) {
+    if (!offers_)
+        throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
+    check_tokens(tokens, model()->vocab(), "draft");
+    if (n_before < 0)
+        throw InvalidArgument("A draft follows 0 tokens or more, not " + std::to_string(n_before) +
+                              ".");
+    const bool likely =
+        std::ranges::all_of(confidence, [](float one) { return one >= 0 && one <= 1; });
+    if (!likely) throw InvalidArgument("The confidence in a token of a draft is from 0 to 1.");
+    offers_->put(sequence.ticket(), n_before, std::move(tokens), std::move(confidence));
+}
+
+bool Scheduler::waits(const Sequence& sequence) const {
+    return sequence.paced() && !sequence.done() && !sequence.in_prompt() &&
+           !offers_->has(sequence.id());
+}
+
+std::vector<double> Scheduler::decode_seconds() {
+    return look([&] { return open().engine_->speculator().planner().cost().points().seconds; });
 }
 
 BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,

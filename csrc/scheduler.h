@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assembly.h"
+#include "draft/offers.h"
 #include "engine/engine.h"
 #include "engine/gate.h"
 #include "engine/kept_curves.h"
@@ -46,13 +47,20 @@ class Scheduler {
 
     void check(TokenSpan prompt, const GenerateOptions& options) const;
     std::shared_ptr<Sequence> start(TokenSpan prompt, const GenerateOptions& options);
-    // Advances all unfinished sequences by a step of the engine; false if there are none.
+    // Advances all unfinished sequences that do not wait by a step of the engine; false if there
+    // are none.
     bool step();
     // Replaces `chunks` by what became certain of a sequence since the last call; step() advances
     // all sequences first if nothing has. False once everything has been given.
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
+    // See Stream.
+    void offer(const Sequence& sequence, Position n_before, std::vector<Token> tokens,
+               std::vector<float> confidence);
+    bool waits(const Sequence& sequence) const;
+    // Seconds of decodes of n tokens, [n - 1], as far as they are known; waits like a look.
+    std::vector<double> decode_seconds();
 
     // See Session.
     BeamResult search(TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between);
@@ -71,7 +79,7 @@ class Scheduler {
     // All below are called by a thread that has entered gate_ as Gate::Work.
     void enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
     [[noreturn]] void throw_taken() const;
-    void advance();
+    bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
     // Takes a sequence out of the engine; what the KV memory holds of it stays for the next.
     void leave(Sequence& sequence);
@@ -84,6 +92,7 @@ class Scheduler {
     std::shared_ptr<const Model> model_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
+    std::shared_ptr<Offers> offers_;  // null: none are taken
     KeptCurves curves_;
     std::unique_ptr<SlotPool> slots_;
     ContextOptions context_options_;

@@ -65,6 +65,10 @@ int Session::n_free() const { return scheduler_->n_free(); }
 
 int Session::n_vocab() const { return scheduler_->model()->vocab().size(); }
 
+std::uint64_t Session::vocabulary() const { return scheduler_->model()->vocab().fingerprint(); }
+
+std::vector<double> Session::decode_seconds() const { return scheduler_->decode_seconds(); }
+
 Token Session::bos() const { return scheduler_->model()->vocab().bos(); }
 
 Token Session::eos() const { return scheduler_->model()->vocab().eos(); }

@@ -26,6 +26,12 @@ bool Stream::step(std::vector<Chunk>& chunks) { return scheduler_->step(*sequenc
 
 bool Stream::take(std::vector<Chunk>& chunks) { return scheduler_->take(*sequence_, chunks); }
 
+void Stream::offer(int n_before, std::vector<Token> tokens, std::vector<float> confidence) {
+    scheduler_->offer(*sequence_, n_before, std::move(tokens), std::move(confidence));
+}
+
+bool Stream::waits() const { return scheduler_->waits(*sequence_); }
+
 void Stream::cancel() { scheduler_->cancel(*sequence_); }
 
 bool Stream::done() const { return sequence_->all_taken(); }

@@ -18,13 +18,14 @@ BASE = {
 """Below every room."""
 
 MODEL = BASE | {"formats", "model", "specllama_light"}
-SESSION = MODEL | {"requests", "session"}
+SESSION = MODEL | {"remote", "requests", "session"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     "formats": BASE | {"formats"},
     "model": MODEL,
     "requests": MODEL | {"requests"},
+    "remote": MODEL | {"remote"},
     "session": SESSION - {"session"},
     "theory": BASE | {"theory"},
     "simulate": BASE | {"theory", "simulate"},

@@ -1,10 +1,12 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "llama/grammar.h"
 #include "llama/vocab.h"
+#include "specllama/error.h"
 
 namespace specllama {
 
@@ -24,7 +26,8 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
                                                                options.sampling.grammar_triggers)),
       replayed_(options.replayed),
       text_(options.stop),
-      traces_(options.trace) {
+      traces_(options.trace),
+      paced_(options.paced) {
     const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);
     if (max_tokens >= 0)
         n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(max_tokens));
@@ -40,6 +43,18 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
     tokens_.assign(prompt.begin(), prompt.end());
     stats.prompt_tokens = static_cast<int>(prompt.size());
     stats.seed = sampler_.seed();
+    take_over(options.generated);
+}
+
+void Sequence::take_over(TokenSpan generated) {
+    for (const Token token : generated) {
+        if (done_ || vocab_->is_end(token) || !sampler_.allows(token))
+            throw InvalidArgument("Token " + std::to_string(token) +
+                                  " cannot have been generated where it stands; the text ends "
+                                  "before it, or the grammar forbids it.");
+        commit(token, false);
+    }
+    stats.generated_tokens = static_cast<int>(this->generated().size());
 }
 
 void Sequence::enter(SequenceId id, int n_reused) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <span>
@@ -22,7 +23,8 @@ class Vocab;
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
  public:
-    // n_ctx: most tokens that prompt and generation may come to.
+    // n_ctx: most tokens that prompt and generation may come to. Throws InvalidArgument for options
+    // that cannot be met, among them a text said to be generated that cannot have been.
     Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx);
 
     // Gives it its place in the KV memory, which holds n_reused leading prompt tokens already;
@@ -58,6 +60,11 @@ class Sequence {
     Sampler& sampler() { return sampler_; }
     // Whether a given text is replayed: it goes on behind tokens that would end a generation.
     bool replays() const { return !replayed_.empty(); }
+    // Whether it waits before each round but the first for a draft from outside.
+    bool paced() const { return paced_; }
+    // By which these know it, see Offers; 0: not at all.
+    std::uint64_t ticket() const { return ticket_; }
+    void set_ticket(std::uint64_t ticket) { ticket_ = ticket; }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
 
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what
@@ -88,6 +95,8 @@ class Sequence {
     Stats stats;
 
  private:
+    void take_over(TokenSpan generated);
+
     SequenceId id_ = -1;
     const Vocab* vocab_;
     std::vector<Token> tokens_;
@@ -99,6 +108,8 @@ class Sequence {
     std::optional<TokenLogprobs> logprobs_;  // of the token chosen last
     TextStream text_;
     bool traces_;
+    bool paced_;
+    std::uint64_t ticket_ = 0;
     bool done_ = false;
     std::exception_ptr error_;
     std::atomic<bool> abandoned_ = false;

@@ -85,9 +85,10 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
-                       std::optional<int> spec_length, Branching branching, const Vocab& vocab,
-                       bool pads, bool alike)
+                       std::shared_ptr<Offers> offers, std::optional<int> spec_length,
+                       Branching branching, const Vocab& vocab, bool pads, bool alike)
     : drafters_(std::move(drafters)),
+      offers_(std::move(offers)),
       grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
       branching_(branching),
@@ -126,7 +127,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.phase = &phases_.at(sequence.id());
         turn.n_tokens = sequence.n_tokens();
         turn.n_pending = static_cast<int>(sequence.pending().size());
-        turn.max_draft = std::min(limits[i].depth, longest());
+        turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
         turn.spent = 0;
         turn.place = sequence.id();
         turn.offers.clear();
@@ -140,7 +141,22 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         wanted |= turn.max_draft > 0;
     }
     for (std::size_t row = 0; row < proposals_.size(); ++row) prepare(row, sequences);
-    if (!wanted) return;
+    if (wanted) draft(sequences);
+    for (std::size_t i = 0; i < n; ++i)
+        if (sequences[i]->paced()) take_offer(i, *sequences[i]);
+}
+
+// Verified as it is: who made it has planned it, and knows what a round costs there.
+void Speculator::take_offer(std::size_t i, const Sequence& sequence) {
+    Work& work = work_[i];
+    told_.clear();
+    offers_->take(sequence.id(), sequence.tokens(), std::min(work.limit.depth, work.limit.nodes),
+                  told_);
+    if (!sequence.replays()) cut_behind_end(told_, *vocab_);
+    work.verified.add(told_, {.nodes = told_.size()});
+}
+
+void Speculator::draft(std::span<Sequence* const> sequences) {
     ask(forced(), sequences);
     const bool costly = drafters_.back()->costly();
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
@@ -387,7 +403,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
     turn.n_judged = static_cast<int>(work.heard.size());
     turn.n_again = turn.n_accepted - n_in_trunk(path);
     if (sequence.traces()) trace(i, sequence, path, next, seconds);
-    if (plans()) {
+    if (plans() && !sequence.paced()) {
         const Timer timer(sequence.stats.seconds.draft);
         judge(i);
         planner_.learn(turn);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "draft/offers.h"
 #include "draft/state_reader.h"
 #include "draft/tree.h"
 #include "engine/sequence.h"
@@ -53,8 +54,11 @@ class Speculator {
  public:
     // No drafters: plain decoding. At most one of them is costly, the last. pads, alike: see
     // Planner; where alike, there are chains only.
-    Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::optional<int> spec_length,
-               Branching branching, const Vocab& vocab, bool pads, bool alike);
+    // offers: one of them, or null; needed for paced sequences, of which nobody else drafts and
+    // nothing is planned.
+    Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::shared_ptr<Offers> offers,
+               std::optional<int> spec_length, Branching branching, const Vocab& vocab, bool pads,
+               bool alike);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned, and by whom.
@@ -123,6 +127,8 @@ class Speculator {
     std::size_t beyond() const { return drafters_.size() + 1; }
     Drafter& drafter(std::size_t row);
 
+    void draft(std::span<Sequence* const> sequences);
+    void take_offer(std::size_t i, const Sequence& sequence);
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
@@ -140,6 +146,7 @@ class Speculator {
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
+    std::shared_ptr<Offers> offers_;
     StateReader* reader_ = nullptr;  // the last of them, if it is one
     std::unique_ptr<Drafter> grammar_;
     std::optional<int> spec_length_;

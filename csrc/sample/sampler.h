@@ -58,6 +58,9 @@ class Sampler {
         if (mask_) mask_->accept(token);
     }
 
+    // Whether the grammar, if there is one, lets this token come next.
+    bool allows(Token token) const { return !mask_ || mask_->allows(token); }
+
     // What may come next; null: anything.
     const Mask* mask() const { return mask_.get(); }
 

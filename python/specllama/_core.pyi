@@ -121,6 +121,7 @@ class TokenLogprobs:
         top: The most likely tokens and theirs, the likeliest first.
     """
 
+    def __init__(self, *, token: int, logprob: float, top: list[tuple[int, float]]) -> None: ...
     @property
     def token(self) -> int: ...
     @property
@@ -139,6 +140,15 @@ class Chunk:
         finish_reason: Why the generation ended; on its last chunk only.
     """
 
+    def __init__(
+        self,
+        *,
+        text: str,
+        token: int | None,
+        from_draft: bool,
+        logprobs: TokenLogprobs | None,
+        finish_reason: Literal["stop", "length"] | None,
+    ) -> None: ...
     @property
     def text(self) -> str: ...
     @property
@@ -212,6 +222,23 @@ class Stats:
         last_drafter_error: What the last of them said; "" if there was none.
     """
 
+    def __init__(
+        self,
+        *,
+        seed: int,
+        exact: bool,
+        prompt_tokens: int,
+        reused_tokens: int,
+        generated_tokens: int,
+        prefill_generated_tokens: int,
+        by_round: list[tuple[int, int]],
+        by_drafter: dict[str, tuple[int, int]],
+        decode_seconds: list[float],
+        draft_step_seconds: float,
+        drafter_errors: int,
+        last_drafter_error: str,
+        seconds: dict[str, float],
+    ) -> None: ...
     @property
     def seed(self) -> int: ...
     @property
@@ -340,6 +367,13 @@ class Stream:
     def take(self) -> list[Chunk]:
         """Return what became certain, without a step; nothing more will when it is `done`."""
 
+    def offer(self, n_before: int, tokens: Iterable[int], confidence: list[float]) -> None:
+        """Leave a draft: what may follow the first `n_before` tokens, prompt included. A paced
+        generation goes on by a round that verifies it. From any thread."""
+
+    def waits(self) -> bool:
+        """Whether a paced generation waits for a draft. From the thread that steps."""
+
     def cancel(self) -> None:
         """End the generation where it is."""
 
@@ -396,6 +430,12 @@ class ModelOptions:
     demanded."""
 
     def __init__(self, *, path: str, n_gpu_layers: int | None, device: str) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def n_gpu_layers(self) -> int | None: ...
+    @property
+    def device(self) -> str: ...
 
 class ContextOptions:
     """The memory of a model and how it decodes; n_ctx, n_threads 0: by default."""
@@ -410,11 +450,31 @@ class ContextOptions:
         flash_attn: Switch,
         kv_type: str | None,
     ) -> None: ...
+    @property
+    def n_ctx(self) -> int: ...
+    @property
+    def n_seq(self) -> int: ...
+    @property
+    def n_batch(self) -> int: ...
+    @property
+    def n_threads(self) -> int: ...
+    @property
+    def flash_attn(self) -> Switch: ...
+    @property
+    def kv_type(self) -> str | None: ...
 
 class NGramOptions:
     """Options of the n-gram predictor."""
 
     def __init__(self, *, max_order: int, window: int, max_bytes: int, draw: bool) -> None: ...
+    @property
+    def max_order(self) -> int: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def max_bytes(self) -> int: ...
+    @property
+    def draw(self) -> bool: ...
 
 class DraftModelOptions:
     """A second GGUF that drafts; or, with mtp, layers of the target's own. Of its context, n_ctx,
@@ -432,6 +492,22 @@ class DraftModelOptions:
         top_p: float | None,
         min_p: float | None,
     ) -> None: ...
+    @property
+    def model(self) -> ModelOptions: ...
+    @property
+    def mtp(self) -> bool: ...
+    @property
+    def context(self) -> ContextOptions: ...
+    @property
+    def p_min(self) -> float: ...
+    @property
+    def temperature(self) -> float | None: ...
+    @property
+    def top_k(self) -> int | None: ...
+    @property
+    def top_p(self) -> float | None: ...
+    @property
+    def min_p(self) -> float | None: ...
 
 class SessionOptions:
     """Options of a session; see `specllama.SpecSession`. spec_length and spec_tree None: "auto";
@@ -446,8 +522,25 @@ class SessionOptions:
         spec_tree: int | None,
         draft_model: DraftModelOptions | None,
         corpus: str,
+        offers: bool,
         exact: Switch,
     ) -> None: ...
+    @property
+    def model(self) -> ModelOptions: ...
+    @property
+    def context(self) -> ContextOptions: ...
+    @property
+    def spec_length(self) -> int | None: ...
+    @property
+    def spec_tree(self) -> int | None: ...
+    @property
+    def draft_model(self) -> DraftModelOptions | None: ...
+    @property
+    def corpus(self) -> str: ...
+    @property
+    def offers(self) -> bool: ...
+    @property
+    def exact(self) -> Switch: ...
 
 class AcceptanceRule(enum.Enum):
     """What becomes of a draft token."""
@@ -478,6 +571,38 @@ class SamplingOptions:
         grammar: str,
         grammar_triggers: list[str],
     ) -> None: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def top_k(self) -> int: ...
+    @property
+    def top_p(self) -> float: ...
+    @property
+    def min_p(self) -> float: ...
+    @property
+    def repeat_penalty(self) -> float: ...
+    @property
+    def frequency_penalty(self) -> float: ...
+    @property
+    def presence_penalty(self) -> float: ...
+    @property
+    def penalty_last_n(self) -> int: ...
+    @property
+    def logit_bias(self) -> list[tuple[int, float]]: ...
+    @property
+    def logprobs(self) -> int: ...
+    @property
+    def processed_logprobs(self) -> bool: ...
+    @property
+    def seed(self) -> int | None: ...
+    @property
+    def acceptance(self) -> AcceptanceRule: ...
+    @property
+    def lenience(self) -> float: ...
+    @property
+    def grammar(self) -> str: ...
+    @property
+    def grammar_triggers(self) -> list[str]: ...
 
 class EarlyStopping(enum.Enum):
     """When a beam search ends."""
@@ -499,10 +624,23 @@ class BeamOptions:
         stop: list[str],
         reference: Iterable[int],
     ) -> None: ...
+    @property
+    def n_beams(self) -> int: ...
+    @property
+    def length_penalty(self) -> float: ...
+    @property
+    def early_stopping(self) -> EarlyStopping: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+    @property
+    def stop(self) -> list[str]: ...
+    @property
+    def reference(self) -> list[int]: ...
 
 class GenerateOptions:
     """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,
-    whatever the model chooses; []: as it chooses."""
+    whatever the model chooses; []: as it chooses. generated: what an earlier request has generated
+    before it broke off. paced: every round but the first waits for `Stream.offer`."""
 
     def __init__(
         self,
@@ -512,8 +650,26 @@ class GenerateOptions:
         sampling: SamplingOptions,
         reference: Iterable[int],
         replayed: Iterable[int],
+        generated: Iterable[int],
+        paced: bool,
         trace: bool,
     ) -> None: ...
+    @property
+    def max_tokens(self) -> int | None: ...
+    @property
+    def stop(self) -> list[str]: ...
+    @property
+    def sampling(self) -> SamplingOptions: ...
+    @property
+    def reference(self) -> list[int]: ...
+    @property
+    def replayed(self) -> list[int]: ...
+    @property
+    def generated(self) -> list[int]: ...
+    @property
+    def paced(self) -> bool: ...
+    @property
+    def trace(self) -> bool: ...
 
 class Sampler:
     """The choice rule alone: argmax over the kept tokens of logit / T + Gumbel noise, the noise a
@@ -636,6 +792,9 @@ class Session:
         """Tokens for filling in: prefix, suffix, middle, repository, file; -1 for none."""
     @property
     def chat_template(self) -> str | None: ...
+    @property
+    def vocabulary(self) -> int: ...
+    def decode_seconds(self) -> list[float]: ...
     @property
     def n_threads(self) -> int: ...
     @property

@@ -21,6 +21,10 @@ class HubError(SpecllamaError, OSError):
     """The Hugging Face Hub cannot be reached, or a download breaks off or cannot be stored."""
 
 
+class RemoteError(SpecllamaError, ConnectionError):
+    """The server that has the target cannot be reached, refuses, or failed."""
+
+
 class OutOfMemoryError(SpecllamaError, MemoryError):
     """Memory for the model, its KV memory or its computation could not be had."""
 

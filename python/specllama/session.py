@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from typing import Any, Literal, cast, overload
 
 from typing_extensions import Self, Unpack
@@ -16,7 +17,9 @@ from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
+from specllama.model.core import Core
 from specllama.model.opening import open_core
+from specllama.remote.opening import open_remote
 from specllama.requests import beams
 from specllama.requests.background import BackgroundRequests
 from specllama.requests.beams import Beam, BeamOptions
@@ -69,9 +72,19 @@ class SpecSession(BackgroundRequests, Closing):
             options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV memories of
             the requests then lie apart, those of sliding windows keep the whole text, and only
             drafts of equal length are verified together.)
+        target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080":
+            drafts are made here, "ngram" (also "auto"), by the draft model or the `Drafter` given,
+            and verified there (docs/remote.md). What concerns the model itself is the server's to
+            decide: of the options above and below, n_seq, spec_length, draft, the draft_ ones and
+            max_queue have a say. None: the model is here.
+        target_mode: "lockstep": a question and an answer for each round; "ahead": the target does
+            not wait for drafts; "auto": by what the way takes.
+        target_key: The API key that the server wants.
+        target_timeout: Most seconds to wait for a word from it.
         corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
             copy from, besides prompt and generation, in every call. None: none. (Without effect
             with draft=None, and with a draft model and a fixed spec_length, but in a tree.)
+        offers: Whether drafts may come from elsewhere, see `host`; the server's sessions take them.
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay, none included, by what decodes take on this machine and what was accepted so far.
             (Which widths are decoded then depends on the clock: outside the exact configuration a
@@ -109,6 +122,7 @@ class SpecSession(BackgroundRequests, Closing):
         ModelError: The file is missing, damaged, or no model that generates text.
         HubError: A model could not be downloaded.
         OutOfMemoryError: The context does not fit into memory.
+        RemoteError: The server that has the target cannot be reached, refuses, or failed.
     """
 
     def __init__(
@@ -126,6 +140,11 @@ class SpecSession(BackgroundRequests, Closing):
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
         corpus: str | os.PathLike[str] | None = None,
+        offers: bool = False,
+        target: str | None = None,
+        target_mode: Literal["auto", "lockstep", "ahead"] = "auto",
+        target_key: str | None = None,
+        target_timeout: float = 600.0,
         spec_length: int | Literal["auto"] = "auto",
         spec_tree: int | Literal["auto", "off"] = "auto",
         cascade: bool = True,
@@ -153,37 +172,50 @@ class SpecSession(BackgroundRequests, Closing):
         # Held by a name: were it dropped when loading ends, a Ctrl-C of that time would be raised
         # in the bar's __del__, and lost there.
         on_load = self._progress.load()
-        core, path = open_core(
-            model,
-            draft,
-            n_ctx=n_ctx,
-            n_seq=n_seq,
-            n_batch=n_batch,
-            n_threads=n_threads,
-            n_gpu_layers=n_gpu_layers,
-            device=device,
-            flash_attn=flash_attn,
-            kv_type=kv_type,
-            exact=exact,
-            corpus=corpus,
-            spec_length=spec_length,
-            spec_tree=spec_tree,
-            cascade=cascade,
-            ngram_order=ngram_order,
-            ngram_window=ngram_window,
-            ngram_max_bytes=ngram_max_bytes,
-            ngram_draw=ngram_draw,
-            draft_n_gpu_layers=draft_n_gpu_layers,
-            draft_device=draft_device,
-            draft_n_threads=draft_n_threads,
-            draft_kv_type=draft_kv_type,
-            draft_p_min=draft_p_min,
-            draft_temperature=draft_temperature,
-            draft_top_k=draft_top_k,
-            draft_top_p=draft_top_p,
-            draft_min_p=draft_min_p,
-            progress=on_load,
-        )
+        options: dict[str, Any] = {
+            "n_ctx": n_ctx,
+            "n_seq": n_seq,
+            "n_batch": n_batch,
+            "n_threads": n_threads,
+            "n_gpu_layers": n_gpu_layers,
+            "device": device,
+            "flash_attn": flash_attn,
+            "kv_type": kv_type,
+            "exact": exact,
+            "corpus": corpus,
+            "offers": offers,
+            "spec_length": spec_length,
+            "spec_tree": spec_tree,
+            "cascade": cascade,
+            "ngram_order": ngram_order,
+            "ngram_window": ngram_window,
+            "ngram_max_bytes": ngram_max_bytes,
+            "ngram_draw": ngram_draw,
+            "draft_n_gpu_layers": draft_n_gpu_layers,
+            "draft_device": draft_device,
+            "draft_n_threads": draft_n_threads,
+            "draft_kv_type": draft_kv_type,
+            "draft_p_min": draft_p_min,
+            "draft_temperature": draft_temperature,
+            "draft_top_k": draft_top_k,
+            "draft_top_p": draft_top_p,
+            "draft_min_p": draft_min_p,
+            "progress": on_load,
+        }
+        core: Core
+        if target is None:
+            core, path = open_core(model, draft, **options)
+        else:
+            defaults = {name: one.default for name, one in signature(type(self)).parameters.items()}
+            core, path = open_remote(
+                target,
+                target_mode,
+                target_key,
+                target_timeout,
+                draft,
+                {"model": model, **options},
+                defaults | {"progress": on_load},
+            )
         super().__init__(core, path, max_queue=max_queue)
 
     @classmethod

@@ -1,3 +1,8 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "bind.h"
 
 namespace specllama {
@@ -14,9 +19,22 @@ py::object to_python(FinishReason reason) {
     return py::none();
 }
 
+namespace {
+
+FinishReason finish_reason(const std::optional<std::string>& name) {
+    if (!name) return FinishReason::none;
+    return *name == "stop" ? FinishReason::stop : FinishReason::length;
+}
+
+}  // namespace
+
 void bind_chunk(py::module_& m) {
     py::class_<TokenLogprobs>(m, "TokenLogprobs",
                               "Natural logarithms of probabilities at one position.")
+        .def(py::init([](Token token, float logprob, std::vector<std::pair<Token, float>> top) {
+                 return TokenLogprobs{token, logprob, std::move(top)};
+             }),
+             py::kw_only(), py::arg("token"), py::arg("logprob"), py::arg("top"))
         .def_readonly("token", &TokenLogprobs::token)
         .def_readonly("logprob", &TokenLogprobs::logprob)
         .def_readonly("top", &TokenLogprobs::top)
@@ -26,6 +44,17 @@ void bind_chunk(py::module_& m) {
         });
     py::class_<Chunk>(m, "Chunk",
                       "A step of a generation: a token and the text that became certain.")
+        .def(py::init([](std::string text, std::optional<Token> token, bool from_draft,
+                         std::optional<TokenLogprobs> logprobs,
+                         const std::optional<std::string>& reason) {
+                 return Chunk{.text = std::move(text),
+                              .token = token.value_or(kNoToken),
+                              .from_draft = from_draft,
+                              .logprobs = std::move(logprobs),
+                              .finish_reason = finish_reason(reason)};
+             }),
+             py::kw_only(), py::arg("text"), py::arg("token"), py::arg("from_draft"),
+             py::arg("logprobs"), py::arg("finish_reason"))
         .def_readonly("text", &Chunk::text)
         .def_property_readonly("token",
                                [](const Chunk& chunk) {

@@ -23,16 +23,18 @@ Value&& to_field(Value& value) {
 }
 std::vector<Token> to_field(Tokens& tokens) { return tokens.to_vector(); }
 
-// Binds a struct, made in Python by giving every field by keyword.
+// Binds a struct, made in Python by giving every field by keyword, and read field by field.
 template <typename Struct, typename... Fields>
-py::class_<Struct> bind_struct(py::module_& m, const char* name,
-                               std::pair<const char*, Fields Struct::*>... fields) {
-    return py::class_<Struct>(m, name).def(py::init([=](Argument<Fields>... values) {
-                                               Struct made;
-                                               ((made.*fields.second = to_field(values)), ...);
-                                               return made;
-                                           }),
-                                           py::kw_only(), py::arg(fields.first)...);
+void bind_struct(py::module_& m, const char* name,
+                 std::pair<const char*, Fields Struct::*>... fields) {
+    py::class_<Struct> bound(m, name);
+    bound.def(py::init([=](Argument<Fields>... values) {
+                  Struct made;
+                  ((made.*fields.second = to_field(values)), ...);
+                  return made;
+              }),
+              py::kw_only(), py::arg(fields.first)...);
+    (bound.def_readonly(fields.first, fields.second), ...);
 }
 
 }  // namespace
@@ -64,13 +66,13 @@ void bind_options(py::module_& m) {
         pair("temperature", &DraftModelOptions::temperature),
         pair("top_k", &DraftModelOptions::top_k), pair("top_p", &DraftModelOptions::top_p),
         pair("min_p", &DraftModelOptions::min_p));
-    bind_struct<SessionOptions>(m, "SessionOptions", pair("model", &SessionOptions::model),
-                                pair("context", &SessionOptions::context),
-                                pair("spec_length", &SessionOptions::spec_length),
-                                pair("spec_tree", &SessionOptions::spec_tree),
-                                pair("draft_model", &SessionOptions::draft_model),
-                                pair("corpus", &SessionOptions::corpus),
-                                pair("exact", &SessionOptions::exact));
+    bind_struct<SessionOptions>(
+        m, "SessionOptions", pair("model", &SessionOptions::model),
+        pair("context", &SessionOptions::context),
+        pair("spec_length", &SessionOptions::spec_length),
+        pair("spec_tree", &SessionOptions::spec_tree),
+        pair("draft_model", &SessionOptions::draft_model), pair("corpus", &SessionOptions::corpus),
+        pair("offers", &SessionOptions::offers), pair("exact", &SessionOptions::exact));
 
     py::native_enum<AcceptanceRule>(m, "AcceptanceRule", "enum.Enum",
                                     "What becomes of a draft token.")
@@ -106,7 +108,9 @@ void bind_options(py::module_& m) {
         m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),
         pair("reference", &GenerateOptions::reference),
-        pair("replayed", &GenerateOptions::replayed), pair("trace", &GenerateOptions::trace));
+        pair("replayed", &GenerateOptions::replayed),
+        pair("generated", &GenerateOptions::generated), pair("paced", &GenerateOptions::paced),
+        pair("trace", &GenerateOptions::trace));
 }
 
 }  // namespace specllama

@@ -1,8 +1,10 @@
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "bind.h"
 #include "specllama/stream.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -42,6 +44,15 @@ void bind_stream(py::module_& m) {
                  stream.take(chunks);
                  return chunks;
              })
+        .def(
+            "offer",
+            [](Stream& stream, int n_before, const Tokens& tokens, std::vector<float> confidence) {
+                std::vector<Token> draft = tokens.to_vector();
+                const py::gil_scoped_release release;
+                stream.offer(n_before, std::move(draft), std::move(confidence));
+            },
+            py::arg("n_before"), py::arg("tokens"), py::arg("confidence"))
+        .def("waits", &Stream::waits)
         .def("cancel", &Stream::cancel, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("done", released(&Stream::done))
         .def_property_readonly("finish_reason",

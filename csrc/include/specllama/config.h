@@ -115,6 +115,8 @@ struct SessionOptions {
     // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
     // beside a draft model with a fixed spec_length; "": none.
     std::string corpus;
+    // Whether drafts may come from outside: see Stream::offer.
+    bool offers = false;
     // Whether speculative and plain decoding must give the same tokens to the last one; elsewhere
     // they may differ where two tokens are nearly tied. automatic: where it costs nothing beside
     // what the other options ask for; see llama/exact.h for the table. on: where it cannot be had,
@@ -186,6 +188,12 @@ struct GenerateOptions {
     // For measuring: everything is done as always, but these are what the target is taken to have
     // chosen. The generation ends with them.
     std::vector<Token> replayed;
+    // What an earlier request of the same prompt and options, its seed among them, has generated
+    // before it broke off: the generation goes on behind these as that one would have.
+    std::vector<Token> generated;
+    // Whether each round but the first waits for a draft from outside, and verifies that: see
+    // Stream::offer.
+    bool paced = false;
     // Whether Stream::trace tells what every round did.
     bool trace = false;
 };

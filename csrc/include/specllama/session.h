@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,6 +95,11 @@ class Session {
     int n_seq() const;
     int n_free() const;
     int n_vocab() const;
+    // The same number for models with the same vocabulary, on every machine.
+    std::uint64_t vocabulary() const;
+    // [n - 1]: seconds of a decode of n tokens at an empty context, 0 where that is not known;
+    // empty with a fixed spec_length. May wait for a step.
+    std::vector<double> decode_seconds() const;
     // What begins and ends a text; kNoToken if the model has no such token.
     Token bos() const;
     Token eos() const;

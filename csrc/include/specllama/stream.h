@@ -36,6 +36,19 @@ class Stream {
     // The same without a step: what others' steps have brought.
     bool take(std::vector<Chunk>& chunks);
 
+    // Leaves a draft by somebody outside: what may follow the first n_before tokens of the text,
+    // prompt included. It takes the place of the one before. A paced generation goes on by a round,
+    // which verifies it; any other has it among its drafts for as long as its text takes that way.
+    // confidence: how likely each token is right when those before it are, 0 to 1; of those that
+    // have none, 1. Safe from any thread, and waits for nobody; nothing happens when the generation
+    // is over. Throws InvalidArgument where the session takes no such drafts, and for ids that are
+    // no tokens.
+    void offer(int n_before, std::vector<Token> tokens, std::vector<float> confidence = {});
+
+    // Whether a paced generation waits for a draft. Steps pass it over then, and it has nothing new
+    // to give. From the thread that steps.
+    bool waits() const;
+
     // Ends the generation where it is, or, if another thread is in a step, after that; what was
     // held back until then is given next. Nothing happens when it is over already. Waits for
     // nobody, and is safe from any thread.

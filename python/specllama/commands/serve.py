@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_body=arguments.max_body,
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
+        idle=arguments.idle_timeout,
     )
     with (
         _listen(arguments.host, arguments.port) as listening,
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             n_seq=arguments.n_seq,
             exact=_arguments.EXACT[arguments.exact],
             max_queue=arguments.max_queue,
+            offers=True,
         ) as session,
     ):
         host, port = listening.getsockname()[:2]
@@ -107,6 +109,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--timeout", type=_from(1), default=600, help="seconds for one answer (600)"
     )
+    parser.add_argument(
+        "--idle-timeout", type=_from(1), default=60,
+        help="seconds to wait for a draft from elsewhere (60)",
+    )  # fmt: skip
     parser.add_argument(
         "--shutdown-timeout", type=_from(0), default=10,
         help="seconds that answers have to finish after SIGTERM or Ctrl-C (10)",

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from specllama import _check, _core
+from specllama import _check
 from specllama.formats import state_file
 from specllama.model.chat_template import ChatTemplate, Message
+from specllama.model.core import Core
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
 
 
@@ -18,7 +19,7 @@ class LoadedModel:
     """What a session knows of its model besides how to generate. From any thread; after `close`
     everything raises ClosedError."""
 
-    def __init__(self, core: _core.Session, path: str) -> None:
+    def __init__(self, core: Core, path: str) -> None:
         self._core = core
         self._path = path
         self._chat_template: ChatTemplate | None = None
@@ -155,6 +156,11 @@ class LoadedModel:
         return min(FimTokens(*self._core.fim)[:3]) >= 0
 
     @property
+    def core(self) -> Core:
+        """What it is made on; for the package's own use."""
+        return self._core
+
+    @property
     def n_ctx(self) -> int:
         """Most tokens of prompt and generation together."""
         return self._core.n_ctx
@@ -187,13 +193,13 @@ class LoadedModel:
         return self._core.cpu_kernels
 
 
-def piece(core: _core.Session, token: int) -> str:
+def piece(core: Core, token: int) -> str:
     """See `LoadedModel.token_text`."""
     # The first token of a text loses its leading space in some vocabularies; the second does not.
     first = core.detokenize([token], special=True)
     return core.detokenize([token, token], special=True)[len(first) :]
 
 
-def _plain_tokens(core: _core.Session, text: str) -> list[int]:
+def _plain_tokens(core: Core, text: str) -> list[int]:
     tokens: list[int] = core.tokenize(text, add_special=False, parse_special=False).tolist()
     return tokens

@@ -30,6 +30,7 @@ def open_core(
     kv_type: str | None,
     exact: bool | Literal["auto"],
     corpus: str | os.PathLike[str] | None,
+    offers: bool,
     spec_length: int | Literal["auto"],
     spec_tree: int | Literal["auto", "off"],
     cascade: bool,
@@ -104,6 +105,7 @@ def open_core(
         spec_tree=_guesses(spec_tree),
         draft_model=draft_model,
         corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
+        offers=bool(offers),
         exact=_check.switch("exact", exact),
     )
     by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)

@@ -10,12 +10,13 @@ from typing import overload
 
 from typing_extensions import Unpack
 
-from specllama import _check, _core
+from specllama import _check
 from specllama._core import Chunk
+from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.handle import Handle
 from specllama.requests.options import GenerateOptions
-from specllama.requests.request import Request
+from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Load, Worker
 
@@ -23,7 +24,7 @@ from specllama.requests.worker import Load, Worker
 class BackgroundRequests(LoadedModel):
     """A loaded model that takes requests from any thread, and has a thread of its own for them."""
 
-    def __init__(self, core: _core.Session, path: str, *, max_queue: int) -> None:
+    def __init__(self, core: Core, path: str, *, max_queue: int) -> None:
         super().__init__(core, path)
         self._last: Callable[[], Generation | None] = lambda: None
         self._worker = Worker(core, max_queue)
@@ -59,6 +60,34 @@ class BackgroundRequests(LoadedModel):
         """
         handles = self._submit(Request.choices(self, prompt, options, _count(n)))
         return handles[0] if n is None else handles
+
+    def host(
+        self,
+        prompt: str | Iterable[int],
+        *,
+        paced: bool = False,
+        generated: Iterable[int] = (),
+        **options: Unpack[GenerateOptions],
+    ) -> Handle:
+        """Have a prompt continued for somebody elsewhere who drafts: by `Handle.offer`, hearing of
+        the rounds by `Handle.next_rounds`. The session must be open with offers=True.
+
+        Args:
+            prompt: As for `submit`.
+            paced: Each round but the first waits for a draft, and verifies it as it is: one round
+                for each. Who waits for more than a second while others wait for a place loses his.
+                False: drafts are used as far as they come in time and promise to pay, beside those
+                of the session's own drafters.
+            generated: Tokens that an earlier request of the same prompt and options, its seed among
+                them, has generated before it broke off. The generation goes on behind them as that
+                one would have; `max_tokens` counts them.
+            **options: As for `submit`.
+
+        Raises: what `submit` does.
+        """
+        hosted = Hosted(_check.tokens("generated", generated), bool(paced))
+        (handle,) = self._submit([Request.make(self, prompt, options, hosted=hosted)])
+        return handle
 
     async def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]

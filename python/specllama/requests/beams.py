@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from specllama import _check, _core
 from specllama._core import Stats
 from specllama.errors import ArgumentError
+from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.options import FIELDS
 from specllama.requests.request import Request
@@ -77,7 +78,7 @@ class Beam:
 
 def search(
     model: LoadedModel,
-    core: _core.Session,
+    core: Core,
     prompt: str | Iterable[int],
     n_beams: int,
     options: Mapping[str, Any],

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from specllama import _check
 from specllama._core import Chunk
-from specllama.requests.job import Job
+from specllama.requests.job import Job, Wake
+from specllama.requests.round import Round
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Worker
+
+T = TypeVar("T")
 
 
 class Handle:
@@ -82,18 +86,48 @@ class Handle:
 
         Raises what ended the request, if it went wrong.
         """
-        loop = asyncio.get_running_loop()
-        while True:
-            news = asyncio.Event()
-            chunks = self._job.take(partial(_soon, loop, news.set))
-            if chunks is None:
-                return []
-            if chunks:
-                return chunks
-            await news.wait()
+        return await _next(self._job.take)
+
+    def offer(self, n_before: int, tokens: Iterable[int], confidence: Sequence[float] = ()) -> None:
+        """Leave a draft for a request made by `SpecSession.host`; it takes the place of the one
+        before. Waits for nobody; nothing happens when the request has ended.
+
+        Args:
+            n_before: How many tokens of the text, prompt included, the draft goes on from.
+            tokens: Token ids, none or as many as there may be (64 are verified at once).
+            confidence: Of each token, how likely it is right when those before it are, 0 to 1; of
+                those that have none, 1.
+
+        Raises:
+            ArgumentError: An id is no token, a number is out of range, or the request has not
+                begun yet.
+        """
+        self._worker.offer(
+            self._job,
+            _check.integer("n_before", n_before, low=0),
+            _check.tokens("tokens", tokens),
+            [_check.number("confidence", one) for one in confidence],
+        )
+
+    async def next_rounds(self) -> list[Round]:
+        """Wait for rounds of a request made by `SpecSession.host`, and return all there are; []
+        after the last. Raises what ended the request, if it went wrong."""
+        return await _next(self._job.take_news)
 
     def __await__(self) -> Generator[Any, None, Generation]:
         return asyncio.wrap_future(self._job.ending).__await__()
+
+
+async def _next(take: Callable[[Wake], list[T] | None]) -> list[T]:
+    loop = asyncio.get_running_loop()
+    while True:
+        news = asyncio.Event()
+        taken = take(partial(_soon, loop, news.set))
+        if taken is None:
+            return []
+        if taken:
+            return taken
+        await news.wait()
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:

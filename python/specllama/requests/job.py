@@ -8,6 +8,7 @@ from threading import Lock
 
 from specllama._core import Chunk
 from specllama.requests.request import Request
+from specllama.requests.round import Round, Rounds
 from specllama.requests.stream import Generation, Record
 
 Wake = Callable[[], None]
@@ -21,6 +22,9 @@ class Job:
         record: Its generation in the core, as soon as it has begun.
         wanted: It was not cancelled.
         ending: Done when it has ended, with the result or the error. Cannot be cancelled.
+        rounds: Of a request whose drafts come from elsewhere; else None.
+        waits_since: When it began to wait for such a draft, by the monotonic clock; None: it does
+            not.
     """
 
     def __init__(self, request: Request) -> None:
@@ -29,8 +33,11 @@ class Job:
         self.wanted = True
         self.ending: Future[Generation] = Future()
         self.ending.set_running_or_notify_cancel()
+        self.rounds = None if request.hosted is None else Rounds(len(request.hosted.generated))
+        self.waits_since: float | None = None
         self._lock = Lock()
         self._chunks: list[Chunk] = []
+        self._news: list[Round] = []
         self._wakes: list[Wake] = []
 
     def give(self, chunks: list[Chunk]) -> None:
@@ -40,6 +47,24 @@ class Job:
             with self._lock:
                 self._chunks.extend(chunks)
             self._wake()
+
+    def tell(self, news: Round) -> None:
+        """Leave a round for who drafts elsewhere."""
+        with self._lock:
+            self._news.append(news)
+        self._wake()
+
+    def take_news(self, wake: Wake) -> list[Round] | None:
+        """As `take`, for rounds."""
+        with self._lock:
+            news, self._news = self._news, []
+            if news:
+                return news
+            if not self.ending.done():
+                self._wakes.append(wake)
+                return []
+        self.ending.result()
+        return None
 
     def finish(self, generation: Generation) -> None:
         """End it with what has been generated."""

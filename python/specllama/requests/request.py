@@ -13,9 +13,23 @@ import numpy as np
 from specllama import _check, _core
 from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
+from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel, piece
 from specllama.requests.options import GenerateOptions, checked, sampling
 from specllama.requests.stream import Record
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """Of a request whose drafts come from elsewhere.
+
+    Attributes:
+        generated: Tokens that an earlier request has generated before it broke off.
+        paced: Every round but the first waits for a draft.
+    """
+
+    generated: _check.Tokens
+    paced: bool
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,7 @@ class Request:
         options: All options, as the core takes them, by name.
         reference: Tokens that may be copied from.
         replayed: Tokens to generate, whatever the model chooses; none: as it chooses.
+        hosted: Where its drafts come from elsewhere.
     """
 
     tokens: _check.Tokens
@@ -35,6 +50,7 @@ class Request:
     options: Mapping[str, Any]
     reference: _check.Tokens
     replayed: _check.Tokens
+    hosted: Hosted | None = None
 
     @classmethod
     def make(
@@ -43,6 +59,7 @@ class Request:
         prompt: str | Iterable[int],
         options: GenerateOptions,
         replayed: _check.Tokens | None = None,
+        hosted: Hosted | None = None,
     ) -> Request:
         """Check and tokenize. Arguments and errors are those of `SpecSession.generate`."""
         values = checked(options)
@@ -58,7 +75,7 @@ class Request:
             tokens, text = _check.tokens("prompt", prompt), ""
         if (values["echo"] or values["trace"]) and not text:
             text = model.detokenize(tokens)
-        return cls(tokens, text, values, reference, [] if replayed is None else replayed)
+        return cls(tokens, text, values, reference, [] if replayed is None else replayed, hosted)
 
     @classmethod
     def choices(
@@ -75,7 +92,7 @@ class Request:
             for i in range(n)
         ]
 
-    def check(self, core: _core.Session) -> None:
+    def check(self, core: Core) -> None:
         """Raise ArgumentError if it can never begin, but for its grammar."""
         core.check(self.tokens, self._core_options())
 
@@ -86,10 +103,12 @@ class Request:
             sampling=sampling(self.options),
             reference=self.reference,
             replayed=self.replayed,
+            generated=[] if self.hosted is None else self.hosted.generated,
+            paced=self.hosted is not None and self.hosted.paced,
             trace=self.options["trace"],
         )
 
-    def begin(self, core: _core.Session) -> Record:
+    def begin(self, core: Core) -> Record:
         """Begin it in the core."""
         return Record(
             core.start(self.tokens, self._core_options()),

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from specllama import _core
 from specllama._closing import Closing
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
 from specllama.errors import ClosedError
 from specllama.formats.trace import Trace
+from specllama.model.core import CoreStream
 
 FinishReason = Literal["stop", "length"]
 
@@ -56,7 +56,7 @@ class Record:
         pieces: The texts asked for so far: the session may be closed when they are needed again.
     """
 
-    core: _core.Stream
+    core: CoreStream
     echo: str
     prompt: str
     piece: Callable[[int], str] | None

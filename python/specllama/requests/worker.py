@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
 
-from specllama import _core
-from specllama.errors import BusyError, ClosedError, QueueFullError, SpecllamaError
+from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError, SpecllamaError
+from specllama.model.core import Core
 from specllama.requests.job import Job
 from specllama.requests.meter import Meter
 from specllama.requests.request import Request
+from specllama.requests.round import Round
 from specllama.requests.stream import Generation
+
+_PATIENCE = 1.0
+"""Seconds for which a generation may wait for a draft while others want its place."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Worker:
         max_queue: How many requests may wait while all its places are taken.
     """
 
-    def __init__(self, core: _core.Session, max_queue: int) -> None:
+    def __init__(self, core: Core, max_queue: int) -> None:
         self._core = core
         self._n_seq = core.n_seq
         self._max_queue = max_queue
@@ -118,10 +124,23 @@ class Worker:
         with self._changed:
             job.wanted = False
             if job not in self._waiting:
+                self._changed.notify_all()  # where it waits for a draft, nothing else would
                 return
             self._waiting.remove(job)
             self._changed.notify_all()
         job.fail(ClosedError("The request was cancelled before it had begun."))
+
+    def offer(
+        self, job: Job, n_before: int, tokens: Iterable[int], confidence: list[float]
+    ) -> None:
+        """See `Handle.offer`."""
+        record = job.record
+        if record is None:
+            raise ArgumentError("The request has not begun yet; wait for its first round.")
+        with self._changed:
+            record.core.offer(n_before, tokens, confidence)
+            job.waits_since = None
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End all requests and the thread, when its round is over. Closing twice is fine."""
@@ -137,6 +156,7 @@ class Worker:
             while self._has_work():
                 began, n_before = monotonic(), self._n_tokens
                 self._cancel_unwanted()
+                self._make_room()
                 self._admit()
                 self._step()
                 self._meter.add(self._n_tokens - n_before, monotonic() - began)
@@ -145,14 +165,36 @@ class Worker:
 
     def _has_work(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._waiting or self._running)
+            while not (self._closed or self._can_go_on()):
+                self._changed.wait(self._patience())
             return not self._closed
+
+    def _can_go_on(self) -> bool:
+        if any(job.waits_since is None or not job.wanted for job in self._running):
+            return True
+        return bool(self._waiting) and (len(self._running) < self._n_seq or self._patience() == 0)
+
+    def _patience(self) -> float | None:
+        """Seconds until who waits for a draft must give his place to others; None if there are no
+        others, or nobody waits for one."""
+        since = [job.waits_since for job in self._running if job.waits_since is not None]
+        if not self._waiting or not since:
+            return None
+        return max(min(since) + _PATIENCE - monotonic(), 0)
 
     def _cancel_unwanted(self) -> None:
         for job in [job for job in self._running if not job.wanted]:
             assert job.record is not None
             job.record.core.cancel()
             self._collect(job)
+
+    def _make_room(self) -> None:
+        """Take its place from who has waited for a draft too long, where others want one."""
+        if len(self._running) < self._n_seq or self._patience() != 0:
+            return
+        longest = min(self._running, key=lambda job: job.waits_since or inf)
+        error = ClosedError("The generation waited for a draft while others waited for its place.")
+        self._end(longest, error)
 
     def _admit(self) -> None:
         while len(self._running) < self._n_seq:
@@ -195,9 +237,20 @@ class Worker:
             self._end(job, error)
             return
         self._n_tokens += sum(chunk.token is not None for chunk in chunks)
-        job.give(chunks)
+        if job.rounds is not None:
+            self._tell(job, job.rounds.news(job.record.core, chunks))
+        else:
+            job.give(chunks)
         if result is not None:
             self._end(job, result)
+
+    def _tell(self, job: Job, news: Round | None) -> None:
+        assert job.record is not None
+        with self._changed:
+            if job.record.core.waits():
+                job.waits_since = monotonic()
+        if news is not None:
+            job.tell(news)
 
     def _end(self, job: Job, ending: Generation | Exception) -> None:
         with self._changed:

@@ -30,6 +30,7 @@ from specllama.server.inspection import Inspection
 from specllama.server.metrics import Metrics
 from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
+from specllama.server.verify.routes import Verify
 
 # More would only take processors from the model.
 _MOST_THREADS = 2
@@ -48,6 +49,7 @@ class App:
         self._settings = settings
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
+        self._verify = Verify(session, settings, self._count)
         self._few = asyncio.Semaphore(_MOST_THREADS)
         self._began = int(time.time())
         middleware = [Middleware(Guard, settings)]
@@ -71,6 +73,7 @@ class App:
                 Route("/v1/responses", self._respond, methods=["POST"]),
                 Route("/infill", self._infill, methods=["POST"]),
                 *Inspection(session, settings).routes,
+                *self._verify.routes,
             ],
             middleware=middleware,
             exception_handlers={
@@ -87,6 +90,7 @@ class App:
         """End the generations at work: every client gets what there is."""
         for answer in list(self._answers):
             answer.cancel()
+        self._verify.end_all()
 
     async def _complete(self, request: Request) -> ASGIApp:
         return await self._answer(request, Completion)
@@ -116,10 +120,13 @@ class App:
                 self._metrics.refuse()
             raise ApiError.of(error, fields.names) from None
         for handle in handles:
-            handle.add_done_callback(self._metrics.count)
+            self._count(handle)
         answer = Answer(call, handles, self._settings.timeout)
         self._answers.add(answer)
         return answer
+
+    def _count(self, handle: Handle) -> None:
+        handle.add_done_callback(self._metrics.count)
 
     async def _list_models(self, request: Request) -> Response:
         return JSONResponse({"object": "list", "data": [self._model()]})

@@ -31,11 +31,14 @@ class Guard:
         self._only_loopback = settings.api_key is None and settings.host in LOOPBACK
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             try:
                 self._check(scope["path"], Headers(scope=scope))
             except ApiError as error:
-                await error.response()(scope, receive, send)
+                if scope["type"] == "http":
+                    await error.response()(scope, receive, send)
+                else:
+                    await send({"type": "websocket.close", "code": 1008, "reason": str(error)})
                 return
         await self._app(scope, receive, send)
 

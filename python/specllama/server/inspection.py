@@ -60,11 +60,12 @@ class Inspection:
     async def _detokenize(self, request: Request) -> Response:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
         tokens = fields.any("tokens")
+        special = fields.flag("special")
         if not isinstance(tokens, list):
             fields.required("tokens")
             fields.refuse("tokens", "a list of token ids")
         try:
-            text = await run_in_threadpool(self._session.detokenize, tokens)
+            text = await run_in_threadpool(self._session.detokenize, tokens, special=special)
         except SpecllamaError as error:
             raise ApiError.of(error, fields.names) from None
         return JSONResponse({"content": text})

@@ -20,6 +20,7 @@ class Settings:
         max_body: Most bytes of a request.
         max_prompt: Most tokens of a prompt; None: as many as the context holds.
         timeout: Most seconds from a request's arrival to the end of its generation.
+        idle: Seconds after which a generation that waits for a draft is given up.
     """
 
     name: str
@@ -29,3 +30,4 @@ class Settings:
     max_body: int = 1 << 20
     max_prompt: int | None = None
     timeout: float = 600.0
+    idle: float = 60.0

@@ -1,0 +1,55 @@
+"""What goes over the wire between a target and who drafts for it elsewhere (docs/remote.md)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from specllama._core import Chunk, TokenLogprobs
+
+MOST_DRAFTED = 64
+"""Most tokens that are verified at once."""
+
+
+class Digest:
+    """A hash of token ids that grows with them: BLAKE2b of their 32 bits each, the lowest byte
+    first, 8 bytes of it.
+
+    Args:
+        tokens: The first of them.
+    """
+
+    def __init__(self, tokens: Iterable[int] = ()) -> None:
+        self._hash = hashlib.blake2b(digest_size=8)
+        self.add(tokens)
+
+    def add(self, tokens: Iterable[int]) -> None:
+        """Add what follows."""
+        self._hash.update(np.fromiter(tokens, dtype="<i4").tobytes())
+
+    def __str__(self) -> str:
+        return self._hash.hexdigest()
+
+
+def chunk_to_wire(chunk: Chunk) -> list[Any]:
+    """Return a chunk as JSON: its token, its text, whether it was drafted, and, if they were asked
+    for, its log-probabilities."""
+    wire: list[Any] = [chunk.token, chunk.text, int(chunk.from_draft)]
+    if chunk.logprobs is not None:
+        wire.append([chunk.logprobs.token, chunk.logprobs.logprob, chunk.logprobs.top])
+    return wire
+
+
+def chunk_from_wire(wire: list[Any]) -> Chunk:
+    """Return what `chunk_to_wire` was given, without a reason to end."""
+    token, text, from_draft, *rest = wire
+    logprobs = None
+    if rest:
+        of, logprob, top = rest[0]
+        logprobs = TokenLogprobs(token=of, logprob=logprob, top=[(one, p) for one, p in top])
+    return Chunk(
+        text=text, token=token, from_draft=bool(from_draft), logprobs=logprobs, finish_reason=None
+    )

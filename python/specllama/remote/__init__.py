@@ -1,0 +1,1 @@
+"""A target on another machine, drafts made here (docs/remote.md)."""

@@ -1,0 +1,194 @@
+"""Drafts that meet a target which does not wait for them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from specllama._core import Evidence, Source
+from specllama.errors import RemoteError
+from specllama.formats.wire import MOST_DRAFTED
+from specllama.remote.link import GoneError, error_of
+from specllama.remote.party import Party
+from specllama.remote.proposing import Draft
+
+if TYPE_CHECKING:
+    from websockets.sync.client import ClientConnection
+
+_MOST_TRIES = 5
+_SURE_MATCH = 8
+"""Tokens that agree with a text copied from so that a draft model need not be asked."""
+_SENT_ONE_BY_ONE = 4
+"""Tokens of a draft model that are sent as they come; after these, so many at once."""
+
+
+class Ahead:
+    """Hears the rounds as they come, and drafts meanwhile: from what it has heard on, over what is
+    on its way. The server goes on by itself, and has a draft for as long as the text takes its
+    way, so that this is never slower than to be sent the text.
+
+    Args:
+        party: Whose text it is, and who drafts.
+        timeout: Most seconds without a word.
+    """
+
+    def __init__(self, party: Party, timeout: float) -> None:
+        self._party = party
+        self._timeout = timeout
+        self._socket: ClientConnection | None = None
+        self._began = 0.0
+        self._again = False  # the next word opens a generation
+        self._draft = Draft()  # behind what has been heard
+        self._n_sent = -1  # tokens of it that the server has; -1: it has another draft
+        self._model: Iterator[tuple[int, Evidence]] | None = None
+
+    def round(self) -> None:
+        """Go on by a round at least. Raises what `Link.post` does; what breaks off is opened
+        again."""
+        for n_left in reversed(range(_MOST_TRIES)):
+            try:
+                self._hear()
+                break
+            except GoneError:
+                self._lose()
+                if n_left == 0:
+                    raise
+
+    def close(self) -> None:
+        """End it; the server hears of it by the end of the connection."""
+        self._lose()
+
+    def _hear(self) -> None:
+        party = self._party
+        if self._socket is None:
+            self._socket = party.link.socket("/v1/verify/ahead")
+            self._began = time.monotonic()
+            self._again = True
+            self._send(party.text.opening())
+        told = self._next()
+        now = time.monotonic()
+        if self._again:
+            self._take(party.hear_first(told, now - self._began))
+            self._again = False
+        else:
+            self._take(party.overhear(told, now - self._began))
+        self._began = now
+        if party.text.done:
+            self._lose()
+
+    def _next(self) -> dict[str, Any]:
+        """Return what comes next; until then, draft."""
+        message = self._receive(0)
+        while message is None and not self._again and self._go_on():
+            message = self._receive(0)
+        if message is None:
+            message = self._receive(self._timeout)
+        if message is None:
+            raise RemoteError(f"{self._party.link.url} has not said a word for too long.")
+        told: dict[str, Any] = json.loads(message)
+        if "error" in told:
+            raise error_of(self._party.link.url, int(told.get("status", 500)), told)
+        return told
+
+    def _receive(self, seconds: float) -> str | bytes | None:
+        """Return a message; None if there is none yet. Raises GoneError if it broke off."""
+        from websockets.exceptions import ConnectionClosed
+
+        assert self._socket is not None
+        try:
+            return self._socket.recv(timeout=seconds)
+        except TimeoutError:
+            return None
+        except ConnectionClosed as error:
+            raise GoneError(f"The connection broke off: {error}.") from None
+
+    def _send(self, body: dict[str, Any]) -> None:
+        from websockets.exceptions import ConnectionClosed
+
+        assert self._socket is not None
+        try:
+            self._socket.send(json.dumps(body, separators=(",", ":")))
+        except ConnectionClosed as error:
+            raise GoneError(f"The connection broke off: {error}.") from None
+
+    def _take(self, tokens: list[int]) -> None:
+        """Go on with what is left of the draft, or with none."""
+        n = self._draft.agreed(tokens)
+        if n == len(tokens) and n < len(self._draft.tokens):
+            self._draft = Draft(self._draft.tokens[n:], self._draft.evidence[n:])
+            self._n_sent = max(self._n_sent - n, 0)
+            return
+        self._forget_model()
+        self._draft = Draft()
+        self._n_sent = -1
+
+    def _go_on(self) -> bool:
+        """Draft some more, and tell. False if there is nothing more to draft."""
+        party = self._party
+        room = min(MOST_DRAFTED, party.text.n_left - 1) - len(self._draft.tokens)
+        if party.text.done or room < 1:
+            return False
+        began = time.monotonic()
+        if self._n_sent < 0 and party.proposer is not None:
+            self._draft = party.proposer.draft(room)
+            if _is_sure(self._draft) or party.draft_model is None:
+                self._n_sent = 0
+                self._tell()
+                party.tally.draft_seconds += time.monotonic() - began
+                return party.draft_model is not None
+            self._draft = Draft()
+        self._n_sent = max(self._n_sent, 0)
+        if party.draft_model is None:
+            return False
+        if self._model is None:
+            self._model = party.model_tokens(self._draft.tokens, room)
+        drafted = next(self._model, None)
+        party.tally.draft_seconds += time.monotonic() - began
+        if drafted is None:
+            self._tell()
+            return False
+        self._draft.add(*drafted)
+        n_new = len(self._draft.tokens) - self._n_sent
+        if self._n_sent < _SENT_ONE_BY_ONE or n_new >= _SENT_ONE_BY_ONE:
+            self._tell()
+        return True
+
+    def _tell(self) -> None:
+        draft = self._draft
+        if len(draft.tokens) <= self._n_sent:
+            return
+        self._send({
+            "n_before": self._party.text.n_tokens,
+            "draft": draft.tokens,
+            "confidence": [round(_confidence(one), 3) for one in draft.evidence],
+        })  # fmt: skip
+        self._n_sent = len(draft.tokens)
+
+    def _forget_model(self) -> None:
+        model, self._model = self._model, None
+        if model is not None:
+            model.close()  # type: ignore[attr-defined]
+
+    def _lose(self) -> None:
+        """Drop the connection, and what was drafted."""
+        self._forget_model()
+        self._draft = Draft()
+        self._n_sent = -1
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            with suppress(OSError):
+                socket.close()
+
+
+def _is_sure(draft: Draft) -> bool:
+    return bool(draft.evidence) and draft.evidence[0].length >= _SURE_MATCH
+
+
+def _confidence(evidence: Evidence) -> float:
+    """Return about how likely a token is right when those before it are."""
+    if evidence.source in (Source.match, Source.corpus):
+        return evidence.length / (evidence.length + 1.5)  # 0.4 for one token, 0.91 for 16
+    return evidence.confidence

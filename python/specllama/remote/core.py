@@ -1,0 +1,282 @@
+"""A model elsewhere, as a session is made on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama import _core
+from specllama.drafter import Drafter
+from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError
+from specllama.remote.ahead import Ahead
+from specllama.remote.link import Link
+from specllama.remote.lockstep import Lockstep
+from specllama.remote.party import Party
+from specllama.remote.proposing import Custom, DraftModel, NGrams, Proposer
+from specllama.remote.stream import RemoteStream, Way
+from specllama.remote.text import Text
+from specllama.remote.trip import Trip
+
+Mode = Literal["auto", "lockstep", "ahead"]
+
+_N_PINGS = 3
+_LONG_TRIP = 0.5
+"""From a trip of so many plain decodes on, the target does not wait for drafts (docs/remote.md)."""
+
+
+class RemoteCore:
+    """As `_core.Session`, with the target on a server and the drafters here.
+
+    Args:
+        link: To the server.
+        draft: Who drafts besides a draft model: "ngram", a drafter, or None.
+        draft_model: Loads the draft model, with a context of so many tokens; None: there is none.
+        n_seq: Requests worked at together.
+        spec_length: Most tokens drafted; None: as many as pay.
+        mode: How generations get on; "auto": by what the way takes.
+        timeout: Most seconds without a word from the server.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        draft: Literal["ngram"] | Drafter | None,
+        draft_model: Callable[[int], _core.Session] | None,
+        *,
+        n_seq: int,
+        spec_length: int | None,
+        mode: Mode,
+        timeout: float,
+    ) -> None:
+        self._link = link
+        self._draft = draft
+        self._n_seq = n_seq
+        self._spec_length = spec_length
+        self._timeout = timeout
+        self._trip = Trip()
+        self._about = link.get("/v1/verify")
+        self._planner = _core.Planner()
+        seconds = self._about["decode_seconds"]
+        if any(seconds):
+            self._planner.cost.restore(_core.CurvePoints(seconds=seconds))
+        for _ in range(_N_PINGS):
+            began = time.monotonic()
+            link.get("/health")
+            self._trip.observe(time.monotonic() - began)
+        self._mode = self._settled(mode)
+        self._draft_model = None if draft_model is None else self._opened(draft_model)
+        self._active: list[RemoteStream] = []
+        self._n_started = 0
+        self._closed = False
+        self._work = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._text_of = lru_cache(maxsize=4096)(self._ask_text)
+
+    def _settled(self, mode: Mode) -> Mode:
+        if mode != "auto":
+            return mode
+        plain = self._planner.cost.seconds(1)
+        return "ahead" if self._trip.seconds > _LONG_TRIP * plain > 0 else "lockstep"
+
+    def _opened(self, draft_model: Callable[[int], _core.Session]) -> DraftModel:
+        core = draft_model(self.n_ctx)
+        if f"{core.vocabulary:016x}" != self._about["vocabulary"]:
+            what = core.model_description
+            core.close()
+            raise ModelError(
+                f"The draft model ({what}) has another vocabulary than the target at "
+                f"{self._link.url} ({self._about['description']}); take one that was made with it."
+            )
+        return DraftModel(core)
+
+    @property
+    def mode(self) -> Mode:
+        """How generations get on."""
+        return self._mode
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> NDArray[np.int32]:
+        self._check_open()
+        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
+        return np.array(self._link.post("/tokenize", body)["tokens"], dtype=np.int32)
+
+    def detokenize(self, tokens: Iterable[int], *, special: bool) -> str:
+        self._check_open()
+        return self._text_of(tuple(int(token) for token in tokens), special)
+
+    def _ask_text(self, tokens: tuple[int, ...], special: bool) -> str:
+        told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
+        return str(told["content"])
+
+    def check(self, prompt: Iterable[int], options: _core.GenerateOptions) -> None:
+        n = len(list(prompt))
+        if n == 0:
+            raise ArgumentError("The prompt is empty; give at least one token.")
+        if n >= self.n_ctx:
+            raise ArgumentError(
+                f"The prompt has {n} tokens, which leaves no room in a context of {self.n_ctx} at "
+                f"{self._link.url}; shorten it."
+            )
+        if options.sampling.acceptance is _core.AcceptanceRule.rejection:
+            _refuse('acceptance="rejection"')
+        if options.trace:
+            _refuse("trace")
+        if options.replayed:
+            _refuse("replay")
+
+    def start(self, prompt: Iterable[int], options: _core.GenerateOptions) -> RemoteStream:
+        self._check_open()
+        tokens = [int(token) for token in prompt]
+        self.check(tokens, options)
+        self._enter(wait=self._n_seq > 1)
+        try:
+            if self._n_seq == 1:
+                for other in list(self._active):
+                    other.cancel()
+            elif len(self._active) >= self._n_seq:
+                raise BusyError(
+                    f"All {self._n_seq} sequences of the session are in use; wait until one is "
+                    "free, or raise n_seq."
+                )
+            stream = self._begun(tokens, options)
+            self._active.append(stream)
+            return stream
+        finally:
+            self._work.release()
+
+    def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
+        party = Party(
+            text=Text(tokens, options, self.n_ctx),
+            link=self._link,
+            planner=self._planner,
+            trip=self._trip,
+            proposer=self._proposer(tokens, options),
+            draft_model=self._draft_model,
+            spec_length=self._spec_length,
+        )
+        ahead = self._mode == "ahead"
+        way: Way = Ahead(party, self._timeout) if ahead else Lockstep(party)
+        return RemoteStream(party, way, self.step, self._leave)
+
+    def _proposer(self, tokens: list[int], options: _core.GenerateOptions) -> Proposer | None:
+        if self._draft is None:
+            return None
+        if self._draft == "ngram":
+            return NGrams(tokens, options.reference)
+        self._n_started += 1
+        return Custom(self._draft, self._n_started, tokens, self.n_vocab)
+
+    def _leave(self, stream: RemoteStream) -> None:
+        if stream in self._active:
+            self._active.remove(stream)
+
+    def step(self) -> bool:
+        self._check_open()
+        self._enter(wait=self._n_seq > 1)
+        try:
+            active = list(self._active)
+            if len(active) == 1:
+                active[0].round()
+            elif active:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(self._n_seq, "specllama-remote")
+                list(self._pool.map(RemoteStream.round, active))
+            return bool(active)
+        finally:
+            self._work.release()
+
+    def _enter(self, *, wait: bool) -> None:
+        if not self._work.acquire(blocking=wait):
+            raise BusyError("Another thread is inside the session.")
+
+    def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
+        _refuse("n_beams")
+
+    def save(self) -> NoReturn:
+        _refuse("save_state")
+
+    def load(self, key: str, tokens: Iterable[int], memory: bytes) -> NoReturn:
+        _refuse("load_state")
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for stream in list(self._active):
+            stream.cancel()
+        if self._pool is not None:
+            self._pool.shutdown()
+        if self._draft_model is not None:
+            self._draft_model.close()
+        self._link.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("The session is closed; open a new one.")
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def entered(self) -> bool:
+        return False
+
+    @property
+    def n_ctx(self) -> int:
+        return int(self._about["n_ctx"])
+
+    @property
+    def n_seq(self) -> int:
+        return self._n_seq
+
+    @property
+    def n_vocab(self) -> int:
+        return int(self._about["n_vocab"])
+
+    @property
+    def bos(self) -> int:
+        return int(self._about["bos"])
+
+    @property
+    def eos(self) -> int:
+        return int(self._about["eos"])
+
+    @property
+    def fim(self) -> tuple[int, int, int, int, int]:
+        prefix, suffix, middle, repository, file = self._about["fim"]
+        return prefix, suffix, middle, repository, file
+
+    @property
+    def chat_template(self) -> str | None:
+        template: str | None = self._about["chat_template"]
+        return template
+
+    @property
+    def vocabulary(self) -> int:
+        return int(self._about["vocabulary"], 16)
+
+    def decode_seconds(self) -> list[float]:
+        return list(self._planner.cost.points().seconds)
+
+    @property
+    def n_threads(self) -> int:
+        return int(self._about["n_threads"])
+
+    @property
+    def model_description(self) -> str:
+        return f"{self._about['description']} at {self._link.url}"
+
+    @property
+    def cpu_kernels(self) -> str:
+        return str(self._about["kernels"])
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ArgumentError(f"{what} cannot be had of a target elsewhere; leave it out.")

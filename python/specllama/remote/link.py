@@ -1,0 +1,166 @@
+"""The connection to a server that verifies."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from specllama.errors import ArgumentError, QueueFullError, RemoteError
+
+if TYPE_CHECKING:
+    import httpx
+    from websockets.sync.client import ClientConnection
+
+_ATTEMPTS = 6
+_FIRST_PAUSE = 0.1
+"""Seconds before the second attempt; before each other one twice as many as before the last."""
+_CONNECT_SECONDS = 10.0
+
+
+class GoneError(RemoteError):
+    """The server has forgotten a generation, or is at another place of it."""
+
+
+class Link:
+    """Asks a server for its target's work.
+
+    What breaks off is asked for again some times: each round has its number, and its answer is
+    kept there until the next.
+
+    Args:
+        url: Where the server is, e.g. "http://192.168.0.7:8080".
+        key: The API key; None: it needs none.
+        timeout: Most seconds to wait for an answer.
+
+    Raises:
+        ArgumentError: The URL cannot be used, or a package is missing.
+    """
+
+    def __init__(self, url: str, key: str | None, timeout: float) -> None:
+        try:
+            import httpx
+            import websockets.sync.client
+        except ImportError as error:
+            raise ArgumentError(
+                f"A target elsewhere needs {error.name}; run: pip install specllama[remote]"
+            ) from None
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ArgumentError(
+                f"target must be the URL of a server, like http://host:8080, not {url!r}."
+            )
+        self.url = url.rstrip("/").removesuffix("/v1")
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._timeout = timeout
+        self._connect = websockets.sync.client.connect
+        self._client = httpx.Client(
+            base_url=self.url,
+            headers=self._headers,
+            timeout=httpx.Timeout(timeout, connect=_CONNECT_SECONDS),
+            limits=httpx.Limits(max_keepalive_connections=64, keepalive_expiry=600),
+            trust_env=False,
+        )
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return an answer. Raises as `post`."""
+        return self._ask("GET", path)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return an answer.
+
+        Raises:
+            ArgumentError: The server refuses what was asked.
+            QueueFullError: It is busy.
+            GoneError: What was asked about is not there any more.
+            RemoteError: It cannot be reached, or failed.
+        """
+        return self._ask("POST", path, json.dumps(body, separators=(",", ":")).encode())
+
+    def delete(self, path: str) -> None:
+        """Have something forgotten; whether that works does not matter."""
+        import httpx
+
+        with suppress(httpx.HTTPError):
+            self._client.request("DELETE", path, timeout=1.0)
+
+    def socket(self, path: str) -> ClientConnection:
+        """Open a WebSocket. Raises RemoteError."""
+        from websockets.exceptions import InvalidStatus, WebSocketException
+
+        url = "ws" + self.url.removeprefix("http") + path
+        for attempt in range(_ATTEMPTS):
+            self._pause(attempt)
+            try:
+                return self._connect(
+                    url,
+                    additional_headers=self._headers,
+                    open_timeout=_CONNECT_SECONDS,
+                    close_timeout=1.0,
+                    compression=None,
+                    max_size=None,
+                    proxy=None,
+                )
+            except InvalidStatus as error:
+                raise RemoteError(
+                    f"{self.url} takes no connection: HTTP status {error.response.status_code}. "
+                    "Is it a specllama server, and is target_key right?"
+                ) from None
+            except (OSError, WebSocketException, EOFError) as error:
+                last = error
+        raise RemoteError(f"Cannot reach {self.url}: {last or 'it does not answer'}.")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        import httpx
+
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        for attempt in range(_ATTEMPTS):
+            self._pause(attempt)
+            try:
+                answer = self._client.request(method, path, content=body, headers=headers)
+                return self._read(answer)
+            except httpx.TransportError as error:
+                last = error
+        raise RemoteError(f"Cannot reach {self.url}: {last or type(last).__name__}.")
+
+    @staticmethod
+    def _pause(attempt: int) -> None:
+        if attempt > 0:
+            time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
+
+    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+        try:
+            told = answer.json()
+            if not isinstance(told, dict):
+                raise ValueError
+        except ValueError:
+            raise RemoteError(
+                f"{self.url} gave no JSON (HTTP status {answer.status_code}); is it a specllama "
+                "server?"
+            ) from None
+        if answer.is_success:
+            return told
+        raise error_of(self.url, answer.status_code, told)
+
+
+def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
+    """Return the error that an answer is."""
+    error = told.get("error")
+    message = error.get("message", "") if isinstance(error, dict) else ""
+    if status in (409, 410):
+        return GoneError(message)
+    if status == 503:
+        return QueueFullError(f"{url} is busy; try again later.")
+    if status == 404:
+        return RemoteError(f"{url} does not verify drafts: {message or 'not found'}")
+    if status in (400, 413):
+        return ArgumentError(message)
+    if status in (401, 403):
+        return RemoteError(f"{url} refuses: {message} (target_key)")
+    return RemoteError(f"{url} failed with HTTP status {status}: {message}")

@@ -1,0 +1,112 @@
+"""From the arguments of a session whose target is elsewhere to what it is made on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from specllama import _check, _core
+from specllama.drafter import Drafter
+from specllama.errors import ArgumentError
+from specllama.model import hub
+from specllama.remote.core import Mode, RemoteCore
+from specllama.remote.link import Link
+
+_HERE = frozenset({
+    "n_seq", "spec_length", "cascade", "draft_n_gpu_layers", "draft_device", "draft_n_threads",
+    "draft_kv_type", "n_threads", "progress",
+})  # fmt: skip
+"""Options that have a say here; the others are the server's."""
+_MODES: tuple[Mode, ...] = ("auto", "lockstep", "ahead")
+
+
+def open_remote(
+    target: str,
+    mode: Mode,
+    key: str | None,
+    timeout: float,
+    draft: str | os.PathLike[str] | Drafter | None,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+) -> tuple[RemoteCore, str]:
+    """Connect, load a draft model if there is one, and return what a session is made on, and where
+    its target is. Arguments and errors are those of `SpecSession`."""
+    for name, value in options.items():
+        if name not in _HERE and value != defaults[name]:
+            raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
+    if mode not in _MODES:
+        raise ArgumentError(f'target_mode must be "auto", "lockstep" or "ahead", not {mode!r}.')
+    if draft == "mtp":
+        raise ArgumentError('draft="mtp" needs the model here; let the server draft so.')
+    seconds = _check.number("target_timeout", timeout)
+    if not 0 < seconds < 86400:
+        raise ArgumentError(f"target_timeout must be above 0 and below a day, not {timeout!r}.")
+    url = _check.text("target", target)
+    link = Link(url, None if key is None else _check.text("target_key", key), seconds)
+    length = options["spec_length"]
+    is_file = not (draft is None or isinstance(draft, Drafter) or draft in ("auto", "ngram"))
+    cheap: Literal["ngram"] | Drafter | None = None
+    if isinstance(draft, Drafter):
+        cheap = draft
+    elif draft is not None and (not is_file or options["cascade"]):
+        cheap = "ngram"
+    try:
+        core = RemoteCore(
+            link,
+            cheap,
+            _loader(draft, options) if is_file else None,
+            n_seq=_check.integer("n_seq", options["n_seq"], low=1, high=64),
+            spec_length=None
+            if length == "auto"
+            else _check.integer("spec_length", length, low=1, high=64),
+            mode=mode,
+            timeout=seconds,
+        )
+    except BaseException:
+        link.close()
+        raise
+    return core, link.url
+
+
+def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Session]:
+    """Return how to load a draft model with a context of so many tokens."""
+
+    def first(*names: str) -> Any:
+        return next((options[name] for name in names if options[name] is not None), None)
+
+    layers, threads = options["draft_n_gpu_layers"], first("draft_n_threads", "n_threads")
+    kv_type, device = options["draft_kv_type"], options["draft_device"]
+
+    def load(n_ctx: int) -> _core.Session:
+        path = hub.local_path("draft", draft)
+        return _core.Session(
+            _core.SessionOptions(
+                model=_core.ModelOptions(
+                    path=path,
+                    n_gpu_layers=None
+                    if layers is None
+                    else _check.integer("draft_n_gpu_layers", layers),
+                    device="" if device is None else _check.text("draft_device", device),
+                ),
+                context=_core.ContextOptions(
+                    n_ctx=n_ctx,
+                    n_seq=options["n_seq"],
+                    n_batch=512,
+                    n_threads=0 if threads is None else _check.integer("draft_n_threads", threads),
+                    flash_attn=_core.Switch.automatic,
+                    kv_type=None if kv_type is None else _check.text("draft_kv_type", kv_type),
+                ),
+                spec_length=None,
+                spec_tree=None,
+                draft_model=None,
+                corpus="",
+                offers=False,
+                exact=_core.Switch.off,
+            ),
+            drafter=None,
+            ngram=None,
+            progress=options["progress"],
+        )
+
+    return load

@@ -1,0 +1,130 @@
+"""A generation whose target is elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, Protocol
+
+from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
+from specllama.errors import ArgumentError
+from specllama.remote.party import Party
+
+
+class Way(Protocol):
+    """How a generation gets on: in lockstep, or ahead."""
+
+    def round(self) -> None:
+        """Go on by a round."""
+
+    def close(self) -> None:
+        """Leave it."""
+
+
+class RemoteStream:
+    """As `_core.Stream`.
+
+    Args:
+        party: Its text, and who takes part.
+        way: How it gets on.
+        advance: Has the session go on by a round of all that are unfinished.
+        ended: Called when it is over.
+    """
+
+    def __init__(
+        self,
+        party: Party,
+        way: Way,
+        advance: Callable[[], object],
+        ended: Callable[[RemoteStream], object],
+    ) -> None:
+        self._party = party
+        self._way = way
+        self._advance = advance
+        self._ended = ended
+        self._error: BaseException | None = None
+        self._over = False
+
+    def round(self) -> None:
+        """Go on by a round. What goes wrong ends it, and is raised by who reads it."""
+        try:
+            self._way.round()
+        except Exception as error:
+            self._error = error
+            self._party.text.end(None)
+        if self._party.text.done:
+            self._end()
+
+    def step(self) -> list[Chunk] | None:
+        if self.done:
+            return None
+        if not self._party.text.chunks and not self._party.text.done:
+            self._advance()
+        return self.take()
+
+    def advance(self) -> bool:
+        return self.step() is not None
+
+    def take(self) -> list[Chunk]:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        text = self._party.text
+        chunks, text.chunks = text.chunks, []
+        self._over = text.done
+        return chunks
+
+    def offer(self, n_before: int, tokens: Iterable[int], confidence: list[float]) -> None:
+        raise ArgumentError("A session whose target is elsewhere takes no drafts from outside.")
+
+    def waits(self) -> bool:
+        return False
+
+    def cancel(self) -> None:
+        if not self._party.text.done:
+            self._party.text.end(None)
+            self._end()
+
+    def _end(self) -> None:
+        self._way.close()
+        self._party.end()
+        self._ended(self)
+
+    @property
+    def done(self) -> bool:
+        return self._over
+
+    @property
+    def finish_reason(self) -> Literal["stop", "length"] | None:
+        return self._party.text.finish_reason
+
+    @property
+    def in_prompt(self) -> bool:
+        return self._party.tally.n_rounds == 0
+
+    @property
+    def n_prefilled(self) -> int:
+        return 0 if self.in_prompt else len(self._party.text.prompt)
+
+    @property
+    def tokens(self) -> list[int]:
+        return list(self._party.text.generated)
+
+    @property
+    def text(self) -> str:
+        return self._party.text.text
+
+    @property
+    def logprobs(self) -> list[TokenLogprobs]:
+        return list(self._party.text.logprobs)
+
+    @property
+    def stats(self) -> Stats:
+        planner = self._party.planner
+        step = planner.draft_cost.seconds(1) if self._party.tally.n_draft_decoded else 0.0
+        return self._party.tally.stats(
+            len(self._party.text.generated), list(planner.cost.points().seconds), step
+        )
+
+    @property
+    def trace(self) -> list[RoundTrace]:
+        return []

@@ -1,0 +1,89 @@
+"""What a generation elsewhere did: its statistics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from specllama._core import Evidence, Stats
+
+
+class Tally:
+    """Counts rounds as they come.
+
+    Attributes:
+        exact: Whether the target's session is in the exact configuration; known at the end.
+        n_reused: Tokens of the prompt that its memory held; known at the end.
+        draft_seconds: What drafting took here.
+        n_draft_decoded: Tokens that a draft model decoded.
+        n_errors, last_error: Of a drafter of the caller's.
+    """
+
+    def __init__(self, seed: int, n_prompt: int) -> None:
+        self.exact = False
+        self.n_reused = 0
+        self.draft_seconds = 0.0
+        self.n_draft_decoded = 0
+        self.n_errors = 0
+        self.last_error = ""
+        self._seed = seed
+        self._n_prompt = n_prompt
+        self._n_first = 0
+        self._rounds: list[tuple[int, int]] = []
+        self._drafted: Counter[str] = Counter()
+        self._accepted: Counter[str] = Counter()
+        self._prefill = 0.0
+        self._verify = 0.0
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return len(self._rounds)
+
+    def prompt(self, n_tokens: int, seconds: float) -> None:
+        """Count the round that ends the prompt, which gave so many tokens."""
+        self._n_first = n_tokens
+        self._rounds.append((0, 0))
+        self._prefill += seconds
+
+    def round(self, evidence: Sequence[Evidence], n_accepted: int, seconds: float) -> None:
+        """Count a round; seconds: from the question to the answer, the way included."""
+        self._rounds.append((len(evidence), n_accepted))
+        for i, one in enumerate(evidence):
+            self._drafted[one.source.name] += 1
+            self._accepted[one.source.name] += i < n_accepted
+        self._verify += seconds
+
+    def overheard(self, n_drafted: int, n_accepted: int, seconds: float) -> None:
+        """Count what the server has verified by itself, of whoever's drafts."""
+        self._rounds.append((n_drafted, n_accepted))
+        self._drafted["other"] += n_drafted
+        self._accepted["other"] += n_accepted
+        self._verify += seconds
+
+    def stats(
+        self, n_generated: int, decode_seconds: list[float], draft_step_seconds: float
+    ) -> Stats:
+        """Return the figures so far."""
+        return Stats(
+            seed=self._seed,
+            exact=self.exact,
+            prompt_tokens=self._n_prompt,
+            reused_tokens=self.n_reused,
+            generated_tokens=n_generated,
+            prefill_generated_tokens=self._n_first,
+            by_round=self._rounds,
+            by_drafter={
+                name: (n, self._accepted[name]) for name, n in self._drafted.items()
+            },
+            decode_seconds=decode_seconds,
+            draft_step_seconds=draft_step_seconds,
+            drafter_errors=self.n_errors,
+            last_drafter_error=self.last_error,
+            seconds={
+                "prefill": self._prefill,
+                "draft": self.draft_seconds,
+                "verify": self._verify,
+                "total": self._prefill + self.draft_seconds + self._verify,
+            },
+        )  # fmt: skip

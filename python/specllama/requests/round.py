@@ -1,0 +1,65 @@
+"""What a round gave to somebody who drafts elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specllama._core import Chunk
+from specllama.model.core import CoreStream
+
+
+@dataclass(frozen=True)
+class Round:
+    """What came of a generation since the last one of these.
+
+    Attributes:
+        tokens: Tokens that were added. The last ones of the text may have been taken off again by a
+            stop string: then `n_generated` is less than what was told so far.
+        n_generated: Tokens generated, all together.
+        chunks: What became certain of the text.
+        drafted, accepted: Tokens of drafts that were verified, and of those, right ones.
+        seconds: What the model took.
+        done: The generation is over.
+    """
+
+    tokens: list[int]
+    n_generated: int
+    chunks: list[Chunk]
+    drafted: int
+    accepted: int
+    seconds: float
+    done: bool
+
+
+class Rounds:
+    """Tells the rounds of a generation one from the other. For the thread that steps.
+
+    Args:
+        n_generated: Tokens that an earlier request had generated.
+    """
+
+    def __init__(self, n_generated: int) -> None:
+        self._n_told = n_generated
+        self._seconds = 0.0
+        self._drafted = self._accepted = 0
+
+    def news(self, core: CoreStream, chunks: list[Chunk]) -> Round | None:
+        """Return what is new; None if nothing is."""
+        tokens = core.tokens
+        done = core.done
+        if len(tokens) == self._n_told and not chunks and not done:
+            return None
+        stats = core.stats
+        seconds = stats.seconds.prefill + stats.seconds.verify
+        news = Round(
+            tokens=tokens[self._n_told :],
+            n_generated=len(tokens),
+            chunks=chunks,
+            drafted=stats.drafted - self._drafted,
+            accepted=stats.accepted - self._accepted,
+            seconds=seconds - self._seconds,
+            done=done,
+        )
+        self._n_told, self._seconds = len(tokens), seconds
+        self._drafted, self._accepted = stats.drafted, stats.accepted
+        return news

@@ -1,0 +1,71 @@
+"""From the body that opens a generation to one in the session."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from specllama import GenerateOptions, Handle, SpecSession
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+
+_NOT_HERE = ("trace", "echo", "reference", "json_schema")
+"""Options that concern who asks, not the target."""
+
+
+class Opening:
+    """What a client asks for, read from its fields. Raises ApiError.
+
+    Attributes:
+        prompt: Token ids of the prompt.
+        was_text: It came as a text.
+        generated: Token ids that an earlier generation has given before it broke off.
+    """
+
+    def __init__(self, session: SpecSession, fields: Fields) -> None:
+        self._session = session
+        fields.required("prompt")
+        given = fields.any("prompt")
+        self.was_text = isinstance(given, str)
+        self.prompt = session.tokenize(given) if self.was_text and given else _ids(fields, "prompt")
+        self.generated = _ids(fields, "generated")
+        self._options = _options(fields.object("options"))
+
+    def host(self, *, paced: bool) -> Handle:
+        """Begin it. Raises what `SpecSession.host` does."""
+        return self._session.host(
+            self.prompt, paced=paced, generated=self.generated, **self._options
+        )
+
+
+def draft_of(fields: Fields) -> list[int]:
+    """Return the token ids of a draft. Raises ApiError."""
+    return _ids(fields, "draft")
+
+
+def _ids(fields: Fields, name: str) -> list[int]:
+    ids = fields.any(name)
+    if ids is None or ids == "":
+        return []
+    if not isinstance(ids, list) or not all(type(one) is int for one in ids):
+        fields.refuse(name, "a list of token ids")
+    return ids
+
+
+def _options(fields: Fields) -> GenerateOptions:
+    options: dict[str, Any] = {**fields.names}
+    for name in _NOT_HERE:
+        if name in options:
+            raise ApiError(400, f"options.{name} is not for the target.", param=f"options.{name}")
+    if "logit_bias" in options:
+        options["logit_bias"] = _biases(fields)
+    return cast(GenerateOptions, options)
+
+
+def _biases(fields: Fields) -> dict[int, float]:
+    """Return biases by token, of pairs; null is minus infinity, which JSON does not have."""
+    try:
+        pairs = [(token, float("-inf") if bias is None else bias)
+                 for token, bias in fields.any("logit_bias")]  # fmt: skip
+        return dict(pairs)
+    except (TypeError, ValueError):
+        fields.refuse("logit_bias", "a list of pairs of a token id and a number or null")

@@ -1,0 +1,123 @@
+"""A generation whose drafts come over HTTP, one round for each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from specllama import ClosedError, Handle
+from specllama.formats.wire import MOST_DRAFTED, Digest, chunk_to_wire
+from specllama.requests.round import Round
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.verify.opening import Opening, draft_of
+
+
+class Verification:
+    """A generation that waits for a draft before each round but the first.
+
+    The same round asked for again has the same answer: a client that lost its connection may
+    repeat what it sent last.
+    """
+
+    def __init__(self, opening: Opening, handle: Handle) -> None:
+        self._handle = handle
+        self._prompt = opening.prompt
+        self._generated = list(opening.generated)
+        self._digest = Digest([*self._prompt, *self._generated])
+        self._lock = asyncio.Lock()
+        self._round = 0
+        self._answer: dict[str, Any] = {}
+
+    async def first(self) -> dict[str, Any]:
+        """Wait for the prompt's round and return its answer."""
+        async with self._lock:
+            return await self._next()
+
+    async def round(self, fields: Fields) -> dict[str, Any]:
+        """Verify a draft and return the answer. Raises ApiError, and what ends the generation."""
+        number = fields.integer("round", low=1, high=2**31 - 1)
+        n = fields.integer("n", low=0, high=2**31 - 1)
+        for name in ("round", "n", "hash"):
+            fields.required(name)
+        assert number is not None
+        assert n is not None
+        draft = draft_of(fields)
+        if len(draft) > MOST_DRAFTED:
+            raise ApiError(
+                400, f"A draft has {MOST_DRAFTED} tokens at most, not {len(draft)}.", param="draft"
+            )
+        async with self._lock:
+            if number == self._round:
+                return self._answer
+            agreed = self._agreed(n, fields.text("hash"))
+            if number != self._round + 1 or agreed != len(self._generated):
+                raise DisagreementError(agreed, self._round)
+            if self._answer["done"]:
+                raise ApiError(410, "The generation is over.", code="gone")
+            self._handle.offer(len(self._prompt) + n, draft)
+            self._round = number
+            return await self._next()
+
+    def end(self) -> None:
+        """End it where it is."""
+        self._handle.cancel()
+
+    def _agreed(self, n: int, digest: str) -> int:
+        """Return how many generated tokens are the same on both sides: n, or none for sure."""
+        if n == len(self._generated):
+            own = self._digest
+        elif n < len(self._generated):
+            own = Digest([*self._prompt, *self._generated[:n]])
+        else:
+            return 0
+        return n if str(own) == digest else 0
+
+    async def _next(self) -> dict[str, Any]:
+        rounds = await self._handle.next_rounds()
+        if not rounds:
+            raise ClosedError("The generation is over.")
+        for one in rounds:
+            self._generated += one.tokens
+            self._digest.add(one.tokens)
+            del self._generated[one.n_generated :]
+        self._answer = {"round": self._round, **await answer(self._handle, rounds)}
+        return self._answer
+
+
+class DisagreementError(ApiError):
+    """The two sides are not at the same place."""
+
+    def __init__(self, agreed: int, n_rounds: int) -> None:
+        super().__init__(
+            409, "Client and server are not at the same place; open the generation again.",
+            code="disagreement",
+        )  # fmt: skip
+        self._where = {"agreed": agreed, "round": n_rounds}
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return {"error": {**super().body["error"], **self._where}}
+
+
+async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
+    """Return what rounds gave, as JSON. Raises ClosedError for a generation that was ended before
+    its end."""
+    last = rounds[-1]
+    fields: dict[str, Any] = {
+        "n": last.n_generated,
+        "tokens": [token for one in rounds for token in one.tokens],
+        "chunks": [chunk_to_wire(chunk) for one in rounds for chunk in one.chunks],
+        "drafted": sum(one.drafted for one in rounds),
+        "accepted": sum(one.accepted for one in rounds),
+        "seconds": sum(one.seconds for one in rounds),
+        "done": last.done,
+    }
+    if last.done:
+        whole = await handle
+        if whole.finish_reason is None:
+            raise ClosedError("The generation was ended before its end.")
+        fields["finish_reason"] = whole.finish_reason
+        fields["exact"] = whole.stats.exact
+        fields["reused"] = whole.stats.reused_tokens
+    return fields
