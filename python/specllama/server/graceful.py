@@ -44,6 +44,13 @@ class GracefulServer(uvicorn.Server):
         finally:
             signal.signal(signal.SIGTERM, before)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # What is written in parts goes out at once, not when the client's 40 ms for its next word
+        # are over. (asyncio sees to that only where the socket knows that it is TCP.)
+        for listening in sockets or []:
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await super().startup(sockets)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().call_later(self._seconds, self._app.end_answers)
         await super().shutdown(sockets)
