@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any, Literal, cast
 
 from specllama.model.hub import SCHEME
@@ -51,6 +52,31 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,
         "progress": True,
+    }
+
+
+def add_target_url(parser: argparse.ArgumentParser) -> None:
+    """Add a target elsewhere; see `target_options`."""
+    parser.add_argument(
+        "-u", "--target-url", metavar="URL",
+        help="instead of a model here: a specllama server that verifies drafts made here",
+    )  # fmt: skip
+    parser.add_argument(
+        "--target-mode", choices=("auto", "lockstep", "ahead"), default="auto",
+        help="whether it waits for drafts; auto: if the way is short (auto)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--target-key", help="its API key (the variable SPECLLAMA_TARGET_KEY, or none)"
+    )
+
+
+def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of SpecSession for which there are options of `add_target_url`."""
+    key = arguments.target_key or os.environ.get("SPECLLAMA_TARGET_KEY") or None
+    return {
+        "target": arguments.target_url,
+        "target_mode": arguments.target_mode,
+        "target_key": key,
     }
 
 

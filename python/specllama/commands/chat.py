@@ -28,7 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     if sys.stdin is None:
         raise ArgumentError("Standard input is closed; there is nobody to talk to.")
     options = _arguments.session_options(arguments)
-    if options["model"] is None:
+    options |= _arguments.target_options(arguments)
+    if options["model"] is None and options["target"] is None:
         options["model"] = installed_model()
         if options["model"] is None:
             raise ArgumentError(
@@ -76,6 +77,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="GGUF file with a chat template (default: SmolLM2 of specllama[demo])",
         bundled=False,
     )
+    _arguments.add_target_url(parser)
     parser.add_argument("--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
     parser.add_argument(
