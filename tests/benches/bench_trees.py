@@ -1,7 +1,7 @@
 """What several guesses at a position are accepted with, and what trees gain by the clock.
 
     python tests/benches/bench_trees.py arithmetic
-    python tests/benches/bench_trees.py acceptance
+    python tests/benches/bench_trees.py acceptance [-m target.gguf -md draft.gguf]
     python tests/benches/bench_trees.py speed [-m target.gguf -md draft.gguf]
 
 `arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
@@ -55,8 +55,8 @@ def arithmetic() -> None:
         print(f"{name:12} {times.ratios[7]:5.2f}", *(f"{gain:11.3f}" for gain in gains))
 
 
-def acceptance(n_tokens: int) -> None:
-    target, draft = (LogitsModel(path, n_ctx=512) for path in (BUNDLED_MODEL, BUNDLED_DRAFT))
+def acceptance(model: Path, draft_model: Path, n_tokens: int) -> None:
+    target, draft = (LogitsModel(path, n_ctx=512) for path in (model, draft_model))
     print(f"{'rule':>10} {'T':>4} {'k':>2} {'accepted':>9} {'formula':>8}")
     for rule, formula in (
         ("coupled", theory.coupled_acceptance_of_several),
@@ -68,7 +68,7 @@ def acceptance(n_tokens: int) -> None:
                 accepted = rounds = 0
                 texts = []
                 with SpecSession(
-                    draft=BUNDLED_DRAFT, cascade=False, spec_length=1, spec_tree=k, n_gpu_layers=0
+                    model, draft_model, cascade=False, spec_length=1, spec_tree=k, n_gpu_layers=0
                 ) as session:
                     for seed, prompt in enumerate(PROMPTS):
                         done = session.generate(prompt, max_tokens=n_tokens, seed=seed, **chosen)
@@ -82,7 +82,7 @@ def acceptance(n_tokens: int) -> None:
                     for pair in distributions(target, draft, prompt, tokens, temperature)
                 ])  # fmt: skip
                 shown = "" if rule == "rejection" and k > 3 else f"{expected:8.3f}"
-                print(f"{rule:>10} {temperature:>4} {k:>2} {accepted / rounds:9.3f} {shown}")
+                print(f"{rule:>10} {temperature:>4} {k:>2} {accepted / rounds:9.3f} {shown}", flush=True)
 
 
 def distributions(
@@ -147,7 +147,7 @@ def main() -> None:
     if arguments.what == "arithmetic":
         arithmetic()
     elif arguments.what == "acceptance":
-        acceptance(arguments.n_predict)
+        acceptance(arguments.model or BUNDLED_MODEL, arguments.draft_model, arguments.n_predict)
     else:
         speed(arguments.model, arguments.draft_model, arguments.n_predict, arguments.trees)
 
