@@ -3,8 +3,6 @@ many machines and texts."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from simulation import (
@@ -20,8 +18,8 @@ from simulation import (
     planned_with_model,
     text_of,
 )
-from specllama._core import Choice, Evidence, Phase, Planner, Source, Turn
-from specllama.simulate import calibrated_planner, curve_of
+from specllama._core import Source
+from specllama._core.plan import Evidence, Planner
 
 CURVES = curves()
 # How often a token is right after a match of this length, on greedy text.
@@ -148,9 +146,6 @@ def test_probes_are_few_and_become_fewer() -> None:
     assert second < first
 
 
-# -- A draft model -------------------------------------------------------------------------------
-
-
 def model_text(rate: np.ndarray, seed: int, *, telling: bool) -> Text:
     """A draft model's luck; its probabilities tell the rates, or are all alike."""
     right = np.random.default_rng(seed).random(len(rate)) < rate
@@ -194,225 +189,8 @@ def test_a_draft_model_that_knows_when_it_is_right(curve: str) -> None:
     assert best_fixed(text, CURVES[curve], 2000, step) / run.seconds_per_token > 1.02
 
 
-def turn_of(
-    planner: Planner, phase: Phase, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
-) -> Turn:
-    """A turn, chosen."""
-    turn = Turn(phase, n_tokens, **at)
-    for draft in drafts:
-        turn.offer(draft)
-    planner.choose([turn])
-    return turn
-
-
-def choose(
-    planner: Planner, phase: Phase, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
-) -> Choice:
-    return turn_of(planner, phase, drafts, n_tokens, **at).choice
-
-
-def asked(planner: Planner, draft: list[Evidence], copies: list[Evidence] | None = None) -> bool:
-    turn = turn_of(planner, planner.begin(), [copies or []])
-    return planner.goes_on(turn, draft, 0.005 * len(draft))
-
-
-def test_a_draft_model_stops_where_nothing_could_win() -> None:
-    sure, unsure = Evidence(Source.model, 0, 0.99), Evidence(Source.model, 0, 0.01)
-    planner = planner_for("bf16")
-    planner.draft_cost.observe(1, 0, 0.005)
-    assert asked(planner, [])
-    assert asked(planner, [sure] * 3)
-    assert not asked(planner, [unsure] * 3)
-    assert not asked(planner, [sure] * MAX_DRAFT)
-
-
-def test_a_draft_model_is_not_asked_where_a_copy_is_better() -> None:
-    planner = planner_for("bf16")
-    planner.draft_cost.observe(1, 0, 0.03)
-    copy = [Evidence(Source.match, 40 + i) for i in range(MAX_DRAFT)]
-    assert choose(planner, planner.begin(), [copy]).n_draft > 8
-    assert not asked(planner, [], copy)
-
-
-# -- Single choices ------------------------------------------------------------------------------
-
-PERFECT = [Evidence(Source.match, 100)] * MAX_DRAFT
-
-
-def learn(planner: Planner, phase: Phase, draft: list[Evidence], rate: float, n: int) -> None:
-    rng = np.random.default_rng(9)
-    for i in range(n):
-        judge(planner, phase, i, draft[:1], int(rng.random() < rate), 1)
-
-
-def judge(
-    planner: Planner, phase: Phase, i: int, draft: list[Evidence], n_right: int, n_judged: int
-) -> None:
-    """The planner hears of a draft that was not verified."""
-    turn = Turn(phase, i)
-    turn.offer(draft)
-    turn.came(0, [n_right], n_judged)
-    planner.learn(turn)
-
-
-def verify(planner: Planner, phase: Phase, n_draft: int, n_accepted: int) -> None:
-    """A draft is verified, whatever it is; it says nothing of others."""
-    turn = Turn(phase, 0)
-    turn.offer(PERFECT[:n_draft], drawn=True, required=True)
-    planner.choose([turn])
-    assert turn.choice.n_draft == n_draft
-    turn.came(n_accepted, [0], 0)
-    planner.learn(turn)
-
-
-def test_the_better_draft_is_taken() -> None:
-    planner = planner_for("bf16")
-    phase = planner.begin()
-    poor = [Evidence(Source.ngram, 2, 0.2)] * 8
-    choice = choose(planner, phase, [poor, PERFECT, []])
-    assert choice.offer == 1
-    assert choice.tokens > 5
-    assert choice.saved > 0
-    assert choose(planner, phase, [PERFECT, poor]).offer == 0
-    assert choose(planner, phase, []).offer == -1
-    assert choose(planner, phase, [[]]).n_draft == 0
-
-
-@pytest.mark.parametrize("most", [-1, 0, 1, 3, 64, 1000])
-def test_the_cap_is_kept(most: int) -> None:
-    planner = planner_for("flat")
-    turn = turn_of(planner, planner.begin(), [PERFECT * 2], max_draft=most)
-    choice = turn.choice
-    assert choice.n_draft <= min(max(most, 0), MAX_DRAFT)
-    assert choice.n_draft >= min(max(most, 0), MAX_DRAFT - 4)
-    if most <= 0:
-        assert not planner.goes_on(turn, [])
-
-
-def test_pending_tokens_shift_the_cost() -> None:
-    """With 5 tokens to decode first, 8 are on the first stair: room for 3 drafted."""
-    planner = planner_for("staircase")
-    draft = [Evidence(Source.ngram, 4, 1.0)] * 20
-    phase = planner.begin()
-    learn(planner, phase, draft, 0.7, 300)
-    assert choose(planner, phase, [draft], 300).n_draft == 7
-    assert choose(planner, phase, [draft], 300, n_pending=5).n_draft == 3
-    assert choose(planner, phase, [PERFECT], 300, n_pending=65).n_draft >= 0
-
-
-def test_overhead_makes_drafts_longer() -> None:
-    """A network round trip is paid per round."""
-    planner = planner_for("linear")
-    draft = [Evidence(Source.ngram, 4, 1.0)] * MAX_DRAFT
-    phase = planner.begin()
-    learn(planner, phase, draft, 0.8, 300)
-    near = choose(planner, phase, [draft], 300).n_draft
-    far = choose(planner, phase, [draft], 300, overhead=0.5).n_draft
-    assert far > near + 2
-
-
-def test_a_request_made_slower_is_cautious() -> None:
-    """It drafts only what promises more than it takes, until what was lost is made good."""
-    planner = planner_for("linear")
-    phase = planner.begin()
-    draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
-    before = choose(planner, phase, [draft])
-    assert before.n_draft > 0
-    for _ in range(30):
-        verify(planner, phase, 8, 0)
-    during = choose(planner, phase, [draft])
-    assert during.n_draft < before.n_draft
-    assert during.saved < before.saved
-    # The next request begins with some of that.
-    assert during.saved < choose(planner, planner.begin(), [draft]).saved < before.saved
-    for _ in range(30):
-        verify(planner, phase, 8, 8)
-    after = choose(planner, phase, [draft])
-    assert (after.n_draft, after.saved) == (before.n_draft, before.saved)
-
-
-def test_longer_matches_are_worth_more() -> None:
-    planner = planner_for("bf16")
-    lengths = []
-    for m in (1, 4, 16, 64):
-        copy = [Evidence(Source.match, m + i) for i in range(MAX_DRAFT)]
-        lengths.append(choose(planner, planner.begin(), [copy]).n_draft)
-    assert lengths == sorted(lengths)
-    assert lengths[-1] > lengths[0] + 4
-
-
-def test_what_broke_off_a_copy_is_distrusted_until_it_is_known() -> None:
-    planner = planner_for("bf16")
-    copy = [Evidence(Source.match, 8 + i) for i in range(MAX_DRAFT)]
-    doubtful = [Evidence(Source.match, 8, confidence=0), *copy[1:]]
-
-    def n_draft(draft: list[Evidence]) -> int:
-        return choose(planner, planner.begin(), [draft]).n_draft
-
-    assert n_draft(doubtful) < n_draft(copy)
-    # Where such a token is right after all, as in a text that is copied once more; and where not.
-    learn(planner, planner.begin(), doubtful, 1.0, 400)
-    assert n_draft(doubtful) >= n_draft(copy)
-    learn(planner, planner.begin(), doubtful, 0.0, 400)
-    assert n_draft(doubtful) == 0
-
-
-def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
-    for stair, dares in ((7.0, True), (11.0, False)):  # that all drafts cost, however long
-        planner = calibrated_planner(curve_of({1: 1, 2: 1 + stair, MAX_DRAFT + 1: 1 + stair}))
-        learn(planner, planner.begin(), PERFECT, 1.0, 400)
-        phase = planner.begin()
-        assert (choose(planner, phase, [PERFECT]).n_draft > 60) == dares
-        extra = planner.cost.seconds(MAX_DRAFT + 1, 0) / planner.cost.seconds(1, 0) - 1
-        verify(planner, phase, MAX_DRAFT, int(extra) + 1)
-        assert (choose(planner, phase, [PERFECT]).n_draft > 60) == dares
-        verify(planner, phase, MAX_DRAFT, int(extra) + 4)
-        assert choose(planner, phase, [PERFECT]).n_draft > 60
-
-
-def test_temperatures_are_learned_apart() -> None:
-    planner = planner_for("bf16")
-    copy = [Evidence(Source.match, 4 + i) for i in range(MAX_DRAFT)]
-    before = choose(planner, planner.begin(0.0), [copy])
-    learn(planner, planner.begin(1.5), copy, 0.0, 400)
-    after = choose(planner, planner.begin(0.0), [copy])
-    assert after.tokens == before.tokens
-    assert choose(planner, planner.begin(1.5), [copy]).n_draft == 0
-
-
-def test_what_follows_a_wrong_token_is_not_counted() -> None:
-    """A draft of which the first token was wrong says nothing of the others."""
-    planner = planner_for("bf16")
-    first, second = Evidence(Source.ngram, 2, 1.0), Evidence(Source.ngram, 8, 1.0)
-    phase = planner.begin()
-    for i in range(200):
-        judge(planner, phase, i, [first, second], 0, 1)
-        judge(planner, phase, i, [second], 1, 1)
-    fresh = planner.begin()
-    assert choose(planner, fresh, [[first] * 8]).n_draft == 0
-    assert choose(planner, fresh, [[second] * 8]).n_draft == 8
-
-
 def test_the_same_calls_give_the_same_choices() -> None:
     def run() -> list[int]:
         return planned(TEXTS["bursty"], CURVES["q8_0"], planner_for("q8_0")).drafted
 
     assert run() == run()
-
-
-def test_strange_evidence_is_survived() -> None:
-    planner = planner_for("bf16")
-    phase = planner.begin(float("nan"), -5)
-    strange = [
-        Evidence(source, length, confidence)
-        for source in Source
-        for length in (-(10**9), 0, 10**9)
-        for confidence in (float("nan"), float("-inf"), float("inf"), -1.0, 2.0)
-    ]
-    for n_right, n_judged in ((0, 0), (100, 3), (3, 100), (-1, 1)):
-        judge(planner, phase, 10, strange, n_right, n_judged)
-    choice = choose(planner, phase, [strange], -3, n_pending=0)
-    assert 0 <= choice.n_draft <= MAX_DRAFT
-    assert np.isfinite([choice.tokens, choice.seconds, choice.saved]).all()
-    planner.observe_decode(2, 0, float("nan"))
-    assert np.isfinite(planner.cost.seconds(2))

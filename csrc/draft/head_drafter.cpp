@@ -10,13 +10,6 @@
 
 namespace specllama {
 
-namespace {
-
-// A prefix of fewer tokens is not worth a copy.
-constexpr int kShortestCopy = 32;
-
-}  // namespace
-
 HeadDrafter::HeadDrafter(std::shared_ptr<const Model> target, const DraftModelOptions& options,
                          const Header* head, const ProgressFunction& progress)
     : head_(target), kind_(HeadContext::Kind::mtp), options_(options) {
@@ -62,7 +55,7 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 // What another sequence's memory holds of a prompt, if that is more.
 void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
-    int n_most = own.n_common(prompt) + kShortestCopy;
+    int n_most = own.n_common(prompt) + Memory::kShortestCopy;
     const Follower* from = nullptr;
     SequenceId from_id = sequence;
     for (const auto& [other, follower] : followers_) {
@@ -178,7 +171,7 @@ void HeadDrafter::propose(std::span<Proposal> proposals) {
 }
 
 // Who drafts: only behind the last token that the target has decoded there is a state to go on
-// from. What is more than a sequence's share of a batch is taken in.
+// from. What is more than a sequence's quota of a batch is taken in.
 void HeadDrafter::start(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
@@ -193,9 +186,9 @@ void HeadDrafter::start(std::span<Proposal> proposals) {
         drafting_.push_back({&proposal, &follower, 0});
     }
     if (drafting_.empty()) return;
-    const int share = context_->n_batch() / static_cast<int>(drafting_.size());
+    const int quota = context_->n_batch() / static_cast<int>(drafting_.size());
     for (const Drafting& one : drafting_) {
-        if (one.follower->n_waiting() > share)
+        if (one.follower->n_waiting() > quota)
             one.proposal->n_decoded += take_in(one.proposal->sequence, *one.follower);
         encode(*one.follower);
     }

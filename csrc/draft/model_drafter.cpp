@@ -11,9 +11,6 @@ namespace specllama {
 
 namespace {
 
-// A prefix of fewer tokens is not worth a copy.
-constexpr int kShortestCopy = 32;
-
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
     check_draft_options(options, target.vocab().size());
@@ -54,7 +51,7 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
         return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
     };
     Follower& own = followers_.at(sequence);
-    int n_most = n_common(own) + kShortestCopy;
+    int n_most = n_common(own) + Memory::kShortestCopy;
     SequenceId from = sequence;
     for (const auto& [other, follower] : followers_) {
         const int n = context_.memory().copyable(other, n_common(follower));
@@ -109,12 +106,12 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
     return proposal.wants_more();
 }
 
-// Decodes what is more than a sequence's share of a batch, but for the last token: for a lone one
+// Decodes what is more than a sequence's quota of a batch, but for the last token: for a lone one
 // all of it; else one batch, and those that still lag behind do not draft this time.
 void ModelDrafter::catch_up() {
     if (drafting_.empty()) return;
-    const int share = context_.n_batch() / static_cast<int>(drafting_.size());
-    const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > share; };
+    const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
+    const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > quota; };
     do {
         int room = context_.n_batch();
         for (Drafting& one : drafting_) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/clock.h"
+#include "engine/round_counts.h"
 #include "plan/budget.h"
 #include "specllama/error.h"
 
@@ -21,29 +22,6 @@ constexpr int kMostPending = 16;
 // a saved state, however long the draft was.
 int longest_draft(int spec_length, int n_cuttable) {
     return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
-}
-
-void count(std::vector<int>& counts, int at) {
-    if (static_cast<int>(counts.size()) <= at) counts.resize(at + 1);
-    ++counts[at];
-}
-
-void count_round(Stats& stats, const Tree& draft, std::span<const int> accepted) {
-    const auto n_accepted = static_cast<int>(accepted.size());
-    ++stats.rounds;
-    stats.drafted += draft.size();
-    stats.accepted += n_accepted;
-    stats.by_round.push_back({draft.size(), n_accepted});
-    for (const Tree::Node& node : draft.nodes()) {
-        count(stats.drafted_by_position, node.depth);
-        count(stats.drafted_by_rank, node.rank);
-    }
-    for (const int node : accepted) {
-        count(stats.accepted_by_position, draft[node].depth);
-        count(stats.accepted_by_rank, draft[node].rank);
-    }
-    stats.accepted_by_position.resize(stats.drafted_by_position.size());
-    stats.accepted_by_rank.resize(stats.drafted_by_rank.size());
 }
 
 }  // namespace
@@ -64,7 +42,7 @@ void Engine::begin(Sequence& sequence, TokenSpan reference) {
 void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
-    share_ = target_.n_batch() / static_cast<int>(sequences.size());
+    quota_ = target_.n_batch() / static_cast<int>(sequences.size());
     stepping_ = sequences;
     in_prompt_.clear();
     ready_.clear();
@@ -115,7 +93,7 @@ bool Engine::must_prefill(const Sequence& sequence) const {
     const int n_pending = static_cast<int>(sequence.pending().size());
     const bool others_may_begin_alike =
         target_.n_seq() > 1 && target_.memory().n_cuttable() != Memory::kAnyNumber;
-    return n_pending > share_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
+    return n_pending > quota_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
 // A batch of prompts alone.
@@ -255,12 +233,12 @@ void Engine::draft() {
         const auto n_pending = static_cast<int>(sequence->pending().size());
         limit.depth = draft_budget(
             {.spec_length = longest_draft(speculator_.longest(), target_.memory().n_cuttable()),
-             .n_batch = share_,
+             .n_batch = quota_,
              .n_pending = n_pending,
              .n_tokens_left = sequence->n_tokens_left()});
         // Tokens at one position take a place each.
         limit.nodes = std::min(
-            {speculator_.most_nodes(), share_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
+            {speculator_.most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
     }
     speculator_.propose(ready_, limits_);
 }

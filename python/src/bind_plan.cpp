@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <pybind11/functional.h>
-#include <pybind11/native_enum.h>
 
 #include "bind.h"
 #include "plan/allotment.h"
@@ -108,8 +107,8 @@ void bind_allotment(py::module_& m) {
              py::arg("place") = 0)
         .def("add_row", &Allotment::add_row, py::arg("predecessor"), py::arg("tokens"),
              py::arg("gain"))
-        .def("settle", &Allotment::settle, py::arg("price"))
-        .def("settle_alike", &Allotment::settle_alike, py::arg("price"))
+        .def("allot", &Allotment::allot, py::arg("price"))
+        .def("allot_alike", &Allotment::allot_alike, py::arg("price"))
         .def_property_readonly("lengths", &Allotment::lengths)
         .def_property_readonly("tokens", &Allotment::tokens)
         .def_property_readonly("gains", &Allotment::gains)
@@ -121,14 +120,6 @@ void bind_allotment(py::module_& m) {
 void bind_plan(py::module_& m) {
     bind_cost_curve(m);
     bind_allotment(m);
-    py::native_enum<Source>(m, "Source", "enum.Enum", "What a draft token comes from.")
-        .value("match", Source::match)
-        .value("corpus", Source::corpus)
-        .value("ngram", Source::ngram)
-        .value("grammar", Source::grammar)
-        .value("model", Source::model)
-        .value("other", Source::other)
-        .finalize();
     py::class_<Evidence>(m, "Evidence", "What a drafter knows about one token it proposes.")
         .def(py::init<Source, int, float>(), py::arg("source"), py::arg("length") = 0,
              py::arg("confidence") = 1.0F)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from specllama import Beam
 
 Logits = Callable[[list[int]], NDArray[np.floating[Any]]]
 Text = tuple[list[int], float]
@@ -51,3 +52,8 @@ def beam_search(
         if early_stopping is True or best <= done[-1][0]:
             break
     return [([token for token in tokens if token != eos], score) for score, tokens in done]
+
+
+def found(beams: list[Beam]) -> list[tuple[list[int], float, float]]:
+    """What a search found, to the bit."""
+    return [(beam.tokens, beam.score, beam.logprob) for beam in beams]

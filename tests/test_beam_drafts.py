@@ -1,0 +1,150 @@
+"""Drafts for beam search: the same beams as without, in fewer decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from prompts import MODULE, PROMPTS
+from random_model import WRITERS, write_experts
+from reference_beams import found
+from specllama import Drafter, SpecSession
+
+Open = Callable[..., SpecSession]
+PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
+SOME = ["module", "class", "json", "counting", "english", "emoji", "one token"]
+
+
+@pytest.mark.parametrize("n_beams", [2, 4, 8])
+def test_speculation_changes_no_bit(open_session: Open, n_beams: int) -> None:
+    plain = open_session(draft=None)
+    sessions = [open_session(spec_length=n) for n in (1, 8)] + [open_session(spec_length="auto")]
+    n_ahead = 0
+    for name in SOME:
+        options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 48}
+        expected = plain.generate(PROMPTS[name], **options)
+        assert len(expected) == n_beams
+        assert expected[0].stats.exact
+        assert expected[0].stats.drafted == 0
+        for session in sessions:
+            beams = session.generate(PROMPTS[name], **options)
+            assert found(beams) == found(expected)
+            n_ahead += beams[0].stats.accepted
+    assert n_ahead > 0
+
+
+def test_nor_of_float_weights(tmp_path: Path) -> None:
+    """No token is decoded alone; random texts wander, so that drafts are mostly wrong."""
+    model = write_experts(tmp_path / "experts.gguf")
+    prompt = [1, *range(5, 40)] * 3
+    options: dict[str, Any] = {"n_beams": 3, "max_tokens": 60}
+    with SpecSession(model, None, exact=True, n_threads=1) as session:
+        expected = found(session.generate(prompt, **options))
+    for spec_length in (2, 7):
+        with SpecSession(
+            model, "ngram", exact=True, n_threads=1, spec_length=spec_length
+        ) as session:
+            beams = session.generate(prompt, **options, reference=[*range(5, 90)] * 4)
+            assert found(beams) == expected
+            assert beams[0].stats.drafted > 0
+
+
+def test_whatever_is_drafted(open_session: Open) -> None:
+    """The right text, another one, and nonsense; near the end of the context, too."""
+    plain = open_session(draft=None)
+    session = open_session(spec_length=5)
+    for prompt, n in ((PROMPT, 40), (MODULE * 8, 30)):
+        options: dict[str, Any] = {"n_beams": 4, "max_tokens": n}
+        expected = plain.generate(prompt, **options)
+        for reference in (expected[0].tokens, expected[3].tokens, [7] * 99, PROMPTS["json"]):
+            beams = session.generate(prompt, **options, reference=reference)
+            assert found(beams) == found(expected)
+            assert beams[0].stats.drafter_errors == 0
+
+
+@pytest.mark.parametrize("n_batch", [4, 7, 32])
+def test_more_rows_than_a_batch_has_room_for(open_session: Open, n_batch: int) -> None:
+    options: dict[str, Any] = {"n_beams": 6, "max_tokens": 24}
+    expected = open_session(draft=None).generate(PROMPT, **options)
+    for draft in (None, "ngram"):
+        beams = open_session(draft=draft, n_batch=n_batch).generate(PROMPT, **options)
+        assert found(beams) == found(expected)
+
+
+@pytest.mark.parametrize("n_beams", [2, 4, 8])
+def test_copies_take_fewer_decodes(open_session: Open, n_beams: int) -> None:
+    """A text that repeats, with a fixed length; how many is printed."""
+    options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 96}
+    prompt = PROMPTS["module"] * 2
+    plain = open_session(draft=None).generate(prompt, **options)[0].stats
+    stats = open_session(spec_length=8).generate(prompt, **options)[0].stats
+    assert plain.rounds == plain.generated_tokens == stats.generated_tokens == 96
+    print(f"{n_beams} beams: {stats.rounds / stats.generated_tokens:.2f} decodes a token")
+    assert stats.rounds < {2: 0.85, 4: 0.95, 8: 1}[n_beams] * plain.rounds
+    assert 0 < stats.accepted <= stats.drafted
+    assert sum(accepted for _, accepted in stats.by_round) == stats.accepted
+
+
+class Wrong(Drafter):
+    def __init__(self) -> None:
+        self.n = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.n += 1
+        if self.n % 3 == 0:
+            raise ValueError("no idea")
+        return [1 << 20] if self.n % 3 == 1 else [5] * (max_tokens + 1)
+
+
+def test_a_drafter_may_fail(open_session: Open) -> None:
+    beams = open_session(draft=Wrong()).generate(PROMPT, n_beams=1, max_tokens=12)
+    assert found(beams) == found(
+        open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=12)
+    )
+    assert beams[0].stats.drafter_errors > 3
+
+
+class Copying(Drafter):
+    """Says the text that it was given."""
+
+    def __init__(self, text: list[int]) -> None:
+        self.text = text
+        self.n_prompt = 0
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
+        self.n_prompt = len(prompt)
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        at = len(tokens) - self.n_prompt
+        same = list(tokens[self.n_prompt :]) == self.text[:at]
+        return self.text[at : at + max_tokens] if same else []
+
+
+def test_a_drafter_of_ones_own_is_told_each_text(open_session: Open) -> None:
+    (best,) = open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=40)
+    stats = (
+        open_session(draft=Copying(best.tokens)).generate(PROMPT, n_beams=1, max_tokens=40)[0].stats
+    )
+    assert stats.rounds <= 1 + 40 / 5 + 1
+    assert stats.accepted == stats.drafted
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+def test_sliding_windows(tmp_path: Path, n_seq: int) -> None:
+    """Also where requests lie apart."""
+    model = WRITERS["sliding window"](tmp_path / "model.gguf")
+    prompt = [1, *range(5, 60)]
+    options: dict[str, Any] = {"n_beams": 4, "max_tokens": 50}
+    with SpecSession(model, None, exact=True, n_threads=1) as session:
+        expected = found(session.generate(prompt, **options))
+    with SpecSession(
+        model, "ngram", exact=True, n_seq=n_seq, n_threads=1, spec_length=4
+    ) as session:
+        session.generate(prompt, max_tokens=5)
+        beams = session.generate(prompt, **options)
+    assert found(beams) == expected
+    assert beams[0].stats.drafted > 0
