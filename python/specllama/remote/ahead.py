@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from specllama._core import Evidence, Source
+from specllama._core import Source
+from specllama._core.plan import Evidence
 from specllama.errors import RemoteError
 from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.link import GoneError, error_of

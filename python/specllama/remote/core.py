@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specllama import _core
+from specllama._core.plan import CurvePoints, Planner
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError
 from specllama.remote.ahead import Ahead
@@ -62,10 +63,10 @@ class RemoteCore:
         self._timeout = timeout
         self._trip = Trip()
         self._about = link.get("/v1/verify")
-        self._planner = _core.Planner()
+        self._planner = Planner()
         seconds = self._about["decode_seconds"]
         if any(seconds):
-            self._planner.cost.restore(_core.CurvePoints(seconds=seconds))
+            self._planner.cost.restore(CurvePoints(seconds=seconds))
         for _ in range(_N_PINGS):
             began = time.monotonic()
             link.get("/health")
@@ -201,7 +202,7 @@ class RemoteCore:
     def save(self) -> NoReturn:
         _refuse("save_state")
 
-    def load(self, key: str, tokens: Iterable[int], memory: bytes) -> NoReturn:
+    def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> NoReturn:
         _refuse("load_state")
 
     def close(self) -> None:

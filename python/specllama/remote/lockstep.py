@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from specllama._core import Phase, Turn
+from specllama._core.plan import Phase, Turn
 from specllama.formats.wire import MOST_DRAFTED, Digest
 from specllama.remote.link import GoneError
 from specllama.remote.party import Party

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specllama import _core
-from specllama._core import Evidence, Planner, Source
+from specllama._core import Source
+from specllama._core.plan import Evidence, Planner
 from specllama.remote.link import Link
 from specllama.remote.proposing import Custom, Draft, DraftModel, Proposer, draft_sampling
 from specllama.remote.tally import Tally

@@ -11,7 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from specllama import _core
-from specllama._core import Evidence, MatchedToken, Prediction, Source
+from specllama._core import MatchedToken, Prediction, Source
+from specllama._core.plan import Evidence, NGramFollower
 from specllama.drafter import Drafter, ProposedToken
 
 
@@ -61,7 +62,7 @@ class NGrams:
     """What a session's n-gram drafter does."""
 
     def __init__(self, prompt: Sequence[int], reference: Sequence[int]) -> None:
-        self._follower = _core.NGramFollower(reference=reference)
+        self._follower = NGramFollower(reference=reference)
         self._follower.append_batch(prompt)
 
     def follow(self, tokens: Sequence[int]) -> None:

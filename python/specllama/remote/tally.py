@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from specllama._core import Evidence, Stats
+from specllama._core import Stats
+from specllama._core.plan import Evidence
 
 
 class Tally:
