@@ -266,7 +266,7 @@ void Speculator::offer(std::size_t i, Branching branching) {
     beside_.clear();
     if (trees) {
         for (const std::vector<Proposal>& of_row : proposals_) beside_.push_back(&of_row[i].draft);
-        work_[i].candidates.resize(proposals_.size());
+        work_[i].joined.resize(proposals_.size());
     }
     for (std::size_t row = 0; row < proposals_.size(); ++row) {
         const Proposal& proposal = proposals_[row][i];
@@ -279,9 +279,9 @@ void Speculator::offer(std::size_t i, Branching branching) {
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
         turn.offers.push_back({proposal.draft.evidence, {}, n_known, drawn, required, 0});
         if (!trees) continue;
-        Candidate& candidate = work_[i].candidates[row];
-        candidate.join(beside_, row, limits);
-        turn.offers.back().sides = candidate.sides();
+        JoinedDraft& joined = work_[i].joined[row];
+        joined.join(beside_, row, limits);
+        turn.offers.back().sides = joined.sides();
     }
     if (!plans()) take_first(turn);
 }
@@ -308,7 +308,7 @@ void Speculator::verify(std::size_t i, Branching branching) {
         work.verified.add(proposals_[choice.offer][i].draft, {.nodes = choice.n_draft});
         return;
     }
-    const Tree& tree = work.candidates[choice.offer].tree();
+    const Tree& tree = work.joined[choice.offer].tree();
     const bool whole = !plans() || turn.offers[choice.offer].drawn;
     work.kept.assign(tree.size(), whole);
     for (const int row : turn.rows) work.kept[row] = true;
@@ -387,7 +387,7 @@ void Speculator::judge(std::size_t i) {
         const auto n_right = std::ranges::mismatch(tokens, heard).in1 - tokens.begin();
         turn.offers[d].n_right = static_cast<int>(n_right);
         if (turn.offers[d].sides.empty()) continue;
-        work.candidates[d].judge(heard);
+        work.joined[d].judge(heard);
     }
 }
 

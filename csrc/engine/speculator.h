@@ -12,7 +12,7 @@
 #include "draft/offers.h"
 #include "draft/state_reader.h"
 #include "draft/tree.h"
-#include "engine/candidate.h"
+#include "engine/joined_draft.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -104,8 +104,8 @@ class Speculator {
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
         Limit limit;
-        std::vector<Candidate> candidates;  // [row of proposals_]
-        std::vector<bool> kept;             // [node of the one that is chosen]
+        std::vector<JoinedDraft> joined;  // [row of proposals_]
+        std::vector<bool> kept;           // [node of the one that is chosen]
         Tree verified;
         std::vector<Token> heard;  // what the target has said
         // Tokens of the grammar's draft that others go on from.

@@ -13,7 +13,7 @@ namespace specllama {
 
 // A draft and what others have beside it, as a tree to choose from: the draft's trunk comes first,
 // whole, then the sides.
-class Candidate {
+class JoinedDraft {
  public:
     // Of these drafts drafts[own] makes the trunk; nothing, if that one is empty. Where tokens were
     // drawn the shape must not depend on which: nobody else's come beside those, nor they beside

@@ -1,9 +1,9 @@
-#include "engine/candidate.h"
+#include "engine/joined_draft.h"
 
 namespace specllama {
 
-void Candidate::join(std::span<const Draft* const> drafts, std::size_t own,
-                     const Tree::Limits& limits) {
+void JoinedDraft::join(std::span<const Draft* const> drafts, std::size_t own,
+                       const Tree::Limits& limits) {
     tree_.clear();
     sides_.clear();
     const Draft& trunk = *drafts[own];
@@ -19,7 +19,7 @@ void Candidate::join(std::span<const Draft* const> drafts, std::size_t own,
                           .elder = node.elder});
 }
 
-void Candidate::judge(TokenSpan heard) {
+void JoinedDraft::judge(TokenSpan heard) {
     const int n_trunk = tree_.size() - static_cast<int>(sides_.size());
     int node = Tree::kRoot;
     for (const Token token : heard) {
