@@ -190,6 +190,9 @@ def test_logprobs_with_a_grammar(open_session: Open) -> None:
         ({"json_schema": {"$ref": "https://example.org/x"}}, "json_schema cannot be converted"),
         ({"json_schema": {"$ref": "#/no/such"}}, "json_schema cannot be converted"),
         ({"json_schema": {"type": {1, 2}}}, "json_schema cannot be converted"),
+        ({"json_schema": {"anyOf": [{"type": "string", "maxLength": 10**10}]}}, "its maxLength"),
+        ({"json_schema": {"type": "array", "items": {}, "minItems": 10**10}}, "its minItems"),
+        ({"json_schema": {"type": "string", "pattern": "^(ab){3,9999999999}$"}}, "its pattern"),
     ],
 )
 def test_bad_grammars(

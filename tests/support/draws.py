@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from prompts import PROMPTS
 from random_model import (
     EOS,
-    N_VOCAB,
     write_dense,
     write_experts,
     write_hybrid_with_snapshots,
@@ -52,13 +51,18 @@ LAZY = {"grammar": r'root ::= ("(" | "=") [^()]{0,9} ("," | ")") [ 0-9,()]*'}
 WORD_LAZY = {"grammar": r'root ::= " w1" [0-9] (" w3" [0-9]){1,5} [^\x00]*'}
 
 
-class Halting(Drafter):
+class Guessing(Drafter):
     """Knows what comes, and guesses around it: chains that leave it somewhere, one or several,
-    nothing at times, and at times it fails."""
+    nothing at times, and at times it fails.
 
-    def __init__(self, n_vocab: int, seed: int) -> None:
+    Attributes:
+        n_vocab: Tokens that there are.
+        coming: What follows a prompt.
+    """
+
+    def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.n_vocab = n_vocab
+        self.n_vocab = 3
         self.coming: dict[tuple[int, ...], list[int]] = {}
         self.known: dict[int, tuple[int, list[int]]] = {}
 
@@ -107,7 +111,7 @@ class Draws:
         model, drafts = MODELS[kind](self.folder)
         return model, drafts, kind != "bundled"
 
-    def session(self, drafts: list[Any], n_vocab: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def session(self, drafts: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Options of a session that plain decoding shares, and those of who drafts."""
         rng = self.rng
         shared = {
@@ -122,18 +126,21 @@ class Draws:
         if spec_length != "auto":
             trees = [n for n in trees if isinstance(n, str) or n * spec_length <= 64]
         draft = rng.choice(["ngram", "own", *drafts])
-        own = {
-            "draft": Halting(n_vocab, rng.randrange(99)) if draft == "own" else draft,
+        own: dict[str, Any] = {
+            "draft": Guessing(rng.randrange(99)) if draft == "own" else draft,
             "spec_length": spec_length,
             "spec_tree": rng.choice(trees),
             "cascade": rng.random() < 0.8,
             "ngram_order": rng.randrange(2, 9),
             **self.maybe(0.2, {"ngram_draw": True}),
             **self.maybe(0.2, {"ngram_window": rng.randrange(1, 60)}),
-            **self.maybe(0.2, {"draft_p_min": rng.choice([0.1, 0.5, 0.9])}),
-            **self.maybe(0.2, {"draft_temperature": rng.choice([0.0, 0.5, 2.0])}),
-            **self.maybe(0.1, {"draft_top_k": rng.choice([1, 2, 10])}),
         }
+        if draft not in ("ngram", "own"):
+            own |= {
+                **self.maybe(0.2, {"draft_p_min": rng.choice([0.1, 0.5, 0.9])}),
+                **self.maybe(0.2, {"draft_temperature": rng.choice([0.0, 0.5, 2.0])}),
+                **self.maybe(0.1, {"draft_top_k": rng.choice([1, 2, 10])}),
+            }
         return shared, own
 
     def prompt(self, words: bool) -> str | list[int]:
@@ -172,18 +179,23 @@ class Draws:
         }
 
 
-def _eagle3(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[Any]]]:
+def _alone(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[Any]]]:
     def make(folder: Path) -> tuple[Path, list[Any]]:
         model = folder / f"{write.__name__}.gguf"
-        head = folder / "eagle3.gguf"
         if not model.exists():
             write(model)
+        return model, []
+
+    return make
+
+
+def _eagle3(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[Any]]]:
+    def make(folder: Path) -> tuple[Path, list[Any]]:
+        head, other = folder / "eagle3.gguf", folder / "other.gguf"
         if not head.exists():
             write_eagle3(head)
-        other = folder / "other.gguf"
-        if not other.exists():
             write_dense(other, seed=9)
-        return model, [head, other]
+        return _alone(write)(folder)[0], [head, other]
 
     return make
 
@@ -197,10 +209,7 @@ def _knowing(folder: Path) -> tuple[Path, list[Any]]:
 
 def _mtp(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[Any]]]:
     def make(folder: Path) -> tuple[Path, list[Any]]:
-        model = folder / f"{write.__name__}.gguf"
-        if not model.exists():
-            write(model)
-        return model, ["mtp", "auto"]
+        return _alone(write)(folder)[0], ["mtp", "auto"]
 
     return make
 
@@ -209,11 +218,10 @@ MODELS: dict[str, Callable[[Path], tuple[Path, list[Any]]]] = {
     "bundled": lambda _: (BUNDLED_MODEL, [BUNDLED_DRAFT, BUNDLED_DRAFT]),
     "dense": _eagle3(write_dense),
     "experts": _eagle3(write_experts),
-    "sliding window": _mtp(write_sliding_window),
+    "sliding window": _alone(write_sliding_window),
     "snapshots": _eagle3(write_hybrid_with_snapshots),
     "knowing": _knowing,
     "mtp of experts": _mtp(write_glm),
     "mtp of a delta net": _mtp(write_qwen),
 }
 """Models that decode exactly, and who may draft for them."""
-assert N_VOCAB
