@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -212,12 +211,10 @@ def test_an_ambiguous_grammar_ends_with_a_sentence(open_session: Open) -> None:
     """The ways to read a text double with each of its characters."""
     session = open_session()
     bias = {session.tokenize("a", add_special=False)[0]: 50.0}
-    started = time.monotonic()
     with pytest.raises(DecodeError, match="The grammar is too ambiguous"):
         session.generate(
             "x", grammar='root ::= "a" root "b" | "a" root "c" | ""', logit_bias=bias, max_tokens=99
         )
-    assert time.monotonic() - started < 60
     assert set(session.last.text) == {"a"}
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 
