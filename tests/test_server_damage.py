@@ -272,6 +272,21 @@ def test_what_broke_it(session: SpecSession, path: str, body: Any, code: int) ->
     assert found == code, text
 
 
+def test_a_grammar_that_cannot_be_followed(session: SpecSession) -> None:
+    """It is the client's; that shows while it is followed."""
+    (a,) = session.tokenize("a", add_special=False)
+    body = {
+        "prompt": "x",
+        "max_tokens": 99,
+        "grammar": 'root ::= "a" root "b" | "a" root "c" | ""',
+        "logit_bias": {str(a): 50},
+    }
+    one = ("POST", "/v1/completions", written(body), {})
+    code, text = asyncio.run(status(App(session, Settings("m")), one))
+    assert code == 400
+    assert json.loads(text)["error"]["param"] == "grammar"
+
+
 @pytest.mark.parametrize("header", ["Host", "Origin"])
 def test_headers_that_are_no_address(session: SpecSession, header: str) -> None:
     one = ("GET", "/health", b"", {header: "http://["})
