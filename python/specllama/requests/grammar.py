@@ -39,6 +39,8 @@ def _from_schema(schema: Any) -> str:
     if isinstance(schema, str):
         try:
             schema = json.loads(schema)
+        except RecursionError:
+            raise ArgumentError("json_schema nests too deep to be converted.") from None
         except ValueError as error:
             raise ArgumentError(f"json_schema is not valid JSON: {error}.") from None
     if schema is True:
