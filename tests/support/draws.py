@@ -143,12 +143,13 @@ class Draws:
             }
         return shared, own
 
-    def prompt(self, words: bool) -> str | list[int]:
+    def prompt(self, words: bool, n_vocab: int) -> str | list[int]:
         rng = self.rng
         if not words:
             return rng.choice([text for text in PROMPTS.values() if len(text) < 400])
-        start, n = rng.randrange(3, 40), rng.randrange(1, 40)
-        return [1, *range(start, start + n)] * rng.choice([1, 1, 2])
+        start = rng.randrange(3, n_vocab // 2)
+        end = rng.randrange(start + 1, n_vocab)
+        return [1, *range(start, end)[:40]] * rng.choice([1, 1, 2])
 
     def request(self, words: bool, n_vocab: int) -> dict[str, Any]:
         """Options of a generation, but for what depends on its text."""
