@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from specllama import ArgumentError, SpecllamaError
 from specllama.chat.conversation import Conversation
+from specllama.chat.files import quoted
 
 
 def talk(system: str | None = None) -> Conversation:
@@ -49,6 +51,7 @@ def test_there_and_back(tmp_path: Path, system: str | None) -> None:
     [
         ("", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
+        ("9" * 5000, "it is not JSON|no list of messages"),
         ("{}", "no list of messages"),
         ('"hello"', "no list of messages"),
         ("[1]", "message 1 has no role of system, user, assistant"),
@@ -80,3 +83,11 @@ def test_no_file_of_another_kind_is_lost(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "no" / "folder"):
         with pytest.raises(SpecllamaError, match="cannot be written"):
             talk().save(str(place))
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Nobody may ever write to it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ArgumentError, match="it is a device or a pipe"):
+        quoted(str(pipe))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import os
 import pty
 import signal
 import subprocess
+import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -264,11 +268,20 @@ def test_output_that_cannot_be_written(extra: list[str]) -> None:
     assert b"cannot be written" in process.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process does is read from /proc")
 def test_ctrl_c_while_waiting_for_a_prompt() -> None:
     process = subprocess.Popen(
         [executable(), "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    time.sleep(0.5)
+    assert process.stdin is not None
+    process.stdin.write(b"x")
+    process.stdin.flush()
+    unread = array.array("i", [1])
+    state = "R"
+    while unread[0] > 0 or state != "S":  # it has read that, and waits for more
+        time.sleep(0.01)
+        fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
+        state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 130
     process.communicate()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from drafters import Branching
 from prompts import PROMPTS
 from random_model import N_VOCAB, WRITERS, write_dense, write_experts
-from specllama import ArgumentError, Drafter, SpecSession
+from specllama import ArgumentError, ClosedError, Drafter, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
@@ -163,6 +165,74 @@ def test_several_requests_share_the_memory(tmp_path: Path) -> None:
                 assert len(generation.tokens) == 60
                 n_aside += sum(generation.stats.accepted_by_rank[1:])
     assert n_aside > 0
+
+
+@pytest.mark.parametrize("n_seq", [1, 3])
+def test_a_batch_may_have_fewer_rows_than_a_tree_leaves(tmp_path: Path, n_seq: int) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
+    for spec_length, n_batch in ((8, 3), (8, 7), ("auto", 3)):
+        with SpecSession(
+            model, Branching(N_VOCAB, "random"), n_seq=n_seq, n_batch=n_batch, n_threads=1,
+            n_gpu_layers=0, spec_length=spec_length, spec_tree=8,
+        ) as session:  # fmt: skip
+            for generation in session.generate([RANDOM_PROMPT] * n_seq, **options):
+                assert len(generation.tokens) == 40
+
+
+class Interrupting(Branching):
+    """Has Ctrl-C pressed while a tree is being drafted."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(N_VOCAB, place)
+        self.rounds_left = 0
+
+    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[list[int]]:
+        self.rounds_left -= 1
+        if self.rounds_left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().propose(sequence, tokens, max_tokens)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_ctrl_c_in_the_middle_of_a_tree(tmp_path: Path, place: str) -> None:
+    """Nothing of the tree is left: the next generation is plain decoding's."""
+    model = write_dense(tmp_path / "model.gguf")
+    drafter = Interrupting(place)
+    options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 0.7, "seed": 3}
+    with (
+        exact(model, None) as plain,
+        exact(model, drafter, spec_length=4, spec_tree=3) as session,
+    ):
+        expected = plain.generate(RANDOM_PROMPT, **options).tokens
+        drafter.coming = expected
+        for rounds in (1, 2, 5):
+            drafter.rounds_left = rounds
+            with pytest.raises(KeyboardInterrupt):
+                session.generate(RANDOM_PROMPT, **options)
+            assert session.last is not None
+            there = session.last.tokens
+            assert there == expected[: len(there)]
+            again = session.generate(RANDOM_PROMPT, **options)
+            assert again.tokens == expected
+            longer = RANDOM_PROMPT + expected[: len(there) + 1]
+            drafter.coming = plain.generate(longer, **options).tokens
+            assert session.generate(longer, **options).tokens == drafter.coming
+            drafter.coming = expected
+
+
+def test_closed_while_a_tree_streams(tmp_path: Path) -> None:
+    drafter = Branching(N_VOCAB, "side")
+    session = exact(write_dense(tmp_path / "model.gguf"), drafter, spec_length=4, spec_tree=3)
+    options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
+    drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
+    stream = session.stream(RANDOM_PROMPT, **options)
+    for _ in range(7):
+        next(stream)
+    session.close()
+    with pytest.raises(ClosedError):
+        list(stream)
+    assert drafter.coming[:7] == stream.result().tokens[:7]
 
 
 @pytest.mark.skipif(not X86, reason="exactness is claimed for x86-64 only")

@@ -62,7 +62,8 @@ int count_branches(const Model& model, const ContextOptions& options, int n_wish
     if (options.split || wraps || llama_model_is_recurrent(model.get()) ||
         llama_model_is_hybrid(model.get()))
         return 0;
-    const auto n_ids = static_cast<int>(llama_max_parallel_sequences());
+    // Each leaf takes an id, and at least a row of the batch.
+    const auto n_ids = std::min(static_cast<int>(llama_max_parallel_sequences()), options.n_batch);
     return std::min(n_wished, (n_ids - options.n_seq) / options.n_seq);
 }
 

@@ -92,9 +92,10 @@ class Conversation:
 
 def _read(path: str) -> list[dict[str, Any]]:
     """Return the messages of a file: a list, or an object that has it, as requests do."""
+    text = _files.read_text(path)
     try:
-        held = json.loads(_files.read_text(path))
-    except (json.JSONDecodeError, RecursionError):
+        held = json.loads(text)
+    except (ValueError, RecursionError):  # numbers may have too many digits, too
         raise ArgumentError(f"{path} holds no conversation: it is not JSON.") from None
     messages = held.get("messages") if isinstance(held, dict) else held
     if not isinstance(messages, list):

@@ -25,8 +25,9 @@ def found(name: str) -> list[str]:
 
 def quoted(path: str) -> str:
     """Return a file's name and text, as a message has them. Raises ArgumentError."""
-    if Path(path).is_char_device() or Path(path).is_block_device():  # it may never end
-        raise ArgumentError(f"{path} cannot be read: it is a device.")
+    place = Path(path)
+    if place.is_char_device() or place.is_block_device() or place.is_fifo():  # it may never end
+        raise ArgumentError(f"{path} cannot be read: it is a device or a pipe.")
     text = _files.read_text(path)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -104,6 +104,7 @@ class LoadedModel:
 
         Raises:
             ModelError: The model has no tokens for filling in the middle.
+            ArgumentError: Something is no text.
         """
         if self._infill_prompts is None:
             fim = FimTokens(*self._core.fim)
@@ -113,7 +114,11 @@ class LoadedModel:
             self._infill_prompts = InfillPrompts(fim, bos, partial(_plain_tokens, self._core))
         most = self.n_ctx * 3 // 4 if max_prompt is None else max_prompt
         texts = (_check.text("prefix", prefix), _check.text("suffix", suffix))
-        return self._infill_prompts.make(*texts, files, most)
+        others = [
+            (_check.text("the name of a file", name), _check.text(f"the file {name!r:.80}", text))
+            for name, text in files
+        ]
+        return self._infill_prompts.make(*texts, others, most)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Save what the generation that ended last has left in the KV memory, its tokens and what

@@ -10,6 +10,13 @@ from typing import Any
 from specllama import _check
 from specllama.errors import ArgumentError
 
+_MOST_REPEATED = 65536
+"""More of anything makes no grammar that can be read: it has more bytes."""
+
+_BOUNDS = ("minLength", "maxLength", "minItems", "maxItems")
+_VALUES = frozenset({"const", "enum", "default", "examples"})
+"""What in a schema is no schema."""
+
 
 def gbnf(grammar: str | None, json_schema: str | Mapping[str, Any] | bool | None) -> str:
     """Return the GBNF text that a request asks for, "" for none.
@@ -32,6 +39,8 @@ def _from_schema(schema: Any) -> str:
     if isinstance(schema, str):
         try:
             schema = json.loads(schema)
+        except RecursionError:
+            raise ArgumentError("json_schema nests too deep to be converted.") from None
         except ValueError as error:
             raise ArgumentError(f"json_schema is not valid JSON: {error}.") from None
     if schema is True:
@@ -50,7 +59,11 @@ def schema_rules(schema: Mapping[str, Any]) -> dict[str, str]:
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
     try:
-        text = str(json_schema_to_gbnf(json.dumps(schema)))
+        written = json.dumps(schema)
+        _check_bounds(json.loads(written))
+        text = str(json_schema_to_gbnf(written))
+    except ArgumentError:
+        raise
     except RecursionError:
         raise ArgumentError("json_schema nests too deep to be converted.") from None
     except Exception as error:  # the converter raises all kinds, and bare assertions
@@ -62,3 +75,28 @@ def schema_rules(schema: Mapping[str, Any]) -> dict[str, str]:
         # The converter's lets strings hold line breaks, which JSON does not.
         rules["char"] = rules["char"].replace(r'[^"\\]', r'[^"\\\x00-\x1F]', 1)
     return rules
+
+
+def _check_bounds(schema: Any) -> None:
+    """Raise ArgumentError for bounds by which the converter would fill the memory: it writes as
+    many copies of a rule."""
+    parts: list[Any] = [schema]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, list):
+            parts += part
+        if not isinstance(part, dict):
+            continue
+        parts += [value for name, value in part.items() if name not in _VALUES]
+        bounds = [(name, part.get(name)) for name in _BOUNDS]
+        if isinstance(pattern := part.get("pattern"), str):
+            repeated = re.findall(r"\{[\d, ]*\}", pattern)
+            numbers = [number for one in repeated for number in re.findall(r"\d+", one)]
+            # Of a longer number the first digits are too large, too.
+            bounds += [("pattern", int(number[:9])) for number in numbers]
+        for name, bound in bounds:
+            if isinstance(bound, int) and bound > _MOST_REPEATED:
+                raise ArgumentError(
+                    f"json_schema cannot be converted: its {name} asks for more than "
+                    f"{_MOST_REPEATED} repetitions."
+                )

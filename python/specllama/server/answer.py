@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from specllama import Handle, SpecllamaError
-from specllama.server.call import Call
+from specllama.server.call import Call, encoded
 from specllama.server.error import ApiError
 
 
@@ -51,7 +51,8 @@ class Answer:
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if not self._call.streams:
-                await JSONResponse(await self._call.whole(self._handles))(scope, receive, send)
+                whole = encoded(await self._call.whole(self._handles))
+                await Response(whole, media_type="application/json")(scope, receive, send)
                 return
             async with aclosing(self._call.events(self._handles)) as events:
                 # What is wrong with a request shows when it begins: then there is still a status.

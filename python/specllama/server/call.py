@@ -84,9 +84,14 @@ class Call(ABC):
         the generations only before the first."""
 
 
+def encoded(data: dict[str, Any]) -> bytes:
+    """Return JSON, in ASCII: what a client sent may be in it, half a surrogate pair included."""
+    return json.dumps(data, separators=(",", ":")).encode()
+
+
 def event(data: dict[str, Any]) -> bytes:
     """Return a server-sent event."""
-    return b"data: " + json.dumps(data, separators=(",", ":")).encode() + b"\n\n"
+    return b"data: " + encoded(data) + b"\n\n"
 
 
 def end_reason(generation: Generation) -> str:

@@ -8,10 +8,14 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from specllama.errors import ClosedError, QueueFullError, SpecllamaError
+from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
 
 _OTHER_NAMES = {"json_schema": "response_format", "max_tokens": "max_completion_tokens"}
 """Fields by which a client may have given an option of ours."""
+
+
+_CONSTRAINTS = {"grammar": ("grammar", "response_format", "tools"), "logit_bias": ("logit_bias",)}
+"""What may leave a generation no way to go on, and the fields by which a client asks for it."""
 
 
 class ApiError(Exception):
@@ -40,12 +44,16 @@ class ApiError(Exception):
             return cls(503, "The server is busy; try again later.", code="server_overloaded")
         if isinstance(error, ClosedError):
             return cls(503, str(error), code="request_ended")
-        if not isinstance(error, ValueError):
-            return cls(500, str(error), code=type(error).__name__)
         # A message names first what it is about.
         words = re.findall(r"\w+", str(error))
-        names = (name for word in words for name in (word, _OTHER_NAMES.get(word)))
-        return cls(400, str(error), param=next((name for name in names if name in given), None))
+        if isinstance(error, DecodeError):
+            names = (name for word in words for name in _CONSTRAINTS.get(word, ()))
+        else:
+            names = (name for word in words for name in (word, _OTHER_NAMES.get(word, "")))
+        param = next((name for name in names if name in given), None)
+        if isinstance(error, ValueError) or (isinstance(error, DecodeError) and param):
+            return cls(400, str(error), param=param)
+        return cls(500, str(error), code=type(error).__name__)
 
     @property
     def body(self) -> dict[str, Any]:

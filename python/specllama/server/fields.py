@@ -66,8 +66,14 @@ class Fields:
         def no_number(text: str) -> NoReturn:
             raise ValueError(f"{text} is no JSON number")
 
+        def number(text: str) -> float:
+            value = float(text)
+            if math.isinf(value):
+                raise ValueError(f"{text:.40} is too large a number")
+            return value
+
         try:
-            values = json.loads(body, parse_constant=no_number)
+            values = json.loads(body, parse_constant=no_number, parse_float=number)
         except (ValueError, RecursionError) as error:
             why = str(error) or "it nests too deep"
             raise ApiError(400, f"The body is not JSON: {why:.200}.") from None

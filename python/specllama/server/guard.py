@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -44,13 +44,13 @@ class Guard:
 
     def _check(self, path: str, headers: Headers) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._only_loopback and urlsplit(f"//{host}").hostname not in LOOPBACK:
+        if self._only_loopback and _split(f"//{host}").hostname not in LOOPBACK:
             raise ApiError(
                 403, f"The host {host!r:.80} is not this machine; start the server with an API key."
             )
         if (
             origin is not None
-            and urlsplit(origin).netloc != host
+            and _split(origin).netloc != host
             and not {origin, "*"} & set(self._settings.cors_origins)
         ):
             raise ApiError(
@@ -61,3 +61,10 @@ class Guard:
             given = headers.get("authorization", "").encode("latin-1")
             if not hmac.compare_digest(given, expected):
                 raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:  # a bracket that is not closed, for one
+        raise ApiError(400, f"{address!r:.80} is no address.") from None

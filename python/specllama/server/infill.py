@@ -56,7 +56,8 @@ class Infill(Call):
         try:
             while chunks := await handle.next_chunks():
                 begun = True
-                yield b"".join(event(self._body(chunk.text)) for chunk in chunks)
+                if not self._only_reads:
+                    yield b"".join(event(self._body(chunk.text)) for chunk in chunks)
             yield event(self._body("") | self._end(await handle))
         except SpecllamaError as error:
             if not begun:

@@ -56,6 +56,7 @@ def read_arguments(fields: Fields) -> dict[str, Any]:
 
 def _message(fields: Fields) -> Message:
     fields.refuse_unsupported("function_call")
+    fields.required("role")
     role = fields.text("role")
     message: dict[str, Any] = {**fields.names, "content": content_text(fields)}
     if role == "function":
