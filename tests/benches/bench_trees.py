@@ -82,7 +82,8 @@ def acceptance(model: Path, draft_model: Path, n_tokens: int) -> None:
                     for pair in distributions(target, draft, prompt, tokens, temperature)
                 ])  # fmt: skip
                 shown = "" if rule == "rejection" and k > 3 else f"{expected:8.3f}"
-                print(f"{rule:>10} {temperature:>4} {k:>2} {accepted / rounds:9.3f} {shown}", flush=True)
+                rate = accepted / rounds
+                print(f"{rule:>10} {temperature:>4} {k:>2} {rate:9.3f} {shown}", flush=True)
 
 
 def distributions(

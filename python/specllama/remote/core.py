@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Literal, NoReturn
+from threading import get_ident
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from specllama import _core
 from specllama._core.plan import CurvePoints, Planner
 from specllama.drafter import Drafter
-from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError
+from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError, RemoteError
 from specllama.remote.ahead import Ahead
 from specllama.remote.link import Link
 from specllama.remote.lockstep import Lockstep
@@ -62,7 +64,7 @@ class RemoteCore:
         self._spec_length = spec_length
         self._timeout = timeout
         self._trip = Trip()
-        self._about = link.get("/v1/verify")
+        self._about = _About(link)
         self._planner = Planner()
         seconds = self._about["decode_seconds"]
         if any(seconds):
@@ -74,9 +76,13 @@ class RemoteCore:
         self._mode = self._settled(mode)
         self._draft_model = None if draft_model is None else self._opened(draft_model)
         self._active: list[RemoteStream] = []
+        self._rounds: dict[RemoteStream, Future[None]] = {}  # under way, where there are several
         self._n_started = 0
         self._closed = False
         self._work = threading.Lock()
+        self._inside: set[int] = set()  # threads that work
+        self._owner = 0  # the thread that has begun the last generation
+        self._asking = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._text_of = lru_cache(maxsize=4096)(self._ask_text)
 
@@ -135,11 +141,9 @@ class RemoteCore:
         self._check_open()
         tokens = [int(token) for token in prompt]
         self.check(tokens, options)
-        self._enter(wait=self._n_seq > 1)
-        try:
+        with self._working():
             if self._n_seq == 1:
-                for other in list(self._active):
-                    other.cancel()
+                self._end_for_another()
             elif len(self._active) >= self._n_seq:
                 raise BusyError(
                     f"All {self._n_seq} sequences of the session are in use; wait until one is "
@@ -147,9 +151,19 @@ class RemoteCore:
                 )
             stream = self._begun(tokens, options)
             self._active.append(stream)
+            self._owner = get_ident()
             return stream
-        finally:
-            self._work.release()
+
+    def _end_for_another(self) -> None:
+        if self._active and self._owner != get_ident():
+            raise BusyError(
+                "The session has an unfinished generation in another thread; use one session per "
+                "thread, or finish or cancel that generation."
+            )
+        for other in list(self._active):
+            other.end(
+                ClosedError("This stream was ended when the session began another generation.")
+            )
 
     def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
         party = Party(
@@ -163,7 +177,7 @@ class RemoteCore:
         )
         ahead = self._mode == "ahead"
         way: Way = Ahead(party, self._timeout) if ahead else Lockstep(party)
-        return RemoteStream(party, way, self.step, self._leave)
+        return RemoteStream(party, way, self.step, self._retire_soon, self._leave)
 
     def _proposer(self, tokens: list[int], options: _core.GenerateOptions) -> Proposer | None:
         if self._draft is None:
@@ -171,30 +185,71 @@ class RemoteCore:
         if self._draft == "ngram":
             return NGrams(tokens, options.reference)
         self._n_started += 1
-        return Custom(self._draft, self._n_started, tokens, self.n_vocab)
+        return Custom(self._draft, self._asking, self._n_started, tokens, self.n_vocab)
 
     def _leave(self, stream: RemoteStream) -> None:
         if stream in self._active:
             self._active.remove(stream)
 
     def step(self) -> bool:
-        self._check_open()
-        self._enter(wait=self._n_seq > 1)
-        try:
+        with self._working():
+            self._check_open()
             active = list(self._active)
-            if len(active) == 1:
-                active[0].round()
+            if self._n_seq == 1:
+                for stream in active:
+                    stream.round()
             elif active:
-                if self._pool is None:
-                    self._pool = ThreadPoolExecutor(self._n_seq, "specllama-remote")
-                list(self._pool.map(RemoteStream.round, active))
+                self._step_several(active)
             return bool(active)
+
+    def _step_several(self, active: list[RemoteStream]) -> None:
+        """Wait for a round of one of them. The others' go on: who waits for his place at the
+        server, or for a long prompt, keeps nobody waiting."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._n_seq, "specllama-remote")
+        for stream in active:
+            if stream not in self._rounds:
+                self._rounds[stream] = self._pool.submit(self._round, stream)
+        done, _ = wait(self._rounds.values(), return_when=FIRST_COMPLETED)
+        self._rounds = {
+            stream: future for stream, future in self._rounds.items() if future not in done
+        }
+
+    def _round(self, stream: RemoteStream) -> None:
+        self._inside.add(get_ident())
+        try:
+            stream.round()
         finally:
+            self._inside.discard(get_ident())
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Be the only thread at work, as in `_core.Session`. What is abandoned ends."""
+        if self.entered:
+            raise BusyError("The session is in use by its own drafter.")
+        if not self._work.acquire(blocking=self._n_seq > 1):
+            raise BusyError("Another thread is inside the session.")
+        try:
+            self._inside.add(get_ident())
+            self._retire()
+            yield
+            self._retire()
+        finally:
+            self._inside.discard(get_ident())
             self._work.release()
 
-    def _enter(self, *, wait: bool) -> None:
-        if not self._work.acquire(blocking=wait):
-            raise BusyError("Another thread is inside the session.")
+    def _retire(self) -> None:
+        for stream in list(self._active):
+            if stream.abandoned and stream not in self._rounds:
+                stream.end()
+
+    def _retire_soon(self) -> None:
+        # If another thread is at work, it does it, or the next.
+        if self._work.acquire(blocking=False):
+            try:
+                self._retire()
+            finally:
+                self._work.release()
 
     def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
         _refuse("n_beams")
@@ -208,14 +263,16 @@ class RemoteCore:
     def close(self) -> None:
         if self._closed:
             return
-        self._closed = True
-        for stream in list(self._active):
-            stream.cancel()
-        if self._pool is not None:
-            self._pool.shutdown()
-        if self._draft_model is not None:
-            self._draft_model.close()
-        self._link.close()
+        with self._working():
+            self._closed = True
+            if self._pool is not None:
+                self._pool.shutdown()
+            self._rounds.clear()
+            for stream in list(self._active):
+                stream.end(ClosedError("The session is closed; open a new one."))
+            if self._draft_model is not None:
+                self._draft_model.close()
+            self._link.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -227,7 +284,7 @@ class RemoteCore:
 
     @property
     def entered(self) -> bool:
-        return False
+        return get_ident() in self._inside
 
     @property
     def n_ctx(self) -> int:
@@ -277,6 +334,31 @@ class RemoteCore:
     @property
     def cpu_kernels(self) -> str:
         return str(self._about["kernels"])
+
+
+class _About:
+    """What a server says of its target. Raises RemoteError if that is not what one says."""
+
+    def __init__(self, link: Link) -> None:
+        self._url = link.url
+        self._told = link.get("/v1/verify")
+        try:
+            for name in ("n_ctx", "n_vocab", "bos", "eos", "n_threads"):
+                int(self[name])
+            int(self["vocabulary"], 16)
+            if len(self["fim"]) != 5 or not all(one >= 0 for one in self["decode_seconds"]):
+                raise ValueError
+            self["chat_template"], self["description"], self["kernels"]
+        except (TypeError, ValueError):
+            self._refuse()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._told:
+            self._refuse()
+        return self._told[name]
+
+    def _refuse(self) -> NoReturn:
+        raise RemoteError(f"{self._url} does not verify drafts; is it a specllama server?")
 
 
 def _refuse(what: str) -> NoReturn:

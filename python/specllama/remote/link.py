@@ -47,11 +47,12 @@ class Link:
             raise ArgumentError(
                 f"A target elsewhere needs {error.name}; run: pip install specllama[remote]"
             ) from None
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        if not _is_server(url):
             raise ArgumentError(
                 f"target must be the URL of a server, like http://host:8080, not {url!r}."
             )
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise ArgumentError("target_key may have printable characters of ASCII only.")
         self.url = url.rstrip("/").removesuffix("/v1")
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
@@ -110,7 +111,7 @@ class Link:
                 ) from None
             except (OSError, WebSocketException, EOFError) as error:
                 last = error
-        raise RemoteError(f"Cannot reach {self.url}: {last or 'it does not answer'}.")
+        raise RemoteError(f"Cannot reach {self.url}: {str(last) or type(last).__name__}.")
 
     def close(self) -> None:
         """Close all connections."""
@@ -125,9 +126,13 @@ class Link:
             try:
                 answer = self._client.request(method, path, content=body, headers=headers)
                 return self._read(answer)
+            except httpx.ReadTimeout:
+                raise RemoteError(
+                    f"{self.url} has not said a word for {self._timeout:g} s (target_timeout)."
+                ) from None
             except httpx.TransportError as error:
                 last = error
-        raise RemoteError(f"Cannot reach {self.url}: {last or type(last).__name__}.")
+        raise RemoteError(f"Cannot reach {self.url}: {str(last) or type(last).__name__}.")
 
     @staticmethod
     def _pause(attempt: int) -> None:
@@ -147,6 +152,15 @@ class Link:
         if answer.is_success:
             return told
         raise error_of(self.url, answer.status_code, told)
+
+
+def _is_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:  # half an IPv6 address, or a port that is no number
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port
 
 
 def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:

@@ -39,15 +39,19 @@ class Lockstep:
                 self._ask()
                 break
             except GoneError:
-                self._id = ""
+                self._forget()
                 if n_left == 0:
                     raise
 
     def close(self) -> None:
         """Have the server forget it."""
-        if self._id and not self._party.text.done:
-            self._party.link.delete(f"/v1/verify/{self._id}")
-        self._id = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        # Its place there is free at once; of what is over, the last answer is.
+        name, self._id = self._id, ""
+        if name and not (self._party.text.done and self._party.text.finish_reason):
+            self._party.link.delete(f"/v1/verify/{name}")
 
     def _ask(self) -> None:
         if self._id:

@@ -9,6 +9,7 @@ from typing import Any
 from specllama import _core
 from specllama._core import Source
 from specllama._core.plan import Evidence, Planner
+from specllama.errors import RemoteError
 from specllama.remote.link import Link
 from specllama.remote.proposing import Custom, Draft, DraftModel, Proposer, draft_sampling
 from specllama.remote.tally import Tally
@@ -81,10 +82,16 @@ class Party:
         return tokens
 
     def _hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
-        tokens = self.text.hear(told, again=again)
-        if told["done"]:
-            self.tally.exact = told["exact"]
-            self.tally.n_reused = told["reused"]
+        try:
+            tokens = self.text.hear(told, again=again)
+            if told["done"]:
+                self.tally.exact = told["exact"]
+                self.tally.n_reused = told["reused"]
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise RemoteError(
+                f"{self.link.url} answered what cannot be understood ({error!r}); is it a server "
+                "of this version?"
+            ) from None
         return tokens
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -80,12 +81,26 @@ class NGrams:
 
 
 class Custom:
-    """A drafter of the caller's own. What goes wrong in it is recorded."""
+    """A drafter of the caller's own. What goes wrong in it is recorded.
+
+    Args:
+        drafter: The drafter.
+        lock: Held while it is asked: it need not be safe from several threads.
+        sequence: What the sequence is called.
+        prompt: Its tokens.
+        n_vocab: Tokens that there are.
+    """
 
     def __init__(
-        self, drafter: Drafter, sequence: int, prompt: Sequence[int], n_vocab: int
+        self,
+        drafter: Drafter,
+        lock: threading.Lock,
+        sequence: int,
+        prompt: Sequence[int],
+        n_vocab: int,
     ) -> None:
         self._drafter = drafter
+        self._lock = lock
         self._sequence = sequence
         self._n_vocab = n_vocab
         self._tokens = np.array(prompt, dtype=np.int32)
@@ -133,7 +148,8 @@ class Custom:
 
     def _contained(self, call: Callable[[], object]) -> None:
         try:
-            call()
+            with self._lock:
+                call()
         except Exception as error:  # whatever it is: a draft is never needed
             self.n_errors += 1
             self.last_error = f"{type(error).__name__}: {error}"

@@ -26,7 +26,8 @@ class RemoteStream:
     Args:
         party: Its text, and who takes part.
         way: How it gets on.
-        advance: Has the session go on by a round of all that are unfinished.
+        advance: Has the session go on by a round of one at least.
+        retire: Has the session end what is abandoned, as soon as nobody is at work.
         ended: Called when it is over.
     """
 
@@ -35,13 +36,16 @@ class RemoteStream:
         party: Party,
         way: Way,
         advance: Callable[[], object],
+        retire: Callable[[], object],
         ended: Callable[[RemoteStream], object],
     ) -> None:
         self._party = party
         self._way = way
         self._advance = advance
+        self._retire = retire
         self._ended = ended
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
+        self._abandoned = False
         self._over = False
 
     def round(self) -> None:
@@ -52,7 +56,14 @@ class RemoteStream:
             self._error = error
             self._party.text.end(None)
         if self._party.text.done:
-            self._end()
+            self._leave()
+
+    def end(self, error: Exception | None = None) -> None:
+        """End it where it is; its reader hears the error. Not during a round."""
+        if not self._party.text.done:
+            self._error = error
+            self._party.text.end(None)
+            self._leave()
 
     def step(self) -> list[Chunk] | None:
         if self.done:
@@ -68,9 +79,7 @@ class RemoteStream:
         error, self._error = self._error, None
         if error is not None:
             raise error
-        text = self._party.text
-        chunks, text.chunks = text.chunks, []
-        self._over = text.done
+        chunks, self._over = self._party.text.take()
         return chunks
 
     def offer(self, n_before: int, tokens: Iterable[int], confidence: list[float]) -> None:
@@ -80,11 +89,15 @@ class RemoteStream:
         return False
 
     def cancel(self) -> None:
-        if not self._party.text.done:
-            self._party.text.end(None)
-            self._end()
+        self._abandoned = True
+        self._retire()
 
-    def _end(self) -> None:
+    @property
+    def abandoned(self) -> bool:
+        """Whether it is to end."""
+        return self._abandoned
+
+    def _leave(self) -> None:
         self._way.close()
         self._party.end()
         self._ended(self)

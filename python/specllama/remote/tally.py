@@ -75,7 +75,7 @@ class Tally:
             prefill_generated_tokens=self._n_first,
             by_round=self._rounds,
             by_drafter={
-                name: (n, self._accepted[name]) for name, n in self._drafted.items()
+                name: (n, self._accepted[name]) for name, n in dict(self._drafted).items()
             },
             decode_seconds=decode_seconds,
             draft_step_seconds=draft_step_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -40,6 +41,7 @@ class Text:
         self.finish_reason: Literal["stop", "length"] | None = None
         self.done = False
         self._parts: list[str] = []
+        self._lock = threading.Lock()  # rounds and readers may be in different threads
         self._n_chunks = 0
         room = n_ctx - len(self.prompt)
         most = options.max_tokens
@@ -74,17 +76,28 @@ class Text:
         """Take in an answer, and return its tokens. again: it is the first of a generation that
         was begun again, whose chunks begin at the beginning."""
         tokens: list[int] = told["tokens"]
-        self.generated += tokens
-        del self.generated[told["n"] :]
         chunks = [chunk_from_wire(one) for one in told["chunks"]]
-        for chunk in chunks[self._n_chunks :] if again else chunks:
-            self._take(chunk)
-        if told["done"]:
-            self.end(told["finish_reason"])
+        with self._lock:
+            self.generated += tokens
+            del self.generated[told["n"] :]
+            for chunk in chunks[self._n_chunks :] if again else chunks:
+                self._add(chunk)
+            if told["done"]:
+                self._end(told["finish_reason"])
         return tokens
+
+    def take(self) -> tuple[list[Chunk], bool]:
+        """Return the chunks not yet taken, and whether it has ended and these are the last."""
+        with self._lock:
+            chunks, self.chunks = self.chunks, []
+            return chunks, self.done
 
     def end(self, reason: Literal["stop", "length"] | None) -> None:
         """End it."""
+        with self._lock:
+            self._end(reason)
+
+    def _end(self, reason: Literal["stop", "length"] | None) -> None:
         self.done = True
         self.finish_reason = reason
         if reason is not None:  # a reason needs a chunk to stand on
@@ -99,7 +112,7 @@ class Text:
                 )
             )
 
-    def _take(self, chunk: Chunk) -> None:
+    def _add(self, chunk: Chunk) -> None:
         self.chunks.append(chunk)
         self._parts.append(chunk.text)
         self._n_chunks += 1

@@ -190,11 +190,16 @@ class Worker:
 
     def _make_room(self) -> None:
         """Take its place from who has waited for a draft too long, where others want one."""
-        if len(self._running) < self._n_seq or self._patience() != 0:
-            return
-        longest = min(self._running, key=lambda job: job.waits_since or inf)
-        error = ClosedError("The generation waited for a draft while others waited for its place.")
-        self._end(longest, error)
+        with self._changed:  # or a draft could come meanwhile
+            if len(self._running) < self._n_seq or self._patience() != 0:
+                return
+            longest = min(self._running, key=lambda job: job.waits_since or inf)
+            self._running.remove(longest)
+            self._changed.notify_all()
+        _leave(longest)
+        longest.fail(
+            ClosedError("The generation waited for a draft while others waited for its place.")
+        )
 
     def _admit(self) -> None:
         while len(self._running) < self._n_seq:

@@ -7,6 +7,7 @@ from typing import Any, cast
 from specllama import GenerateOptions, Handle, SpecSession
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.settings import Settings
 
 _NOT_HERE = ("trace", "echo", "reference", "json_schema")
 """Options that concern who asks, not the target."""
@@ -21,14 +22,22 @@ class Opening:
         generated: Token ids that an earlier generation has given before it broke off.
     """
 
-    def __init__(self, session: SpecSession, fields: Fields) -> None:
+    def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
         self._session = session
         fields.required("prompt")
         given = fields.any("prompt")
         self.was_text = isinstance(given, str)
         self.prompt = session.tokenize(given) if self.was_text and given else _ids(fields, "prompt")
+        most = settings.max_prompt
+        if most is not None and len(self.prompt) > most:
+            raise ApiError(
+                400,
+                f"The prompt has {len(self.prompt)} tokens; at most {most} are allowed.",
+                param="prompt",
+                code="context_length_exceeded",
+            )
         self.generated = _ids(fields, "generated")
-        self._options = _options(fields.object("options"))
+        self._options = _options(fields)
 
     def host(self, *, paced: bool) -> Handle:
         """Begin it. Raises what `SpecSession.host` does."""
@@ -51,8 +60,12 @@ def _ids(fields: Fields, name: str) -> list[int]:
     return ids
 
 
-def _options(fields: Fields) -> GenerateOptions:
+def _options(opening: Fields) -> GenerateOptions:
+    fields = opening.object("options")
     options: dict[str, Any] = {**fields.names}
+    given = opening.any("options") or {}
+    if given.get("max_tokens", 0) is None:  # here that is a value: until the context is full
+        options["max_tokens"] = None
     for name in _NOT_HERE:
         if name in options:
             raise ApiError(400, f"options.{name} is not for the target.", param=f"options.{name}")

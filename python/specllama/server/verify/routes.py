@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -47,6 +48,7 @@ class Verify:
         self._began = began
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._calls: Counter[str] = Counter()
         self._ahead: set[Handle] = set()
 
     @property
@@ -91,19 +93,19 @@ class Verify:
 
     async def _begin(self, request: Request) -> Response:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
+        self._drop_finished()
         if len(self._open) >= _MOST_OPEN:
             raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
         opening, handle = await self._host(fields, paced=True)
         name = secrets.token_hex(12)
         one = self._open[name] = Verification(opening, handle)
-        self._touch(name)
         return JSONResponse(
             {"id": name, **_told(opening), **await self._answer(name, one.first, fields)}
         )
 
     async def _host(self, fields: Fields, *, paced: bool) -> tuple[Opening, Handle]:
         def host() -> tuple[Opening, Handle]:
-            opening = Opening(self._session, fields)
+            opening = Opening(self._session, fields, self._settings)
             return opening, opening.host(paced=paced)
 
         try:
@@ -121,32 +123,44 @@ class Verify:
         one = self._open.get(name)
         if one is None:
             raise _gone()
-        self._touch(name)
         return JSONResponse(await self._answer(name, lambda: one.round(fields), fields))
 
     async def _answer(self, name: str, round_: Callable[[], Any], fields: Fields) -> dict[str, Any]:
+        one = self._open[name]
+        # Nobody's time is up while he waits for the server.
+        self._calls[name] += 1
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
         try:
             told: dict[str, Any] = await round_()
-        except ClosedError:
-            self._forget(name)
-            raise _gone() from None
         except SpecllamaError as error:
-            if not isinstance(error, ValueError):  # what is wrong with a draft ends nothing
+            if one.over:  # what is wrong with a draft alone ends nothing
                 self._forget(name)
+            if isinstance(error, ClosedError):
+                raise _gone() from None
             raise ApiError.of(error, fields.names) from None
-        self._touch(name)
+        finally:
+            self._calls[name] -= 1
+            if self._calls[name] == 0:
+                del self._calls[name]
+                self._count_idle(name)
         return told
+
+    def _drop_finished(self) -> None:
+        """Make room: the last answers of generations that are over are kept while there is."""
+        for name in [name for name, one in self._open.items() if one.over]:
+            if len(self._open) < _MOST_OPEN:
+                return
+            self._forget(name)
 
     async def _end(self, request: Request) -> Response:
         self._forget(request.path_params["id"])
         return Response(status_code=204)
 
-    def _touch(self, name: str) -> None:
+    def _count_idle(self, name: str) -> None:
         """Count its idle time from now."""
         if name not in self._open:
             return
-        if timer := self._timers.pop(name, None):
-            timer.cancel()
         loop = asyncio.get_running_loop()
         self._timers[name] = loop.call_later(self._settings.idle, self._forget, name)
 

@@ -32,7 +32,12 @@ class Verification:
     async def first(self) -> dict[str, Any]:
         """Wait for the prompt's round and return its answer."""
         async with self._lock:
-            return await self._next()
+            return await self._next(0)
+
+    @property
+    def over(self) -> bool:
+        """Whether no round will follow."""
+        return self._handle.done()
 
     async def round(self, fields: Fields) -> dict[str, Any]:
         """Verify a draft and return the answer. Raises ApiError, and what ends the generation."""
@@ -56,8 +61,7 @@ class Verification:
             if self._answer["done"]:
                 raise ApiError(410, "The generation is over.", code="gone")
             self._handle.offer(len(self._prompt) + n, draft)
-            self._round = number
-            return await self._next()
+            return await self._next(number)
 
     def end(self) -> None:
         """End it where it is."""
@@ -73,7 +77,7 @@ class Verification:
             return 0
         return n if str(own) == digest else 0
 
-    async def _next(self) -> dict[str, Any]:
+    async def _next(self, number: int) -> dict[str, Any]:
         rounds = await self._handle.next_rounds()
         if not rounds:
             raise ClosedError("The generation is over.")
@@ -81,7 +85,8 @@ class Verification:
             self._generated += one.tokens
             self._digest.add(one.tokens)
             del self._generated[one.n_generated :]
-        self._answer = {"round": self._round, **await answer(self._handle, rounds)}
+        self._answer = {"round": number, **await answer(self._handle, rounds)}
+        self._round = number  # not before: what fails is not answered with the round before it
         return self._answer
 
 

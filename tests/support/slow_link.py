@@ -1,0 +1,165 @@
+"""A long, narrow or bad line between a client and a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+PIECE = 1460
+"""Bytes that travel together."""
+STALL = 0.2
+"""Seconds that everything behind a lost piece waits."""
+
+
+class SlowLink:
+    """Passes on what comes to a port of its own, late.
+
+    Args:
+        url: Of the server.
+        delay: Seconds from one end to the other; twice that is a round trip.
+        rate: Bits per second, each way; None: as fast as can be.
+        loss: How likely a piece is lost, so that it and all behind it come `STALL` later.
+        seed: Of the losses.
+
+    Attributes:
+        url: Where clients find the server.
+        n_connections: That there have been.
+        n_bytes: That have been passed on, both ways.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        delay: float = 0.0,
+        rate: float | None = None,
+        loss: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self.server = (parts.hostname, parts.port)
+        self.delay = delay
+        self.n_connections = 0
+        self.n_bytes = 0
+        self._rate = rate
+        self._loss = loss
+        self._random = random.Random(seed)
+        self._refuses = False
+        self._open: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._listening = self._run(self._listen)
+        self.port = self._listening.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def break_all(self) -> None:
+        """Close all connections, what is on its way included."""
+        self._run(self._break)
+
+    def refuse(self, refuses: bool = True) -> None:
+        """Close new connections at once, or no more."""
+        self._refuses = refuses
+
+    def close(self) -> None:
+        """Close everything."""
+        self._run(self._end)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, call: Callable[[], object]) -> asyncio.Server:
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()  # type: ignore[arg-type]
+
+    async def _listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self._connect, "127.0.0.1", 0)
+
+    async def _break(self) -> None:
+        for writer in list(self._open):
+            writer.transport.abort()
+
+    async def _end(self) -> None:
+        self._listening.close()
+        await self._break()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if not self._refuses:
+                await self._pass_both(reader, writer)
+        except (OSError, asyncio.CancelledError):
+            pass  # the server is gone, or the line
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    async def _pass_both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(*self.server)
+        self.n_connections += 1
+        self._open |= {writer, far_writer}
+        ways = [
+            asyncio.ensure_future(self._pass(reader, far_writer)),
+            asyncio.ensure_future(self._pass(far_reader, writer)),
+        ]
+        try:
+            await asyncio.gather(*ways)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            self._open -= {writer, far_writer}
+            far_writer.transport.abort()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        on_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+        arriving = asyncio.ensure_future(self._arrive(on_way, writer))
+        sent = 0.0  # when the line is free again
+        try:
+            while piece := await reader.read(PIECE):
+                now = self._loop.time()
+                sent = max(sent, now)
+                if self._random.random() < self._loss:
+                    sent += STALL
+                if self._rate is not None:
+                    sent += 8 * len(piece) / self._rate
+                on_way.put_nowait((sent + self.delay, piece))
+            on_way.put_nowait((max(sent, self._loop.time()) + self.delay, b""))
+            await arriving
+        finally:
+            arriving.cancel()
+
+    async def _arrive(
+        self, on_way: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter
+    ) -> None:
+        while True:
+            when, piece = await on_way.get()
+            if (late := when - self._loop.time()) > 0:
+                await asyncio.sleep(late)
+            if not piece:
+                with suppress(OSError):
+                    writer.write_eof()
+                return
+            self.n_bytes += len(piece)
+            writer.write(piece)
+            await writer.drain()
+
+
+@contextmanager
+def slow_link(url: str, **line: float | None) -> Iterator[SlowLink]:
+    """Put a line before a server; arguments are those of `SlowLink`."""
+    link = SlowLink(url, **line)  # type: ignore[arg-type]
+    try:
+        yield link
+    finally:
+        link.close()
