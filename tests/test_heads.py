@@ -396,6 +396,16 @@ def test_the_list_of_models_knows_heads(
     assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
 
 
+def test_alpha_leaves_heads_to_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no distribution without the states of their model."""
+    target, head = write_knowing_pair(tmp_path / "models", shares=True)
+    for path, why in ((head, "is a head"), (head.parent, "No model in")):
+        assert main(["alpha", "-m", str(target), "-md", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert why in error
+        assert error.count("\n") == 1
+
+
 def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:
     first, *_ = split(
         write_qwen(tmp_path / "model.gguf"), tmp_path / "parts" / "model.gguf", "qwen35", 5
