@@ -1,7 +1,7 @@
-"""A head beside a draft model: what the bundled target accepts of their drafts, and the clock.
+"""Heads beside draft models: what the bundled target accepts of their drafts, and the clock.
 
-    python tests/benches/bench_heads.py acceptance HEAD.gguf
-    python tests/benches/bench_heads.py speed HEAD.gguf
+    python tests/benches/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
+    python tests/benches/bench_heads.py speed models/draft-q8_0.gguf head.gguf
 
 Prompts: pieces of the files that no model of the pair was trained on. `acceptance`: by place in a
 draft, of those whose tokens before it were accepted; and tokens per round. `speed`: sessions in
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from specllama import SpecSession, _core
-from specllama.session import BUNDLED_DRAFT
 
 # Of models/README.md.
 HELD_OUT = (
@@ -67,9 +66,9 @@ class Accepted:
         return [n / max(of, 1) for n, of in zip(self.accepted, before, strict=False)]
 
 
-def acceptance(head: Path, per_file: int, guesses: int) -> None:
+def acceptance(drafts: list[Path], per_file: int, guesses: int) -> None:
     texts = prompts(per_file)
-    for name, draft in (("draft model", BUNDLED_DRAFT), ("head", head)):
+    for draft in drafts:
         with SpecSession(
             None, draft, cascade=False, spec_length=LENGTH, spec_tree=guesses, **SESSION
         ) as session:
@@ -80,23 +79,22 @@ def acceptance(head: Path, per_file: int, guesses: int) -> None:
                     done = session.generate(prompt, seed=seed, max_tokens=N_PREDICT, **chosen)
                     found.add(done.stats)
                 print(
-                    f"{name:12} T = {temperature:<4} {rule:10}",
+                    f"{draft.stem:12} T = {temperature:<4} {rule:10}",
                     *(f"{share:.3f}" for share in found.places()),
                     f"  {found.tokens / found.rounds:.2f} tokens per round",
                     flush=True,
                 )
 
 
-def speed(head: Path, per_file: int, **options: Any) -> None:
+def speed(drafts: list[Path], per_file: int, **options: Any) -> None:
     texts = prompts(per_file)
     contestants: dict[str, dict[str, Any]] = {
         "plain": {"draft": None},
         "n-grams": {"draft": "ngram"},
-        "draft model": {"draft": BUNDLED_DRAFT, "cascade": False},
-        "draft model and n-grams": {"draft": BUNDLED_DRAFT},
-        "head": {"draft": head, "cascade": False},
-        "head and n-grams": {"draft": head},
     }
+    for draft in drafts:
+        contestants[draft.stem] = {"draft": draft, "cascade": False}
+        contestants[f"{draft.stem} and n-grams"] = {"draft": draft}
     sessions = {
         name: SpecSession(None, **contestant, **(SESSION | options))
         for name, contestant in contestants.items()
@@ -123,16 +121,16 @@ def speed(head: Path, per_file: int, **options: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("acceptance", "speed"))
-    parser.add_argument("head", type=Path)
+    parser.add_argument("drafts", type=Path, nargs="+", metavar="FILE.gguf")
     parser.add_argument("--per-file", type=int, default=3, help="prompts of each file (3)")
     parser.add_argument("--guesses", type=int, default=1, help="at a position (1)")
     parser.add_argument("--spec-length", type=int, help="tokens per draft (the planner's choice)")
     arguments = parser.parse_args()
     if arguments.what == "acceptance":
-        acceptance(arguments.head, arguments.per_file, arguments.guesses)
+        acceptance(arguments.drafts, arguments.per_file, arguments.guesses)
     else:
         fixed = {} if arguments.spec_length is None else {"spec_length": arguments.spec_length}
-        speed(arguments.head, arguments.per_file, **fixed)
+        speed(arguments.drafts, arguments.per_file, **fixed)
 
 
 if __name__ == "__main__":
