@@ -4,8 +4,9 @@
     python tests/benches/bench_heads.py speed models/draft-q8_0.gguf head.gguf
 
 Prompts: pieces of the files that no model of the pair was trained on. `acceptance`: by place in a
-draft, of those whose tokens before it were accepted; and tokens per round (with `--guesses 3`, of
-trees, these alone). `speed`: sessions in turns, the median of the ratios to plain decoding, prompt by prompt.
+draft, of those whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of
+trees, these alone. `speed`: sessions in turns, the median of the ratios to plain decoding, prompt
+by prompt.
 """
 
 from __future__ import annotations
