@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from pathlib import Path
 
 import gguf
 from corpus import END
 from gguf import GGMLQuantizationType, GGUFWriter, LlamaFileType, TokenType
-from network import CONTEXT, NORM_EPSILON, ROPE_BASE, Network, load
+from head import LAYERS, Head
+from network import CONTEXT, NORM_EPSILON, ROPE_BASE, Config, Network, load
 from tokenizers import Tokenizer
+from torch import nn
 
 TYPES = {
     "f32": (GGMLQuantizationType.F32, LlamaFileType.ALL_F32),
@@ -26,9 +29,31 @@ def export(network: Network, tokenizer: Tokenizer, path: Path, weight_type: str,
     role: "target" or "draft", for the name the file carries. The same arguments give the
     same bytes.
     """
-    tensor_type, file_type = TYPES[weight_type]
     writer = GGUFWriter(path, "llama")
-    _add_facts(writer, network, role)
+    writer.add_type("model")
+    writer.add_description(
+        "One of a pair, target and draft model, trained from scratch on CPython's standard "
+        "library to demonstrate and test speculative decoding."
+    )
+    _add_facts(writer, network.config, role)
+    _write(writer, network, tokenizer, weight_type)
+
+
+def export_head(head: Head, tokenizer: Tokenizer, path: Path, weight_type: str) -> None:
+    """The same for a head, which has no embeddings and no output of its own."""
+    writer = GGUFWriter(path, "eagle3")
+    writer.add_type("model")
+    writer.add_description(
+        "An EAGLE-3 head for specllama-stdlib-target, trained on CPython's standard library."
+    )
+    _add_facts(writer, dataclasses.replace(head.config, layers=1), "head")
+    writer.add_array("eagle3.target_layers", LAYERS)
+    writer.add_uint32("eagle3.target_hidden_size", head.config.width)
+    _write(writer, head, tokenizer, weight_type)
+
+
+def _write(writer: GGUFWriter, network: nn.Module, tokenizer: Tokenizer, weight_type: str) -> None:
+    tensor_type, file_type = TYPES[weight_type]
     writer.add_file_type(file_type)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     _add_tokenizer(writer, tokenizer)
@@ -42,14 +67,8 @@ def export(network: Network, tokenizer: Tokenizer, path: Path, weight_type: str,
     writer.close()
 
 
-def _add_facts(writer: GGUFWriter, network: Network, role: str) -> None:
-    config = network.config
-    writer.add_type("model")
+def _add_facts(writer: GGUFWriter, config: Config, role: str) -> None:
     writer.add_name(f"specllama-stdlib-{role}")
-    writer.add_description(
-        "One of a pair, target and draft model, trained from scratch on CPython's standard "
-        "library to demonstrate and test speculative decoding."
-    )
     writer.add_license("PSF-2.0")
     writer.add_vocab_size(config.vocabulary)
     writer.add_context_length(CONTEXT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -119,17 +120,24 @@ class Network(nn.Module):
                 nn.init.normal_(parameter, std=std)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        return self.with_inputs(tokens, ())[0]
+
+    def with_inputs(self, tokens: Tensor, layers: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
+        """Logits, and what went into these layers, each (batch, tokens, width), in their order."""
         count = tokens.shape[1]
         cos, sin = self.cos[:count], self.sin[:count]
         x = self.token_embd(tokens)
+        inputs = []
         for block in self.blk:
+            inputs.append(x)
             x = block(x, cos, sin)
-        return functional.linear(self.output_norm(x), self.token_embd.weight)
+        logits = functional.linear(self.output_norm(x), self.token_embd.weight)
+        return logits, [inputs[layer] for layer in layers]
 
 
-def save(network: Network, path: Path) -> None:
+def save(config: Config, network: nn.Module, path: Path) -> None:
     """Write the weights (float32) as {"cfg": sizes, "sd": state dict}."""
-    write_atomically({"cfg": asdict(network.config), "sd": network.state_dict()}, path)
+    write_atomically({"cfg": asdict(config), "sd": network.state_dict()}, path)
 
 
 def write_atomically(state: dict[str, Any], path: Path) -> None:

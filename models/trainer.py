@@ -63,13 +63,36 @@ def train(
     if finished.exists():
         return load_weights(finished)
     torch.manual_seed(0)
-    torch.use_deterministic_algorithms(True)  # the embedding's gradient is summed in any order else
     network = Network(recipe.config)
+    fit(
+        recipe,
+        network,
+        _loss_function(network, teacher),
+        tokens,
+        folder,
+        hold_out_loss=lambda: evaluate.loss(network, hold_out),
+        compiled=compiled,
+        stop_after=stop_after,
+    )
+    return network.eval()
+
+
+def fit(
+    recipe: Recipe,
+    network: nn.Module,
+    step_loss: Callable[[Tensor], Tensor],
+    tokens: Tokens,
+    folder: Path,
+    *,
+    hold_out_loss: Callable[[], float],
+    compiled: bool = True,
+    stop_after: int | None = None,
+) -> None:
+    """The loop of `train`, for a network and a loss of windows (batch, length + 1)."""
+    torch.use_deterministic_algorithms(True)  # the embedding's gradient is summed in any order else
     optimizers = make_optimizers(network, recipe.learning_rate)
     checkpoint = Checkpoint(folder / f"{recipe.name}.resume.pt", recipe, network, optimizers)
     first = checkpoint.restore()
-
-    step_loss = _loss_function(network, teacher)
     if compiled:
         step_loss = torch.compile(step_loss)
     progress = Progress(recipe, first, len(tokens))
@@ -92,17 +115,15 @@ def train(
             progress.report(done)
             checkpoint.write(done)
         if done % recipe.evaluate_every == 0 or done == recipe.steps:
-            hold_out_loss = evaluate.loss(network, hold_out)
-            print(f"{recipe.name}  hold-out loss {hold_out_loss:.3f}", flush=True)
+            print(f"{recipe.name}  hold-out loss {hold_out_loss():.3f}", flush=True)
         if done == stop_after:
-            return network.eval()
+            return
 
-    save(network, finished)
+    save(recipe.config, network, folder / f"{recipe.name}.pt")
     checkpoint.path.unlink()
-    return network.eval()
 
 
-def make_optimizers(network: Network, learning_rate: float) -> list[Optimizer]:
+def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]:
     """Muon for the layers' matrices; AdamW for the embedding and the norms, as Muon wants it."""
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
@@ -157,7 +178,7 @@ class Checkpoint:
 
     path: Path
     recipe: Recipe
-    network: Network
+    network: nn.Module
     optimizers: list[Optimizer]
 
     def write(self, step: int) -> None:

@@ -105,6 +105,43 @@ def test_planned_lengths_change_none_either(pair: dict[str, Any], open_session: 
         assert generation.stats.drafter_errors == 0, generation.stats.last_drafter_error
 
 
+WITH_BRANCHES = ("eagle3, dense", "mtp, experts")
+"""Of the pairs, those whose target's memory holds side branches; the others take chains."""
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_its_second_choices_change_none(tmp_path: Path, open_session: Open, name: str) -> None:
+    pair = PAIRS[name](tmp_path) | {"exact": True}
+    session = open_session(**pair, spec_length=4, spec_tree=3)
+    planned = open_session(**pair, spec_length="auto", spec_tree=3)
+    without = open_session(**plain(pair))
+    n_aside = [0, 0, 0]
+    for seed, setting in enumerate(SETTINGS):
+        how = setting | NO_END | {"seed": seed, "max_tokens": 60}
+        expected = without.generate(PROMPT, **how).tokens
+        assert planned.generate(PROMPT, **how).tokens == expected
+        generation = session.generate(PROMPT, **how)
+        assert generation.tokens == expected
+        stats = generation.stats
+        assert stats.exact
+        assert stats.drafter_errors == 0, stats.last_drafter_error
+        assert sum(stats.drafted_by_rank) == stats.drafted
+        for rank, n in enumerate(stats.drafted_by_rank):
+            n_aside[rank] += n
+    assert all((n > 100) == (name in WITH_BRANCHES) for n in n_aside[1:])
+
+
+def test_second_choices_are_right_where_first_are_not(tmp_path: Path, open_session: Open) -> None:
+    """With drafts drawn from what the head of another model says, some of both are accepted."""
+    pair = eagle3_pair(tmp_path, "dense")
+    session = open_session(**pair, spec_length=2, spec_tree=4)
+    n_aside = 0
+    for seed in range(6):
+        stats = session.generate(PROMPT, **NO_END, max_tokens=100, temperature=1.5, seed=seed).stats
+        n_aside += sum(stats.accepted_by_rank[1:])
+    assert n_aside > 5
+
+
 def test_several_requests_at_once(pair: dict[str, Any], open_session: Open) -> None:
     session = open_session(**pair, n_seq=3)
     without = open_session(**plain(pair))
@@ -357,6 +394,16 @@ def test_the_list_of_models_knows_heads(
     assert head in found["mtp.gguf"]["drafts"]
     assert found["head.gguf"]["drafts"] == found["other/head.gguf"]["drafts"] == []
     assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
+
+
+def test_alpha_leaves_heads_to_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no distribution without the states of their model."""
+    target, head = write_knowing_pair(tmp_path / "models", shares=True)
+    for path, why in ((head, "is a head"), (head.parent, "No model in")):
+        assert main(["alpha", "-m", str(target), "-md", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert why in error
+        assert error.count("\n") == 1
 
 
 def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:

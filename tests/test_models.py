@@ -146,9 +146,10 @@ def test_data_card_names_the_files() -> None:
     find_spec("torch") is None or find_spec("tokenizers") is None,
     reason="training needs torch and tokenizers",
 )
-def test_training_in_small() -> None:
+@pytest.mark.parametrize("script", ["train.py", "train_head.py"])
+def test_training_in_small(script: str) -> None:
     """Train, resume, export and evaluate; without torch.compile, which needs a C++ compiler."""
-    command = [sys.executable, str(MODELS / "train.py"), "--smoke", "--no-compile"]
+    command = [sys.executable, str(MODELS / script), "--smoke", "--no-compile"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
     assert "resumed after step" in result.stdout

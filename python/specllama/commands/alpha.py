@@ -193,9 +193,18 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
         draft = _core.read_model_file(path)
         if found.file is None or draft.vocabulary != found.file.vocabulary:
             raise ArgumentError(f"{path} has another vocabulary than {target}.")
+        if draft.reads_width:
+            raise ArgumentError(
+                f"{path} is a head, which says nothing without the states of its model; "
+                f"`specllama bench` measures it."
+            )
         return {Path(path).name: path}
     bar = _bar(list(files([Path(path)])), "reading")
-    fitting = [one for one in map(look, bar) if one.could_draft_for(found)]
+    fitting = [
+        one
+        for one in map(look, bar)
+        if one.could_draft_for(found) and one.file is not None and not one.file.reads_width
+    ]
     if not fitting:
         raise ArgumentError(
             f"No model in {path} could draft for {target}: none is smaller, with its vocabulary."

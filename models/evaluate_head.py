@@ -1,0 +1,93 @@
+"""Measure a head beside the draft model: `python models/evaluate_head.py HEAD.gguf`.
+
+On windows of the held-out files, at every token: how likely the target is to accept what is
+drafted there as the first, second, ... token of a draft, if those before it were right.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import corpus
+import torch
+from corpus import Tokens
+from evaluate import HERE, windows
+from head import LAYERS, Head, load_head
+from network import CONTEXT, Network, load
+from torch import Tensor
+
+TEMPERATURES = (0.0, 0.7, 1.0)
+
+Row = list[float]
+"""Acceptance by temperature."""
+
+
+def accepted(wanted: Tensor, said: Tensor) -> Tensor:
+    """Sums over all rows of (rows, vocabulary) logits, by temperature: how often both have the same
+    most likely token, then sum of min(p, q)."""
+    sums = [(wanted.argmax(-1) == said.argmax(-1)).sum()]
+    for temperature in TEMPERATURES[1:]:
+        p, q = (wanted / temperature).softmax(-1), (said / temperature).softmax(-1)
+        sums.append(torch.minimum(p, q).sum())
+    return torch.stack(sums)
+
+
+@torch.no_grad()
+def evaluate_head(
+    target: Network, head: Head, hold_out: Tokens, window: int, places: int
+) -> list[Row]:
+    """By place in a draft."""
+    sums = torch.zeros(places, len(TEMPERATURES))
+    counts = torch.zeros(places, 1)
+    for inputs, _ in windows(hold_out, window):
+        if inputs.shape[1] <= places:  # the last one, at most
+            continue
+        wanted, states = target.with_inputs(inputs, LAYERS)
+        drafted = head.unroll(target, inputs, torch.cat(states, dim=-1)[:, :-1], places)
+        for place, said in enumerate(drafted):
+            rows = said[0, place:]
+            sums[place] += accepted(wanted[0, 1 + place :], rows)
+            counts[place] += len(rows)
+    rows_of_figures: list[Row] = (sums / counts).tolist()
+    return rows_of_figures
+
+
+@torch.no_grad()
+def evaluate_draft(target: Network, draft: Network, hold_out: Tokens, window: int) -> Row:
+    """A draft model has the same at every place."""
+    sums = torch.zeros(len(TEMPERATURES))
+    count = 0
+    for inputs, _ in windows(hold_out, window):
+        # A head drafts nothing behind the first token.
+        sums += accepted(target(inputs)[0, 1:], draft(inputs)[0, 1:])
+        count += inputs.shape[1] - 1
+    row: Row = (sums / count).tolist()
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("head", type=Path, help="a GGUF file of train_head.py")
+    parser.add_argument("--window", type=int, default=256, help="default: %(default)s")
+    parser.add_argument("--places", type=int, default=5, help="default: %(default)s")
+    arguments = parser.parse_args()
+    if not 1 <= arguments.window <= CONTEXT:
+        parser.error(f"--window must be 1 to {CONTEXT}")
+    if not 1 <= arguments.places < arguments.window:
+        parser.error("--places must be from 1 and less than --window")
+
+    target, tokenizer = load(HERE / "target-q8_0.gguf")
+    draft, _ = load(HERE / "draft-q8_0.gguf")
+    head = load_head(arguments.head, target.config)
+    hold_out = corpus.encode(tokenizer, corpus.read_files().hold_out)
+    print(f"{'':18}", *(f"T = {temperature:<5g}" for temperature in TEMPERATURES))
+    rows = {"draft model": evaluate_draft(target, draft, hold_out, arguments.window)}
+    found = evaluate_head(target, head, hold_out, arguments.window, arguments.places)
+    rows |= {f"head, token {place}": row for place, row in enumerate(found, 1)}
+    for name, row in rows.items():
+        print(f"{name:18}", *(f"{figure:<9.3f}" for figure in row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Train an EAGLE-3 head for the bundled target, on the corpus of its draft model.
+
+    python models/train_head.py --out stdlib-head    about 35 minutes on one CPU core
+    python models/train_head.py --smoke              a few steps, in half a minute
+
+Reads the target from its GGUF; writes head.pt and head-q8_0.gguf, which evaluate_head.py measures.
+Kill it and run it again: it goes on from its last checkpoint. Needs what train.py needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import corpus
+import torch
+from corpus import Tokens
+from evaluate import WINDOW, windows
+from export import export_head
+from head import LAYERS, Head, load_head
+from network import Network, load
+from tokenizers import Tokenizer
+from torch import Tensor
+from trainer import Recipe, fit
+
+TARGET = Path(__file__).parent / "target-q8_0.gguf"
+
+PASSES = 3
+"""Tokens drafted from every place in training: behind the first, from states of the head's own."""
+
+PASS_SHARE = 0.8
+"""Weight of a pass's loss, over that of the pass before it."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What does not change while a head is trained."""
+
+    target: Network
+    tokenizer: Tokenizer
+    tokens: Tokens
+    hold_out: Tokens
+    recipe: Recipe
+
+
+def lesson(steps: int) -> Lesson:
+    target, tokenizer = load(TARGET)
+    files = corpus.read_files()
+    return Lesson(
+        target=target.requires_grad_(False),
+        tokenizer=tokenizer,
+        tokens=corpus.encode(tokenizer, files.train),
+        hold_out=corpus.encode(tokenizer, files.hold_out),
+        recipe=Recipe(
+            name="head",
+            config=target.config,
+            steps=steps,
+            batch=8,
+            length=256,
+            learning_rate=6e-3,
+            report_every=25,
+            evaluate_every=200,
+        ),
+    )
+
+
+def shrink(whole: Lesson) -> Lesson:
+    """The lesson in small, for `--smoke`: everything happens, nothing is learnt."""
+    recipe = dataclasses.replace(
+        whole.recipe, steps=8, batch=2, length=32, report_every=2, evaluate_every=4
+    )
+    return dataclasses.replace(whole, hold_out=whole.hold_out[:1000], recipe=recipe)
+
+
+def divergences(head: Head, target: Network, window: Tensor, passes: int) -> list[Tensor]:
+    """KL divergence, by pass, of what the head drafts from what the target says of a window."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.no_grad():
+            logits, inputs = target.with_inputs(window, LAYERS)
+        features = torch.cat(inputs, dim=-1)[:, :-1]
+        drafted = head.unroll(target, window, features, passes)
+    with torch.no_grad():
+        logits = logits[:, 1:].float()
+        wanted = logits.softmax(-1)
+        entropy = logits.logsumexp(-1) - (wanted * logits).sum(-1)
+    found = []
+    for n, said in enumerate(drafted):
+        said = said.float()
+        missed = said.logsumexp(-1) - (wanted * said).sum(-1) - entropy
+        found.append(missed[:, n:].mean())
+    return found
+
+
+def loss_function(head: Head, target: Network) -> Callable[[Tensor], Tensor]:
+    def loss(window: Tensor) -> Tensor:
+        total = torch.zeros(())
+        for n, divergence in enumerate(divergences(head, target, window, PASSES)):
+            total = total + PASS_SHARE**n * divergence
+        return total
+
+    return loss
+
+
+def make_head(
+    folder: Path, lesson: Lesson, *, compiled: bool, stop_after: int | None = None
+) -> Head:
+    """Train, or go on training, into `folder`, and return the head ready to evaluate."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    head = Head(lesson.recipe.config)
+    head.begin_with(lesson.target)
+
+    @torch.no_grad()
+    def hold_out_loss() -> float:
+        several = [
+            divergences(head, lesson.target, inputs, 1)[0].item()
+            for inputs, _ in windows(lesson.hold_out[:10000], WINDOW)
+        ]
+        return sum(several) / len(several)
+
+    finished = folder / "head.pt"
+    if finished.exists():
+        head.load_state_dict(torch.load(finished, weights_only=True)["sd"])
+        return head.eval()
+    fit(
+        lesson.recipe,
+        head,
+        loss_function(head, lesson.target),
+        lesson.tokens,
+        folder,
+        hold_out_loss=hold_out_loss,
+        compiled=compiled,
+        stop_after=stop_after,
+    )
+    return head.eval()
+
+
+def smoke(folder: Path, whole: Lesson, *, compiled: bool) -> None:
+    """Train for a few steps twice, once interrupted: both must come out the same, bit for bit."""
+    small = shrink(whole)
+    first = make_head(folder / "whole", small, compiled=compiled)
+    make_head(folder / "resumed", small, compiled=compiled, stop_after=small.recipe.steps // 2)
+    resumed = make_head(folder / "resumed", small, compiled=compiled)
+    path = folder / "head-f32.gguf"
+    export_head(first, small.tokenizer, path, "f32")
+    exported = load_head(path, small.target.config)
+    for name, weight in first.state_dict().items():
+        if not all(torch.equal(weight, other.state_dict()[name]) for other in (resumed, exported)):
+            raise SystemExit(f"{name} differs after resuming or exporting")
+    print("smoke: resumed and exported weights are identical")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("stdlib-head"), help="folder; default: %(default)s"
+    )
+    parser.add_argument("--steps", type=int, default=1200, help="default: %(default)s")
+    parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
+    parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
+    arguments = parser.parse_args()
+    if arguments.steps < 1:
+        parser.error("--steps must be at least 1")
+    torch.set_num_threads(1)
+    whole, compiled = lesson(arguments.steps), not arguments.no_compile
+    if arguments.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            smoke(Path(folder), whole, compiled=compiled)
+        return
+    head = make_head(arguments.out, whole, compiled=compiled)
+    export_head(head, whole.tokenizer, arguments.out / "head-q8_0.gguf", "q8_0")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""What an EAGLE-3 head drafts, in plain numpy, for dense targets of the llama architecture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Weights:
+    """The tensors of a GGUF file, dequantised, and its numbers."""
+
+    def __init__(self, path: Path) -> None:
+        reader = gguf.GGUFReader(path)
+        self.architecture = reader.fields["general.architecture"].contents()
+        self._fields = reader.fields
+        self.tensors: dict[str, NDArray[Any]] = {
+            tensor.name: tensor.data
+            if tensor.tensor_type == gguf.GGMLQuantizationType.I64
+            else gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float64)
+            for tensor in reader.tensors
+        }
+
+    def fact(self, name: str, otherwise: Any = None) -> Any:
+        field = self._fields.get(f"{self.architecture}.{name}")
+        return otherwise if field is None else field.contents()
+
+    def normed(self, x: Floats, norm: str) -> Floats:
+        epsilon = self.fact("attention.layer_norm_rms_epsilon")
+        scale = np.sqrt((x**2).mean(-1, keepdims=True) + epsilon)
+        return x / scale * self.tensors[norm + ".weight"]
+
+    def times(self, x: Floats, matrix: str) -> Floats:
+        return x @ self.tensors[matrix + ".weight"].T
+
+    def layer(self, n: str, h: Floats, x: Floats) -> Floats:
+        """Layer `n` of what attention reads (h) and of what its result is added to (x), by row."""
+        n_rows, n_heads = len(h), self.fact("attention.head_count")
+        angles = self._angles(n_rows)
+        q, k, v = (self.times(h, f"{n}.attn_{name}").reshape(n_rows, n_heads, -1) for name in "qkv")
+        scores = np.einsum("ihd,jhd->hij", rotated(q, angles), rotated(k, angles))
+        scores /= np.sqrt(q.shape[-1])
+        scores[:, ~np.tri(n_rows, dtype=bool)] = -np.inf
+        attended = np.einsum("hij,jhd->ihd", softmax(scores), v).reshape(n_rows, -1)
+        x = x + self.times(attended, f"{n}.attn_output")
+        h = self.normed(x, f"{n}.ffn_norm")
+        gate = self.times(h, f"{n}.ffn_gate")
+        gate *= self.times(h, f"{n}.ffn_up") / (1 + np.exp(-gate))
+        return x + self.times(gate, f"{n}.ffn_down")
+
+    def _angles(self, n_rows: int) -> Floats:
+        n = self.fact("rope.dimension_count") or (
+            self.fact("embedding_length") // self.fact("attention.head_count")
+        )
+        base = self.fact("rope.freq_base", 10000.0)
+        return np.outer(np.arange(n_rows), base ** (-np.arange(0, n, 2) / n))[:, None]
+
+
+def rotated(x: Floats, angles: Floats) -> Floats:
+    even, odd = x[..., 0::2], x[..., 1::2]
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.stack((even * cos - odd * sin, even * sin + odd * cos), axis=-1).reshape(x.shape)
+
+
+def softmax(x: Floats) -> Floats:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    result: Floats = e / e.sum(-1, keepdims=True)
+    return result
+
+
+def layer_inputs(target: Weights, tokens: list[int]) -> list[Floats]:
+    """What goes into every layer."""
+    x = target.tensors["token_embd.weight"][tokens]
+    inputs = []
+    for i in range(target.fact("block_count")):
+        inputs.append(x)
+        x = target.layer(f"blk.{i}", target.normed(x, f"blk.{i}.attn_norm"), x)
+    return inputs
+
+
+class Drafts:
+    """What a head drafts behind any prefix of a text."""
+
+    def __init__(self, target: Path, head: Path, tokens: list[int]) -> None:
+        self.tokens = tokens
+        self.head, owner = Weights(head), Weights(target)
+        inputs = layer_inputs(owner, tokens)
+        features = np.concatenate([inputs[i] for i in self.head.fact("target_layers")], axis=-1)
+        self.states = self.head.times(features, "fc")
+        shared = owner.tensors | self.head.tensors
+        self.embeddings = shared["token_embd.weight"]
+        self.output = shared.get("output.weight", self.embeddings)
+        self.known = shared.get("d2t", np.arange(len(self.output)))
+
+    def behind(self, n: int, length: int) -> list[tuple[int, float, float]]:
+        """Greedily, of so many tokens behind the first n: each token, its probability, and how much
+        less the second one has.
+
+        The target has decoded the first n - 1 of these, so the head has its states of them.
+        """
+        tokens, states = self.tokens[:n], self.states[: n - 1]
+        drafted = []
+        for _ in range(length):
+            # All over again: there is no KV memory to get wrong here.
+            embeddings = self.head.normed(self.embeddings[tokens[1:]], "blk.0.attn_norm")
+            h = np.concatenate([embeddings, self.head.normed(states, "blk.0.attn_norm_2")], axis=-1)
+            last = self.head.layer("blk.0", h, states)[-1:]
+            said = softmax(self.head.normed(last, "output_norm") @ self.output.T)[0]
+            second, first = np.argsort(said)[-2:]
+            token = int(self.known[first])
+            drafted.append((token, float(said[first]), float(said[first] - said[second])))
+            tokens = [*tokens, token]
+            states = np.concatenate([states, last])
+        return drafted
