@@ -86,23 +86,12 @@ inline constexpr double kDebtCarried = 6;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of plain decoding's time that may be lost for good: a long text may change.
-inline constexpr double kDebtForgiven = 0.005;
+// Part of the time that may be lost for good: by drafts, since a long text may change, and by
+// questions to a draft model that does not seem to pay.
+inline constexpr double kForgiven = 0.005;
 
-// -- Probes ----------------------------------------------------------------------------------
+// -- Questions to a draft model --------------------------------------------------------------
 
-// Part of the time that may go into rounds which only look whether another choice is better.
-inline constexpr double kProbeShare = 0.005;
-// What a probe must promise, as a factor of the best known speed, at costs one standard deviation
-// below what is believed.
-inline constexpr double kProbeGain = 0.02;
-// A probe counts as a loss of at least this part of its time, however good it looked.
-inline constexpr double kProbeLeastLoss = 0.05;
-// Rounds from one such probe to the next: longer by this factor after each, up to a most; 1 again
-// after one whose decode was cheaper than believed by the part kProbeSurprise.
-inline constexpr double kProbeSpacing = 1.1;
-inline constexpr double kProbeSpacingMost = 256;
-inline constexpr double kProbeSurprise = 0.15;
 // A draft model that does not seem to pay is asked again after so many rounds at most, once there
 // is time for a run of so many tokens: that many in a row tell one phase from another.
 inline constexpr int kProbeIntervalMost = 1024;
