@@ -93,8 +93,9 @@ class Comparison:
     def same(self, generation: Generation, expected: Generation) -> None:
         assert found(generation) == found(expected)
         assert generation.stats.exact
-        if self.drafter is None:
-            assert generation.stats.drafter_errors == 0, generation.stats.last_drafter_error
+        if self.drafter is None and generation.stats.drafter_errors > 0:
+            # What a grammar foresees, the few words of a random model may not be able to write.
+            assert "no tokens for some of this text" in generation.stats.last_drafter_error
         self.n_accepted += generation.stats.accepted
 
     def generated(self, tokens: list[int], options: Any, expected: Generation) -> None:
