@@ -92,7 +92,9 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
         is_given ? options.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
     int n_ctx = wanted;
     const auto need = [&] {
-        const int n_logits = options.spec_length.value_or(kMaxSpecLength) + 1;
+        const int n_guesses = options.spec_tree.value_or(1);
+        const int n_logits =
+            std::min(options.spec_length.value_or(kMaxSpecLength) * n_guesses, kMaxSpecLength) + 1;
         Need all{
             options.context.n_seq, n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
         if (draft != nullptr)
