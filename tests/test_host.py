@@ -33,7 +33,9 @@ def rounds_of(handle: Handle) -> list[Round]:
     return asyncio.run(asyncio.wait_for(handle.next_rounds(), 60))
 
 
-def paced(session: SpecSession, draft: Callable[[int, list[int]], list[int]], **options: Any) -> Any:
+def paced(
+    session: SpecSession, draft: Callable[[int, list[int]], list[int]], **options: Any
+) -> Any:
     """Return the rounds of a paced generation, each verifying draft(n_round, tokens so far)."""
     handle = session.host(MODULE, paced=True, **({"max_tokens": N} | options))
     n_prompt = len(session.tokenize(MODULE))

@@ -135,6 +135,8 @@ class RemoteCore:
             _refuse("trace")
         if options.replayed:
             _refuse("replay")
+        if options.paced or options.generated:
+            _refuse("host")
 
     def start(self, prompt: Iterable[int], options: _core.GenerateOptions) -> RemoteStream:
         self._check_open()

@@ -9,8 +9,8 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
 
-_NOT_HERE = ("trace", "echo", "reference", "json_schema")
-"""Options that concern who asks, not the target."""
+_NOT_HERE = ("trace", "echo", "reference", "json_schema", "acceptance", "lenience")
+"""Options that concern who asks, not the target; and what would have the text depend on drafts."""
 
 
 class Opening:
@@ -44,6 +44,12 @@ class Opening:
         return self._session.host(
             self.prompt, paced=paced, generated=self.generated, **self._options
         )
+
+
+def names_of(fields: Fields) -> list[str]:
+    """Return what a client has named in a body, the options included."""
+    options = fields.any("options")
+    return [*fields.names, *(options if isinstance(options, dict) else ())]
 
 
 def draft_of(fields: Fields) -> list[int]:
