@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from meddling import Meddling, every
 from prompts import PROMPTS
 from serving import Server, serve
 from slow_link import SlowLink, slow_link
-from specllama import Generation, RemoteError, SpecSession
+from specllama import ArgumentError, Generation, RemoteError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
 MODULE = PROMPTS["module"]
@@ -147,9 +148,9 @@ class Restarting:
         self.n_starts = 0
         self.start()
 
-    def start(self) -> None:
+    def start(self, session: SpecSession | None = None) -> None:
         port = int(self.url.rpartition(":")[2] or 0)
-        self.url = self._stack.enter_context(serve(self._session, at=port)).url
+        self.url = self._stack.enter_context(serve(session or self._session, at=port)).url
         self.n_starts += 1
 
     def stop(self) -> None:
@@ -176,6 +177,27 @@ def test_a_server_that_is_started_again(
         assert server.n_starts == 3
     finally:
         server.stop()
+
+
+def test_a_server_that_is_started_again_with_another_model(
+    session: SpecSession, expected: Generation, smollm2: Path, mode: str
+) -> None:
+    server = Restarting(session)
+    with SpecSession(smollm2, offers=True, n_ctx=128, **EXACT) as other:
+
+        def restart() -> None:
+            server.stop()
+            server.start(other)
+
+        try:
+            drafter = Meddling(expected.tokens, {2: restart}, n_most=2)
+            with (
+                SpecSession(target=server.url, target_mode=mode, draft=drafter) as remote,  # type: ignore[arg-type]
+                pytest.raises(ArgumentError, match="another vocabulary"),
+            ):
+                remote.generate(MODULE, **OPTIONS)
+        finally:
+            server.stop()
 
 
 def test_two_clients_at_once(server: Server, expected: Generation, mode: str) -> None:

@@ -157,6 +157,8 @@ def test_unknown_generations(server: Server) -> None:
         ({"prompt": "x", "generated": [10**30]}, "generated"),
         ({"prompt": "x", "generated": [-1]}, "generated"),
         ({"prompt": "x", "generated": [5] * 3000}, None),
+        ({"prompt": "x", "vocabulary": "0123456789abcdef"}, "vocabulary"),
+        ({"prompt": "x", "vocabulary": 5}, "vocabulary"),
         ({"prompt": "x", "options": []}, "options"),
         ({"prompt": "x", "options": 5}, "options"),
         ({"prompt": "x", "options": {"nothing": 1}}, "options"),

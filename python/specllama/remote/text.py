@@ -21,6 +21,7 @@ class Text:
         prompt: Token ids.
         options: Of the generation.
         n_ctx: Tokens that the target's context holds.
+        vocabulary: The hash of the target's vocabulary.
 
     Attributes:
         seed: Given, or drawn here: who begins again gets the same tokens.
@@ -30,7 +31,14 @@ class Text:
         done: It has ended, for whatever reason.
     """
 
-    def __init__(self, prompt: Sequence[int], options: _core.GenerateOptions, n_ctx: int) -> None:
+    def __init__(
+        self,
+        prompt: Sequence[int],
+        options: _core.GenerateOptions,
+        n_ctx: int,
+        vocabulary: str,
+    ) -> None:
+        self._vocabulary = vocabulary
         self.prompt = [int(token) for token in prompt]
         self.options = options
         given = options.sampling.seed
@@ -72,6 +80,7 @@ class Text:
         wants_logprobs = self.options.sampling.logprobs >= 0
         self._n_opened = self._n_chunks if wants_logprobs else len(self.generated)
         return {
+            "vocabulary": self._vocabulary,
             "prompt": self.prompt,
             "generated": self.generated[: self._n_opened],
             "options": _options(self.options, self.seed),

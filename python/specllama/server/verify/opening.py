@@ -24,6 +24,14 @@ class Opening:
 
     def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
         self._session = session
+        # A server that was started again may have another model.
+        vocabulary = fields.text("vocabulary")
+        if vocabulary not in ("", f"{session.core.vocabulary:016x}"):
+            raise ApiError(
+                400,
+                "The target has another vocabulary than the tokens are of; open the session again.",
+                param="vocabulary",
+            )
         fields.required("prompt")
         given = fields.any("prompt")
         self.was_text = isinstance(given, str)
