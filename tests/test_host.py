@@ -19,7 +19,7 @@ N = 24
 
 @pytest.fixture
 def session(open_session: Open) -> SpecSession:
-    return open_session(draft=None, offers=True, exact=True)
+    return open_session(draft=None, offers=True, exact=True, spec_length=16)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_no_draft_changes_a_token(session: SpecSession, kind: str, temperature: 
 
     found, rounds = paced(session, draft, **options)
     assert (found.tokens, found.text) == (expected.tokens, expected.text)
-    assert all(one.drafted <= 64 for one in rounds)
+    assert all(one.drafted <= 16 for one in rounds)
     assert len(rounds) == N or kind != "empty"
 
 

@@ -37,6 +37,7 @@ from specllama.errors import (  # noqa: E402
     ModelError,
     OutOfMemoryError,
     QueueFullError,
+    RemoteError,
     SpecllamaError,
 )
 from specllama.formats.trace import Trace  # noqa: E402
@@ -69,6 +70,7 @@ __all__ = [
     "OutOfMemoryError",
     "Prediction",
     "QueueFullError",
+    "RemoteError",
     "RoundTrace",
     "Seconds",
     "SpecSession",

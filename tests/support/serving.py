@@ -53,11 +53,11 @@ class Server:
 
 
 @contextmanager
-def serve(session: SpecSession, **settings: Any) -> Iterator[Server]:
-    """Run a server in a thread."""
+def serve(session: SpecSession, *, at: int = 0, **settings: Any) -> Iterator[Server]:
+    """Run a server in a thread, at a port, or at any that is free."""
     app = App(session, Settings(**({"name": "test"} | settings)))
     server = GracefulServer(app, seconds=0)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", at)) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -89,9 +89,9 @@ class Ahead:
             message = self._receive(self._timeout)
         if message is None:
             raise RemoteError(f"{self._party.link.url} has not said a word for too long.")
-        told: dict[str, Any] = json.loads(message)
+        told = self._party.link.parsed(message)
         if "error" in told:
-            raise error_of(self._party.link.url, int(told.get("status", 500)), told)
+            raise error_of(self._party.link.url, told.get("status", 500), told)
         return told
 
     def _receive(self, seconds: float) -> str | bytes | None:
@@ -122,6 +122,8 @@ class Ahead:
             self._draft = Draft(self._draft.tokens[n:], self._draft.evidence[n:])
             self._n_sent = max(self._n_sent - n, 0)
             return
+        if self._draft.tokens and n < len(tokens) and self._party.proposer is not None:
+            self._party.proposer.judge(self._draft, n, tokens[n])
         self._forget_model()
         self._draft = Draft()
         self._n_sent = -1

@@ -136,6 +136,8 @@ class RemoteCore:
             _refuse("trace")
         if options.replayed:
             _refuse("replay")
+        if options.paced or options.generated:
+            _refuse("host")
 
     def start(self, prompt: Iterable[int], options: _core.GenerateOptions) -> RemoteStream:
         self._check_open()
@@ -167,7 +169,7 @@ class RemoteCore:
 
     def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
         party = Party(
-            text=Text(tokens, options, self.n_ctx),
+            text=Text(tokens, options, self.n_ctx, self._about["vocabulary"]),
             link=self._link,
             planner=self._planner,
             trip=self._trip,
@@ -211,9 +213,9 @@ class RemoteCore:
             if stream not in self._rounds:
                 self._rounds[stream] = self._pool.submit(self._round, stream)
         done, _ = wait(self._rounds.values(), return_when=FIRST_COMPLETED)
-        self._rounds = {
-            stream: future for stream, future in self._rounds.items() if future not in done
-        }
+        self._reap()
+        for future in done:
+            future.result()  # raises what is no error of the stream: an interrupt
 
     def _round(self, stream: RemoteStream) -> None:
         self._inside.add(get_ident())
@@ -238,7 +240,13 @@ class RemoteCore:
             self._inside.discard(get_ident())
             self._work.release()
 
+    def _reap(self) -> None:
+        self._rounds = {
+            stream: future for stream, future in self._rounds.items() if not future.done()
+        }
+
     def _retire(self) -> None:
+        self._reap()
         for stream in list(self._active):
             if stream.abandoned and stream not in self._rounds:
                 stream.end()

@@ -51,15 +51,15 @@ class Link:
             raise ArgumentError(
                 f"target must be the URL of a server, like http://host:8080, not {url!r}."
             )
-        if key is not None and not (key.isascii() and key.isprintable()):
-            raise ArgumentError("target_key may have printable characters of ASCII only.")
+        if key is not None and not key.isprintable():
+            raise ArgumentError("target_key holds a character that is not printable.")
         self.url = url.rstrip("/").removesuffix("/v1")
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
         self._connect = websockets.sync.client.connect
         self._client = httpx.Client(
             base_url=self.url,
-            headers=self._headers,
+            headers=[(name.encode(), value.encode()) for name, value in self._headers.items()],
             timeout=httpx.Timeout(timeout, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_keepalive_connections=64, keepalive_expiry=600),
             trust_env=False,
@@ -139,16 +139,18 @@ class Link:
         if attempt > 0:
             time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
 
-    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+    def parsed(self, message: str | bytes) -> dict[str, Any]:
+        """Return the object that a message is as JSON. Raises RemoteError if it is none."""
         try:
-            told = answer.json()
-            if not isinstance(told, dict):
-                raise ValueError
-        except ValueError:
-            raise RemoteError(
-                f"{self.url} gave no JSON (HTTP status {answer.status_code}); is it a specllama "
-                "server?"
-            ) from None
+            told = json.loads(message)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise RemoteError(f"{self.url} gave no JSON object; is it a specllama server?")
+        return told
+
+    def _read(self, answer: httpx.Response) -> dict[str, Any]:
+        told = self.parsed(answer.content)
         if answer.is_success:
             return told
         raise error_of(self.url, answer.status_code, told)

@@ -62,10 +62,11 @@ class Lockstep:
     def _open(self) -> None:
         text = self._party.text
         began = time.monotonic()
-        told = self._party.link.post("/v1/verify", text.opening())
-        self._id = told["id"]
+        body = text.opening()
+        told = self._party.link.post("/v1/verify", body)
+        self._id = str(told.get("id"))
         self._n_rounds = 0
-        self._digest = Digest([*text.prompt, *text.generated])
+        self._digest = Digest([*body["prompt"], *body["generated"]])
         self._party.hear_first(told, time.monotonic() - began)
         self._digest.add(told["tokens"])
 

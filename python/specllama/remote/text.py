@@ -21,6 +21,7 @@ class Text:
         prompt: Token ids.
         options: Of the generation.
         n_ctx: Tokens that the target's context holds.
+        vocabulary: The hash of the target's vocabulary.
 
     Attributes:
         seed: Given, or drawn here: who begins again gets the same tokens.
@@ -30,7 +31,14 @@ class Text:
         done: It has ended, for whatever reason.
     """
 
-    def __init__(self, prompt: Sequence[int], options: _core.GenerateOptions, n_ctx: int) -> None:
+    def __init__(
+        self,
+        prompt: Sequence[int],
+        options: _core.GenerateOptions,
+        n_ctx: int,
+        vocabulary: str,
+    ) -> None:
+        self._vocabulary = vocabulary
         self.prompt = [int(token) for token in prompt]
         self.options = options
         given = options.sampling.seed
@@ -43,6 +51,7 @@ class Text:
         self._parts: list[str] = []
         self._lock = threading.Lock()  # rounds and readers may be in different threads
         self._n_chunks = 0
+        self._n_opened = 0  # of the generated tokens that the server was given
         room = n_ctx - len(self.prompt)
         most = options.max_tokens
         if most is None:
@@ -66,25 +75,33 @@ class Text:
 
     def opening(self) -> dict[str, Any]:
         """Return what a server is asked that is to go on with it."""
+        # Of tokens that it is given it has no log-probabilities; those of the last ones have not
+        # come when their text may be part of a stop string.
+        wants_logprobs = self.options.sampling.logprobs >= 0
+        self._n_opened = self._n_chunks if wants_logprobs else len(self.generated)
         return {
+            "vocabulary": self._vocabulary,
             "prompt": self.prompt,
-            "generated": self.generated,
+            "generated": self.generated[: self._n_opened],
             "options": _options(self.options, self.seed),
         }
 
     def hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
-        """Take in an answer, and return its tokens. again: it is the first of a generation that
-        was begun again, whose chunks begin at the beginning."""
+        """Take in an answer, and return its tokens, of those only what is new. again: it is the
+        first of a generation that was begun again, whose chunks begin at the beginning."""
         tokens: list[int] = told["tokens"]
+        n_known = len(self.generated) - self._n_opened if again else 0
         chunks = [chunk_from_wire(one) for one in told["chunks"]]
         with self._lock:
+            if again:
+                del self.generated[self._n_opened :]
             self.generated += tokens
             del self.generated[told["n"] :]
             for chunk in chunks[self._n_chunks :] if again else chunks:
                 self._add(chunk)
             if told["done"]:
                 self._end(told["finish_reason"])
-        return tokens
+        return tokens[n_known:]
 
     def take(self) -> tuple[list[Chunk], bool]:
         """Return the chunks not yet taken, and whether it has ended and these are the last."""

@@ -9,8 +9,8 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
 
-_NOT_HERE = ("trace", "echo", "reference", "json_schema")
-"""Options that concern who asks, not the target."""
+_NOT_HERE = ("trace", "echo", "reference", "json_schema", "acceptance", "lenience")
+"""Options that concern who asks, not the target; and what would have the text depend on drafts."""
 
 
 class Opening:
@@ -24,6 +24,14 @@ class Opening:
 
     def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
         self._session = session
+        # A server that was started again may have another model.
+        vocabulary = fields.text("vocabulary")
+        if vocabulary not in ("", f"{session.core.vocabulary:016x}"):
+            raise ApiError(
+                400,
+                "The target has another vocabulary than the tokens are of; open the session again.",
+                param="vocabulary",
+            )
         fields.required("prompt")
         given = fields.any("prompt")
         self.was_text = isinstance(given, str)
@@ -44,6 +52,12 @@ class Opening:
         return self._session.host(
             self.prompt, paced=paced, generated=self.generated, **self._options
         )
+
+
+def names_of(fields: Fields) -> list[str]:
+    """Return what a client has named in a body, the options included."""
+    options = fields.any("options")
+    return [*fields.names, *(options if isinstance(options, dict) else ())]
 
 
 def draft_of(fields: Fields) -> list[int]:

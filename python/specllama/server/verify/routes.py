@@ -20,7 +20,7 @@ from specllama.formats.wire import MOST_DRAFTED
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields, read_body
 from specllama.server.settings import Settings
-from specllama.server.verify.opening import Opening, draft_of
+from specllama.server.verify.opening import Opening, draft_of, names_of
 from specllama.server.verify.verification import Verification, answer
 
 _MOST_OPEN = 64
@@ -113,7 +113,7 @@ class Verify:
         except TypeError as error:  # there is no such option
             raise ApiError(400, str(error), param="options") from None
         except SpecllamaError as error:
-            raise ApiError.of(error, fields.names) from None
+            raise ApiError.of(error, names_of(fields)) from None
         self._began(handle)
         return opening, handle
 
@@ -138,7 +138,7 @@ class Verify:
                 self._forget(name)
             if isinstance(error, ClosedError):
                 raise _gone() from None
-            raise ApiError.of(error, fields.names) from None
+            raise ApiError.of(error, names_of(fields)) from None
         finally:
             self._calls[name] -= 1
             if self._calls[name] == 0:
@@ -194,8 +194,8 @@ class Verify:
                     break
             await socket.close()
         except SpecllamaError as error:
-            wrong = _gone() if isinstance(error, ClosedError) else ApiError.of(error)
-            await _refuse(socket, wrong)
+            closed = isinstance(error, ClosedError)
+            await _refuse(socket, _gone() if closed else ApiError.of(error, names_of(fields)))
         except (WebSocketDisconnect, RuntimeError):
             pass  # it is gone
         finally:
@@ -211,9 +211,8 @@ class Verify:
                 try:
                     fields = Fields.parse(await _receive(socket, self._settings.max_body))
                     _take_draft(fields, handle)
-                except (ApiError, SpecllamaError) as error:
-                    wrong = error if isinstance(error, ApiError) else ApiError.of(error)
-                    await _refuse(socket, wrong)
+                except ApiError as error:
+                    await _refuse(socket, error)
                     return
 
 
@@ -232,7 +231,10 @@ def _take_draft(fields: Fields, handle: Handle) -> None:
     confidence = fields.any("confidence") or []
     if not isinstance(confidence, list):
         fields.refuse("confidence", "a list of numbers")
-    handle.offer(n_before, draft, confidence)
+    try:
+        handle.offer(n_before, draft, confidence)
+    except SpecllamaError as error:
+        raise ApiError.of(error, fields.names) from None
 
 
 async def _receive(socket: WebSocket, max_bytes: int) -> bytes:

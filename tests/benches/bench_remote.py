@@ -1,0 +1,224 @@
+"""A target on a server, drafts made here: tokens per second, by what the way takes.
+
+    python tests/benches/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
+        [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--plot FILE]
+
+The server is a process of its own, by one thread, and so is what drafts here; between them lies a
+line of `support/slow_link.py` that takes half a trip each way. A row is a way to have the text:
+
+    plain               in lockstep without drafts: a trip to every token
+    lockstep, n-grams   the same with n-gram drafts, as long as pay at this trip
+    lockstep, model     the same with the draft model, and n-grams
+    ahead, n-grams      the server does not wait; n-gram drafts from here besides its own
+    ahead, model        the same with the draft model
+    stream, plain       the server's answer as a stream, without speculation
+    stream              the same as the server is by default: with n-grams of its own
+
+A text is asked for once with few tokens, so that both sides know the prompt, then measured from
+its first token to its last: greedy, N tokens at most, the rates of all texts together. With the
+defaults and a target that decodes 10 tokens a second this takes less than ten minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from specllama import SpecSession
+from specllama.bench import workload
+from specllama.server.app import App
+from specllama.server.graceful import GracefulServer
+from specllama.server.settings import Settings
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+from slow_link import SlowLink, slow_link
+
+N_CTX = 2048
+WARM = 4
+"""Tokens of the generation before the measured one."""
+Rates = dict[str, dict[float, float]]
+"""[way][trip in milliseconds]: tokens per second."""
+
+
+class Clock:
+    """Tokens and seconds between the first token of a text and its last.
+
+    Attributes:
+        n_tokens: Of all texts; the first one of each does not count.
+        seconds: Of all texts.
+    """
+
+    def __init__(self) -> None:
+        self.n_tokens = 0
+        self.seconds = 0.0
+
+    def run(self, n_at_once: Iterator[int]) -> None:
+        """Measure a text, of which so many tokens come at a time."""
+        next(n_at_once)
+        began = last = time.perf_counter()
+        for n in n_at_once:
+            last = time.perf_counter()
+            self.n_tokens += n
+        self.seconds += last - began
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="A target on a server, drafts made here.")
+    parser.add_argument("-m", "--model", default=str(BUNDLED_MODEL), help="target (the bundled)")
+    parser.add_argument("-md", "--draft-model", help="draft model (of the bundled target: its own)")
+    parser.add_argument("-n", type=int, default=40, help="most tokens of a text (40)")
+    parser.add_argument("--trips", default="0,2,10,40,100,200", help="both ways together, in ms")
+    parser.add_argument("--kinds", help="workloads (fix,write; without a chat template copy,prose)")
+    parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
+    parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(argv)
+    if given.serve:
+        _serve(given.model)
+        return
+    draft = given.draft_model
+    if draft is None and given.model == str(BUNDLED_MODEL):
+        draft = str(BUNDLED_DRAFT)
+    trips = [float(one) for one in given.trips.split(",")]
+    prompts = _prompts(given.model, given.kinds, given.texts)
+    rates: Rates = defaultdict(dict)
+    for speculation in ("ngram", "plain"):
+        with _server(given.model, speculation) as url:
+            for trip in trips:
+                with slow_link(url, delay=trip / 2000) as link:
+                    for way, run in _ways(speculation, draft).items():
+                        rates[way][trip] = run(link, prompts, given.n)
+                        print(f"{trip:g} ms, {way}: {rates[way][trip]:.2f}", file=sys.stderr)
+    _print(rates, trips)
+    if given.plot is not None:
+        _plot(rates, given.plot)
+
+
+Run = Callable[[SlowLink, Sequence[list[int]], int], float]
+
+
+def _ways(speculation: str, draft: str | None) -> dict[str, Run]:
+    """Return the ways to have a text of a server of this kind, and how to measure them."""
+    if speculation == "plain":
+        return {"stream, plain": _streamed}
+    ways = {"plain": _drafted("lockstep", None)}
+    for mode in ("lockstep", "ahead"):
+        ways[f"{mode}, n-grams"] = _drafted(mode, "ngram")
+        if draft is not None:
+            ways[f"{mode}, model"] = _drafted(mode, draft)
+    return ways | {"stream": _streamed}
+
+
+def _drafted(mode: str, draft: str | None) -> Run:
+    def run(link: SlowLink, prompts: Sequence[list[int]], n: int) -> float:
+        clock = Clock()
+        options: dict[str, Any] = {"target_mode": mode, "n_threads": 1}
+        with SpecSession(target=link.url, draft=draft, **options) as session:
+            for prompt in prompts:
+                session.generate(prompt, max_tokens=WARM)
+                chunks = session.stream(prompt, max_tokens=n)
+                clock.run(int(chunk.token is not None) for chunk in chunks)
+        return clock.n_tokens / clock.seconds
+
+    return run
+
+
+def _streamed(link: SlowLink, prompts: Sequence[list[int]], n: int) -> float:
+    clock = Clock()
+    with httpx.Client(base_url=link.url, timeout=600) as client:
+        for prompt in prompts:
+            client.post("/v1/completions", json=_completion(prompt, WARM)).raise_for_status()
+            body = _completion(prompt, n) | {"stream": True, "logprobs": 0}
+            with client.stream("POST", "/v1/completions", json=body) as answer:
+                clock.run(_tokens(answer))
+    return clock.n_tokens / clock.seconds
+
+
+def _completion(prompt: list[int], n: int) -> dict[str, Any]:
+    return {"model": "m", "prompt": prompt, "max_tokens": n, "temperature": 0}
+
+
+def _tokens(answer: httpx.Response) -> Iterator[int]:
+    """Yield how many tokens each event of a stream has."""
+    for line in answer.iter_lines():
+        if line.startswith("data: {"):
+            for choice in json.loads(line[6:])["choices"]:
+                logprobs = choice.get("logprobs")
+                yield 0 if logprobs is None else len(logprobs["tokens"])
+
+
+def _prompts(model: str, kinds: str | None, n_texts: int) -> list[list[int]]:
+    """Return the prompts as token ids: those of a model that chats by its template."""
+    with SpecSession(model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
+        kinds = kinds or ("fix,write" if session.has_chat_template else "copy,prose")
+        texts = workload.for_model(workload.choose(kinds, None, n_texts), session, n_texts)
+        return [task.prompt_tokens(session) for one in texts for task in one.tasks]
+
+
+@contextmanager
+def _server(model: str, speculation: str) -> Iterator[str]:
+    """Run a server in a process of its own; gives where it listens."""
+    command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-np", "1"]
+    command += ["-m", model, "-c", str(N_CTX), "-ngl", "0"]
+    if speculation == "plain":  # which the command does not offer: nobody would want it
+        command = [sys.executable, __file__, "--serve", "-m", model]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            yield server.stderr.readline().split()[-1]
+        finally:
+            server.terminate()
+
+
+def _serve(model: str) -> None:
+    """Be a server that does not speculate, as `specllama serve` cannot be."""
+    options: dict[str, Any] = {"n_ctx": N_CTX, "n_threads": 1, "n_gpu_layers": 0}
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        SpecSession(model, None, **options) as session,
+    ):
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        print(f"Serving at {url}", file=sys.stderr, flush=True)
+        GracefulServer(App(session, Settings(name="plain")), seconds=0).serve_at(listening)
+
+
+def _print(rates: Rates, trips: Sequence[float]) -> None:
+    print(f"{'tokens/s, by trip in ms':24}" + "".join(f"{trip:8g}" for trip in trips))
+    for way, by_trip in rates.items():
+        print(f"{way:24}" + "".join(f"{by_trip[trip]:8.2f}" for trip in trips))
+
+
+def _plot(rates: Rates, path: Path) -> None:
+    """Draw the rates by trip, as the plots of docs/plots are drawn."""
+    import matplotlib
+
+    matplotlib.use("svg" if path.suffix == ".svg" else "agg")
+    matplotlib.rcParams |= {"svg.hashsalt": "specllama", "font.size": 9, "axes.spines.top": False,
+                            "axes.spines.right": False, "figure.figsize": (6.4, 3.6)}  # fmt: skip
+    from matplotlib import pyplot as plt
+
+    for way, by_trip in rates.items():
+        style = {"plain": ":", "stream, plain": ":", "stream": "--"}.get(way, "-")
+        plt.plot([*by_trip], [*by_trip.values()], style, marker=".", label=way)
+    plt.ylim(bottom=0)
+    plt.xlabel("there and back, ms")
+    plt.ylabel("tokens/s")
+    plt.legend(frameon=False, fontsize=8)
+    plt.tight_layout()
+    plt.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,425 @@
+"""A target on a server: the same tokens, whoever drafts, in both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import EXACT, FIXED
+from drafters import SometimesRight, Wrong
+from meddling import Meddling
+from numpy.typing import NDArray
+from prompts import PROMPTS
+from random_model import write_dense
+from serving import Server, serve
+from specllama import (
+    ArgumentError,
+    BusyError,
+    ClosedError,
+    Drafter,
+    Generation,
+    ModelError,
+    RemoteError,
+    SpecSession,
+)
+from specllama.session import BUNDLED_DRAFT
+
+Connect = Callable[..., SpecSession]
+MODULE = PROMPTS["module"]
+N = 40
+MODES = ["lockstep", "ahead"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """The bundled model with two places."""
+    options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
+    with SpecSession(**options) as session, serve(session) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[SpecSession]:
+    """The same model here, without drafts."""
+    with SpecSession(draft=None, **EXACT, exact=True) as session:
+        yield session
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def connect(server: Server, mode: str) -> Iterator[Connect]:
+    """Opens sessions on the server, and closes them after the test."""
+    opened: list[SpecSession] = []
+
+    def connect_one(draft: Any = None, **options: Any) -> SpecSession:
+        given = {"target": server.url, "target_mode": mode, "n_threads": 1} | options
+        opened.append(SpecSession(draft=draft, **given))
+        return opened[-1]
+
+    yield connect_one
+    for session in opened:
+        session.close()
+
+
+def same(found: Generation, expected: Generation) -> None:
+    """Check that two generations gave the same."""
+    assert (found.tokens, found.text) == (expected.tokens, expected.text)
+    assert found.finish_reason == expected.finish_reason
+    assert [(one.token, one.logprob, one.top) for one in found.logprobs] == [
+        (one.token, one.logprob, one.top) for one in expected.logprobs
+    ]
+
+
+class Raising(Drafter):
+    """Fails every other time."""
+
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.n_asked += 1
+        if self.n_asked % 2:
+            raise RuntimeError("out of ideas")
+        return [5]
+
+
+class Foreign(Drafter):
+    """Proposes what is no token, what is no number, and too much."""
+
+    def __init__(self) -> None:
+        self.bad: Any = itertools.cycle([[10**6], [-1], ["x"], itertools.count(), 5, [[None]]])
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> Any:
+        return next(self.bad)
+
+
+DRAFTS: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "ngram": lambda: "ngram",
+    "auto": lambda: "auto",
+    "draft model": lambda: BUNDLED_DRAFT,
+    "wrong": Wrong,
+    "raising": Raising,
+    "foreign": Foreign,
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "drawn": {"temperature": 1.0, "seed": 2**64 - 1, "logprobs": 2},
+}
+
+
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_the_same_tokens_whoever_drafts(
+    connect: Connect, local: SpecSession, draft: str, options: dict[str, Any]
+) -> None:
+    session = connect(DRAFTS[draft]())
+    for name in ("module", "emoji"):
+        expected = local.generate(PROMPTS[name], max_tokens=N, **options)
+        found = session.generate(PROMPTS[name], max_tokens=N, **options)
+        same(found, expected)
+        assert found.stats.exact
+        assert (found.stats.drafter_errors > 0) == (draft in ("raising", "foreign"))
+        assert found.stats.generated_tokens == N
+        assert found.stats.prompt_tokens == expected.stats.prompt_tokens
+
+
+@pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT], ids=["ngram", "draft model"])
+def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any) -> None:
+    found = connect(draft, spec_length=3).generate(MODULE, max_tokens=N)
+    same(found, local.generate(MODULE, max_tokens=N))
+    assert max(found.stats.drafted_by_position, default=0) > 0
+    assert len(found.stats.drafted_by_position) <= 4
+
+
+def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:
+    expected = local.generate(MODULE, max_tokens=N)
+    drafter = Meddling(expected.tokens, {}, n_most=8)
+    found = connect(drafter, spec_length=8).generate(MODULE, max_tokens=N)
+    same(found, expected)
+    if mode == "lockstep":
+        assert found.stats.rounds <= 1 + N // 9 + 1
+        assert found.stats.by_drafter["other"][1] >= N - found.stats.rounds - 1
+
+
+def test_a_drafter_that_is_often_right(connect: Connect, local: SpecSession) -> None:
+    expected = local.generate(MODULE, max_tokens=N, temperature=1.0, seed=3)
+    drafter = SometimesRight(local.n_vocab)
+    drafter.coming = expected.tokens
+    same(connect(drafter).generate(MODULE, max_tokens=N, temperature=1.0, seed=3), expected)
+
+
+MORE: dict[str, dict[str, Any]] = {
+    "stop": {"stop": ["self.size", "offset)\n"], "max_tokens": 80, "logprobs": 0},
+    "stop in a token": {"stop": "f.", "max_tokens": 60},
+    "stop over rounds": {"stop": "name = name\n        self.offset", "max_tokens": 80},
+    "penalties": {"repeat_penalty": 1.3, "frequency_penalty": 0.5, "penalty_last_n": 8},
+    "bias": {"logit_bias": {5: float("-inf"), 300: 4.0}, "temperature": 1.0, "seed": 1},
+    "grammar": {"grammar": 'root ::= ("yes" | "no")+', "temperature": 1.0, "seed": 2},
+    "schema": {"json_schema": {"type": "array", "items": {"type": "integer"}}, "seed": 1},
+    "no tokens": {"max_tokens": 0},
+    "one token": {"max_tokens": 1},
+    "echo": {"echo": True},
+    "to the end": {"max_tokens": None},
+}
+
+
+@pytest.mark.parametrize("options", MORE.values(), ids=MORE)
+def test_all_options(connect: Connect, local: SpecSession, options: dict[str, Any]) -> None:
+    prompt = PROMPTS["near the limit"] if options.get("max_tokens", N) is None else MODULE
+    options = {"max_tokens": N} | options
+    expected = local.generate(prompt, **options)
+    session = connect("ngram")
+    same(session.generate(prompt, **options), expected)
+    chunks = list(session.stream(prompt, **options))
+    echo = prompt if options.get("echo") else ""
+    assert echo + "".join(chunk.text for chunk in chunks) == expected.text
+    assert [one.token for one in chunks if one.token is not None] == expected.tokens
+    assert not chunks or chunks[-1].finish_reason == expected.finish_reason
+
+
+def test_several_at_once(connect: Connect, local: SpecSession) -> None:
+    names = ["module", "json", "csv", "emoji", "function"]
+    session = connect("ngram", n_seq=2)
+    for draft in ("ngram", BUNDLED_DRAFT):
+        session = connect(draft, n_seq=2)
+        found = session.generate([PROMPTS[name] for name in names], max_tokens=20)
+        for name, one in zip(names, found, strict=True):
+            same(one, local.generate(PROMPTS[name], max_tokens=20))
+    options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0, "seed": 7}
+    for one, expected in zip(
+        session.generate(MODULE, n=3, **options),
+        local.generate(MODULE, n=3, **options),
+        strict=True,
+    ):
+        same(one, expected)
+
+
+def test_more_at_once_than_the_server_has_places(connect: Connect, local: SpecSession) -> None:
+    """Who waits there for a place keeps nobody here waiting, who then would lose his."""
+    session = connect("ngram", n_seq=5)
+    expected = local.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7)
+    found = session.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7)
+    for one, other in zip(found, expected, strict=True):
+        same(one, other)
+
+
+def test_from_asyncio(connect: Connect, local: SpecSession) -> None:
+    session = connect("ngram", n_seq=2)
+
+    async def main() -> None:
+        names = ["module", "json", "csv"]
+        found = await asyncio.gather(
+            *(session.agenerate(PROMPTS[name], max_tokens=20) for name in names)
+        )
+        for name, one in zip(names, found, strict=True):
+            same(one, local.generate(PROMPTS[name], max_tokens=20))
+        text = ""
+        async for chunk in session.astream(MODULE, max_tokens=20):
+            text += chunk.text
+        assert text == local.generate(MODULE, max_tokens=20).text
+
+    asyncio.run(main())
+
+
+def test_chat_and_what_is_known_of_the_model(smollm2: Path) -> None:
+    messages = [{"role": "user", "content": "Say hello."}]
+    with (
+        SpecSession(smollm2, **EXACT, exact=True, n_ctx=256, offers=True) as there,
+        serve(there) as server,
+        SpecSession(target=server.url) as session,
+    ):
+        same(session.chat(messages, max_tokens=12), there.chat(messages, max_tokens=12))
+        text = "Hello, w\N{LATIN SMALL LETTER O WITH DIAERESIS}rld <|im_end|>"
+        for options in ({}, {"parse_special": True}, {"add_special": False}):
+            tokens = session.tokenize(text, **options)
+            assert tokens.tolist() == there.tokenize(text, **options).tolist()
+            assert session.detokenize(tokens) == there.detokenize(tokens)
+        for name in ("n_ctx", "n_vocab", "n_threads", "has_chat_template", "can_infill"):
+            assert getattr(session, name) == getattr(there, name), name
+        assert session.core.vocabulary == there.core.vocabulary
+        assert there.model_description in session.model_description
+
+
+def test_a_stream_that_is_left_or_ended_by_another(
+    connect: Connect, local: SpecSession, server: Server
+) -> None:
+    session = connect("ngram")
+    with session.stream(MODULE, max_tokens=200) as stream:
+        first = [next(stream) for _ in range(3)]
+    expected = local.generate(MODULE, max_tokens=200)
+    assert [chunk.token for chunk in first] == expected.tokens[:3]
+    left = stream.result()
+    assert left.finish_reason is None
+    assert left.tokens == expected.tokens[: len(left.tokens)]
+    stream = session.stream(MODULE, max_tokens=200)
+    next(stream)
+    same(session.generate(MODULE, max_tokens=9), local.generate(MODULE, max_tokens=9))
+    with pytest.raises(ClosedError, match="began another generation"):
+        list(stream)
+    stream = session.stream(MODULE, max_tokens=200)
+    next(stream)
+    with pytest.raises(BusyError, match="unfinished generation in another thread"):
+        session.submit("x", max_tokens=2).result(60)
+    stream.close()
+    assert session.submit("x", max_tokens=2).result(60).finish_reason == "length"
+
+
+class Interrupting(Drafter):
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.n_asked += 1
+        if self.n_asked == 4:
+            raise KeyboardInterrupt
+        return [5]
+
+
+def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSession) -> None:
+    session = connect(Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(MODULE, max_tokens=N)
+    expected = local.generate(MODULE, max_tokens=N)
+    assert session.last is not None
+    assert session.last.tokens == expected.tokens[: len(session.last.tokens)]
+    same(session.generate(MODULE, max_tokens=N), expected)
+
+
+class Selfish(Drafter):
+    """Wants something of its own session."""
+
+    def __init__(self) -> None:
+        self.session: SpecSession | None = None
+        self.errors: list[str] = []
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        assert self.session is not None
+        for call in (self.session.generate, lambda text: self.session.submit(text).result()):
+            try:
+                call("x")
+            except BusyError as error:
+                self.errors.append(str(error))
+        return []
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+def test_a_drafter_may_not_wait_for_its_own_session(
+    connect: Connect, local: SpecSession, n_seq: int
+) -> None:
+    drafter = Selfish()
+    drafter.session = session = connect(drafter, n_seq=n_seq, max_queue=500)
+    found = session.generate([MODULE], max_tokens=4)[0]
+    drafter.session = None
+    same(found, local.generate(MODULE, max_tokens=4))
+    assert len(drafter.errors) >= 4
+    session.close()
+
+
+def test_what_the_server_refuses(connect: Connect, server: Server) -> None:
+    session = connect("ngram")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"max_tokens": 5000}, "max_tokens is 5000"),
+        ({"grammar": "root ::="}, "grammar"),
+        ({"logit_bias": {10**6: 1.0}}, "logit_bias"),
+        ({"stop": ""}, "stop string is empty"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(ArgumentError, match=message):
+            session.generate(MODULE, **options)
+    for prompt in ([10**6], [-1], "x " * 5000, ""):
+        with pytest.raises(ArgumentError):
+            session.generate(prompt, max_tokens=3)
+    assert session.generate(MODULE, max_tokens=3).finish_reason == "length"
+
+
+def test_what_cannot_be_had(connect: Connect) -> None:
+    session = connect()
+    for options in ({"trace": True}, {"acceptance": "rejection"}):
+        with pytest.raises(ArgumentError, match="cannot be had of a target elsewhere"):
+            session.generate(MODULE, **options)
+    for call in (
+        lambda: session.generate(MODULE, n_beams=2),
+        lambda: session.save_state("x"),
+        lambda: session.host(MODULE, paced=True),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "x.gguf"}, {"kv_type": "f16"}, {"exact": True}, {"n_ctx": 100}, {"offers": True},
+        {"spec_tree": 2}, {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_of_the_server(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ArgumentError, match=f"{name} is for the server of the target to decide"):
+        SpecSession(target="http://127.0.0.1:1", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "127.0.0.1:8080"}, "must be the URL of a server"),
+        ({"target": "ftp://x"}, "must be the URL of a server"),
+        ({"target": "http://"}, "must be the URL of a server"),
+        ({"target": "http://[::1"}, "must be the URL of a server"),
+        ({"target": "http://x:port"}, "must be the URL of a server"),
+        ({"target": "http://x:99999"}, "must be the URL of a server"),
+        ({"target": 5}, "target must be a str"),
+        ({"target_mode": "fast"}, "target_mode must be"),
+        ({"target_key": 5}, "target_key must be a str"),
+        ({"target_key": "a\nb"}, "not printable"),
+        ({"target_timeout": 0}, "target_timeout must be above 0"),
+        ({"target_timeout": "x"}, "target_timeout must be a number"),
+        ({"n_seq": 0}, "n_seq must be from 1"),
+        ({"spec_length": 65}, "spec_length must be from 1 to 64"),
+        ({"draft": "mtp"}, "needs the model here"),
+    ],
+)
+def test_arguments_that_cannot_be_used(
+    server: Server, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        SpecSession(**({"target": server.url} | options))
+
+
+def test_a_draft_model_of_another_vocabulary(server: Server, tmp_path: Path) -> None:
+    other = tmp_path / "other.gguf"
+    write_dense(other)
+    description = server.session.model_description
+    with pytest.raises(ModelError, match="another vocabulary") as caught:
+        SpecSession(target=server.url, draft=other)
+    assert description in str(caught.value)
+    assert server.url in str(caught.value)
+
+
+def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(RemoteError, match=r"Cannot reach http://127\.0\.0\.1:1"):
+        SpecSession(target="http://127.0.0.1:1")
+
+
+def test_keys(local: SpecSession) -> None:
+    options = EXACT | {"draft": None, "offers": True, "exact": True}
+    key = "secret \N{LATIN SMALL LETTER E WITH ACUTE}"
+    with SpecSession(**options) as session, serve(session, api_key=key) as server:
+        for wrong in (None, "secret", ""):
+            with pytest.raises(RemoteError, match="target_key"):
+                SpecSession(target=server.url, target_key=wrong)
+        expected = local.generate(MODULE, max_tokens=5)
+        for mode in MODES:
+            with SpecSession(target=server.url, target_key=key, target_mode=mode) as remote:
+                same(remote.generate(MODULE, max_tokens=5), expected)

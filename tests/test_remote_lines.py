@@ -1,0 +1,299 @@
+"""A target behind a bad line: late, narrow, broken, and a server that comes and goes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import EXACT, FIXED
+from meddling import Meddling, every
+from prompts import PROMPTS
+from serving import Server, serve
+from slow_link import SlowLink, slow_link
+from specllama import ArgumentError, Generation, RemoteError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+MODULE = PROMPTS["module"]
+N = 30
+OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 11, "logprobs": 1}
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SpecSession]:
+    options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
+    with SpecSession(**options) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def server(session: SpecSession) -> Iterator[Server]:
+    with serve(session) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected() -> Generation:
+    with SpecSession(draft=None, **EXACT, exact=True) as local:
+        return local.generate(MODULE, **OPTIONS)
+
+
+@pytest.fixture(params=["lockstep", "ahead"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def same(found: Generation, expected: Generation) -> None:
+    assert (found.tokens, found.text) == (expected.tokens, expected.text)
+    assert found.finish_reason == expected.finish_reason
+    ours = [(one.token, one.logprob) for one in found.logprobs]
+    assert ours == [(one.token, one.logprob) for one in expected.logprobs]
+
+
+LINES: dict[str, dict[str, Any]] = {
+    "straight": {},
+    "late": {"delay": 0.005},
+    "late and lossy": {"delay": 0.005, "loss": 0.02, "seed": 1},
+    "narrow": {"delay": 0.001, "rate": 1e6},
+}
+
+
+@pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["None", "ngram", "model"])
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_lines(
+    server: Server, expected: Generation, mode: str, line: dict[str, Any], draft: Any
+) -> None:
+    with (
+        slow_link(server.url, **line) as link,
+        SpecSession(target=link.url, target_mode=mode, draft=draft, n_threads=1) as remote,  # type: ignore[arg-type]
+    ):
+        same(remote.generate(MODULE, **OPTIONS), expected)
+        assert link.n_bytes > 1000
+
+
+@pytest.mark.parametrize("stop", [None, ["self.size", "offset)\n"]], ids=["plain", "stop"])
+def test_connections_that_break(server: Server, session: SpecSession, mode: str, stop: Any) -> None:
+    """At a place that the drafter chooses, so that the clock has no say."""
+    options = OPTIONS | {"max_tokens": 60, "temperature": 0.0, "stop": stop, "logprobs": None}
+    expected = session.generate(MODULE, **options)
+    with slow_link(server.url) as link:
+        drafter = Meddling(expected.tokens, every(2, link.break_all))
+        with SpecSession(
+            target=link.url,
+            target_mode=mode,
+            draft=drafter,
+            spec_length=3,  # type: ignore[arg-type]
+        ) as remote:
+            same(remote.generate(MODULE, **options), expected)
+            assert link.n_connections > 3
+
+
+def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mode: str) -> None:
+    """What was held back has its log-probabilities, too."""
+    options: dict[str, Any] = {"max_tokens": 30, "logprobs": 1, "temperature": 1.0, "seed": 11}
+    with SpecSession(draft=None, **EXACT, exact=True) as local:
+        text = local.generate(MODULE, **options).text
+        options["stop"] = text[:60] + "\N{ROCKET}"  # begins, and never ends
+        expected = local.generate(MODULE, **options)
+    with slow_link(server.url) as link:
+        drafter = Meddling(expected.tokens, every(2, link.break_all))
+        with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
+            same(remote.generate(MODULE, **options), expected)
+
+
+def test_a_line_that_is_down_for_a_while(server: Server, expected: Generation, mode: str) -> None:
+    with slow_link(server.url) as link:
+
+        def down() -> None:
+            link.refuse()
+            link.break_all()
+            threading.Timer(0.4, link.refuse, [False]).start()
+
+        drafter = Meddling(expected.tokens, {2: down})
+        with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
+            same(remote.generate(MODULE, **OPTIONS), expected)
+
+
+def test_a_line_that_stays_down(server: Server, expected: Generation, mode: str) -> None:
+    """The error says so, what there was is kept, and the session can be used again."""
+    with slow_link(server.url) as link:
+
+        def down() -> None:
+            link.refuse()
+            link.break_all()
+
+        drafter = Meddling(expected.tokens, {3: down}, n_most=1)
+        with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
+            with pytest.raises(RemoteError, match=f"Cannot reach {link.url}"):
+                remote.generate(MODULE, **OPTIONS)
+            assert remote.last is not None
+            n = len(remote.last.tokens)
+            assert remote.last.tokens == expected.tokens[:n]
+            assert n > 0
+            link.refuse(False)
+            same(remote.generate(MODULE, **OPTIONS), expected)
+
+
+class Restarting:
+    """A server at one port that can be stopped and started again."""
+
+    def __init__(self, session: SpecSession) -> None:
+        self._session = session
+        self._stack = ExitStack()
+        self.url = ""
+        self.n_starts = 0
+        self.start()
+
+    def start(self, session: SpecSession | None = None) -> None:
+        port = int(self.url.rpartition(":")[2] or 0)
+        self.url = self._stack.enter_context(serve(session or self._session, at=port)).url
+        self.n_starts += 1
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+
+def test_a_server_that_is_started_again(
+    session: SpecSession, expected: Generation, mode: str
+) -> None:
+    server = Restarting(session)
+    try:
+        drafter = Meddling(expected.tokens, {2: server.restart, 5: server.restart}, n_most=2)
+        with SpecSession(
+            target=server.url,
+            target_mode=mode,
+            draft=drafter,
+            spec_length=2,  # type: ignore[arg-type]
+        ) as remote:
+            same(remote.generate(MODULE, **OPTIONS), expected)
+        assert server.n_starts == 3
+    finally:
+        server.stop()
+
+
+def test_a_server_that_is_started_again_with_another_model(
+    session: SpecSession, expected: Generation, smollm2: Path, mode: str
+) -> None:
+    server = Restarting(session)
+    with SpecSession(smollm2, offers=True, n_ctx=128, **EXACT) as other:
+
+        def restart() -> None:
+            server.stop()
+            server.start(other)
+
+        try:
+            drafter = Meddling(expected.tokens, {2: restart}, n_most=2)
+            with (
+                SpecSession(target=server.url, target_mode=mode, draft=drafter) as remote,  # type: ignore[arg-type]
+                pytest.raises(ArgumentError, match="another vocabulary"),
+            ):
+                remote.generate(MODULE, **OPTIONS)
+        finally:
+            server.stop()
+
+
+def test_two_clients_at_once(server: Server, expected: Generation, mode: str) -> None:
+    found: list[Generation] = []
+
+    def client() -> None:
+        with SpecSession(target=server.url, target_mode=mode) as remote:  # type: ignore[arg-type]
+            found.extend(remote.generate(MODULE, **OPTIONS) for _ in range(3))
+
+    threads = [threading.Thread(target=client) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    for one in found:
+        same(one, expected)
+
+
+def test_idle_generations_are_given_up_and_go_on(
+    session: SpecSession, expected: Generation
+) -> None:
+    """Whoever comes back finds it gone, and begins behind what he has; while the server computes,
+    nobody is idle."""
+    gone: list[int] = []
+    with serve(session, idle=0.05) as server:
+        one = httpx.post(f"{server.url}/v1/verify", json={"prompt": MODULE}).json()
+
+        def wait_until_gone() -> None:
+            wait_until(lambda: not server.app._verify._open)
+            gone.append(1)
+
+        wait_until_gone()
+        body = {"round": 1, "n": 1, "hash": "x", "draft": []}
+        assert httpx.post(f"{server.url}/v1/verify/{one['id']}", json=body).status_code == 410
+        drafter = Meddling(expected.tokens, {2: wait_until_gone, 6: wait_until_gone}, n_most=2)
+        with SpecSession(target=server.url, target_mode="lockstep", draft=drafter) as remote:
+            same(remote.generate(MODULE, **OPTIONS), expected)
+    assert len(gone) == 3
+
+
+def test_a_long_prompt_is_no_idle_time(session: SpecSession) -> None:
+    prompt = PROMPTS["near the limit"]
+    expected = session.generate(prompt, max_tokens=3).tokens
+    with serve(session, idle=0.001) as server:
+        body = {"prompt": prompt[1:], "options": {"max_tokens": 3}}  # not what was kept
+        assert httpx.post(f"{server.url}/v1/verify", json=body, timeout=60).json()["tokens"]
+        with SpecSession(target=server.url, target_mode="lockstep", draft=None) as remote:
+            assert remote.generate(prompt, max_tokens=3).tokens == expected
+
+
+def test_a_client_that_dies_leaves_its_place(session: SpecSession, expected: Generation) -> None:
+    with serve(session) as server, slow_link(server.url) as link:
+        for mode in ("lockstep", "ahead"):
+            remote = SpecSession(target=link.url, target_mode=mode, draft=None)  # type: ignore[arg-type]
+            streams = [remote.stream(MODULE, max_tokens=1500)]
+            next(streams[0])
+            link.refuse()
+            link.break_all()
+            for _ in range(3):  # two of them take its place, if need be
+                found = [session.submit(MODULE, **OPTIONS) for _ in range(2)]
+                for one in found:
+                    same(one.result(60), expected)
+            streams.clear()
+            remote.close()
+            link.refuse(False)
+    wait_until(lambda: session.load.n_running == 0)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    done = threading.Event()
+    while not condition():
+        done.wait(0.005)
+
+
+def test_a_slow_link_is_one(server: Server) -> None:
+    """What a test leans on: a way takes as long as it says at least, and breaks when told to."""
+    import time
+
+    with slow_link(server.url, delay=0.05, rate=1e6) as link, httpx.Client() as client:
+        client.get(f"{link.url}/health")
+        began = time.monotonic()
+        client.get(f"{link.url}/health")
+        assert time.monotonic() - began > 0.1
+        began = time.monotonic()
+        client.post(f"{link.url}/tokenize", json={"content": "x " * 12500})
+        assert time.monotonic() - began > 0.1 + 8 * 25000 / 1e6
+        _check_breaks(link, client)
+
+
+def _check_breaks(link: SlowLink, client: httpx.Client) -> None:
+    n = link.n_connections
+    link.break_all()
+    link.refuse()
+    with pytest.raises(httpx.TransportError):
+        client.get(f"{link.url}/health")
+    link.refuse(False)
+    assert client.get(f"{link.url}/health").is_success
+    assert link.n_connections == n + 1

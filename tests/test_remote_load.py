@@ -1,0 +1,196 @@
+"""Two hundred clients that draft, break off, come back and vanish."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import EXACT
+from prompts import PROMPTS
+from specllama import SpecSession
+from specllama.formats.wire import Digest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+N_GENERATIONS = 1500
+N_CLIENTS = 200
+NAMES = ("module", "function", "json", "english", "csv", "one token")
+N = 30
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc"),
+]
+
+Request = tuple[str, int]
+
+
+class VanishedError(Exception):
+    """The client has left, as it wanted."""
+
+
+def body(request: Request, generated: list[int]) -> dict[str, Any]:
+    name, seed = request
+    options = {"max_tokens": N, "seed": seed, "temperature": 0.8 if seed else 0.0}
+    return {"prompt": PROMPTS[name], "generated": generated, "options": options}
+
+
+class Load:
+    """Clients of a server, and what they have seen.
+
+    Attributes:
+        outcomes: How often what came of a generation.
+        memory: Resident bytes of the server after so many.
+    """
+
+    def __init__(self, url: str, pid: int, expected: dict[Request, list[int]]) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.memory: list[int] = []
+        self._url = url
+        self._pid = pid
+        self._expected = expected
+        self._random = random.Random(1)
+
+    async def run(self) -> None:
+        limits = httpx.Limits(max_connections=N_CLIENTS)
+        async with httpx.AsyncClient(base_url=self._url, timeout=300, limits=limits) as client:
+            await asyncio.gather(*(self._client(client) for _ in range(N_CLIENTS)))
+            while True:  # until the last of those that vanished is given up
+                load = (await client.get("/health")).json()
+                if load["running"] == load["waiting"] == 0:
+                    break
+                await asyncio.sleep(0.1)
+            request = next(iter(self._expected))
+            opened = [await client.post("/v1/verify", json=body(request, [])) for _ in range(4)]
+            assert all(one.is_success for one in opened)
+
+    async def _client(self, client: httpx.AsyncClient) -> None:
+        while len(self.memory) < N_GENERATIONS:
+            pages = Path(f"/proc/{self._pid}/statm").read_text().split()[1]
+            self.memory.append(4096 * int(pages))
+            self.outcomes[await self._generation(client)] += 1
+
+    async def _generation(self, client: httpx.AsyncClient) -> str:
+        request = self._random.choice(list(self._expected))
+        coming = self._expected[request]
+        # Where it vanishes; most do not.
+        leave = self._random.randrange(1, N) if self._random.random() < 0.3 else N + 1
+        way = self._ahead if self._random.random() < 0.5 else self._lockstep
+        generated: list[int] = []
+        while True:
+            try:
+                done = await way(client, request, generated, coming, leave)
+            except VanishedError:
+                return "vanished"
+            if done:
+                return "right" if generated == coming else "wrong"
+            self.outcomes["began again"] += 1
+            await asyncio.sleep(0.05)
+
+    def _draft(self, coming: list[int], n: int) -> list[int]:
+        right = coming[n : n + self._random.randrange(6)]
+        return right if self._random.random() < 0.7 else [*right[:1], 3, 4, 5]
+
+    async def _lockstep(
+        self, client: httpx.AsyncClient, request: Request, generated: list[int],
+        coming: list[int], leave: int,
+    ) -> bool:  # fmt: skip
+        """Go on with it; false if it is gone, or there is no room."""
+        answer = await client.post("/v1/verify", json=body(request, generated))
+        if answer.status_code in (410, 503):
+            return False
+        told = answer.json()
+        prompt, path = told["prompt"], f"/v1/verify/{told['id']}"
+        n_rounds = 0
+        while True:
+            generated += told["tokens"]
+            del generated[told["n"] :]
+            if told["done"]:
+                return True
+            if len(generated) >= leave:
+                await self._leave(client, path)
+            n_rounds += 1
+            asked = {
+                "round": n_rounds, "n": len(generated), "hash": str(Digest([*prompt, *generated])),
+                "draft": self._draft(coming, len(generated)),
+            }  # fmt: skip
+            answer = await client.post(path, json=asked)
+            if self._random.random() < 0.05:  # as if the answer had been lost
+                again = await client.post(path, json=asked)
+                assert again.status_code in (200, 410), again.text
+                if again.is_success:
+                    assert again.json() == answer.json()
+            if answer.status_code == 410:
+                return False
+            told = answer.json()
+
+    async def _leave(self, client: httpx.AsyncClient, path: str) -> None:
+        if self._random.random() < 0.3:
+            await client.delete(path)
+        elif self._random.random() < 0.3:
+            await client.post(path, content=b'{"round": ')
+        raise VanishedError
+
+    async def _ahead(
+        self, client: httpx.AsyncClient, request: Request, generated: list[int],
+        coming: list[int], leave: int,
+    ) -> bool:  # fmt: skip
+        url = "ws" + self._url.removeprefix("http") + "/v1/verify/ahead"
+        async with connect(url, proxy=None, open_timeout=None, close_timeout=1) as socket:
+            await socket.send(json.dumps(body(request, generated)))
+            prompt: list[int] = []
+            while True:
+                try:
+                    told = json.loads(await socket.recv())
+                except ConnectionClosed:
+                    return False
+                if "error" in told:
+                    assert told["status"] in (410, 503), told
+                    return False
+                prompt = told.get("prompt", prompt)
+                generated += told["tokens"]
+                del generated[told["n"] :]
+                if told["done"]:
+                    return True
+                if len(generated) >= leave:
+                    socket.transport.abort()
+                    raise VanishedError
+                n = max(len(generated) - self._random.randrange(3), 0)
+                draft = self._draft(coming, n)
+                await socket.send(json.dumps({"n_before": len(prompt) + n, "draft": draft}))
+
+
+def test_no_place_lost_no_leak_no_wrong_answer() -> None:
+    with SpecSession(draft=None, **EXACT, exact=True) as session:
+        expected = {
+            (name, seed): session.generate(
+                PROMPTS[name], max_tokens=N, seed=seed, temperature=0.8 if seed else 0.0
+            ).tokens
+            for name in NAMES
+            for seed in (0, 1)
+        }
+    command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-ngl", "0"]
+    limits = ["--exact", "on", "-np", "4", "-c", "1024", "--max-queue", "200"]
+    with subprocess.Popen(
+        [*command, *limits, "--idle-timeout", "3"], stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        load = Load(server.stderr.readline().split()[-1], server.pid, expected)
+        asyncio.run(load.run())
+        server.terminate()
+        assert server.stderr.read() == ""
+    assert server.returncode == 0
+    early, late = load.memory[N_GENERATIONS // 4], load.memory[-1]
+    print(dict(load.outcomes), early, late)
+    assert load.outcomes["wrong"] == 0
+    assert load.outcomes["right"] + load.outcomes["vanished"] == len(load.memory)
+    assert load.outcomes["right"] > N_GENERATIONS // 2
+    assert late <= 1.05 * early

@@ -1,0 +1,384 @@
+"""/v1/verify as it is on the wire: rounds, repetitions, what is refused, and what is forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import httpx
+import pytest
+from conftest import EXACT, FIXED
+from prompts import PROMPTS
+from serving import Server, serve
+from specllama import SpecSession
+from specllama.formats.wire import Digest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+MODULE = PROMPTS["module"]
+N = 12
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SpecSession]:
+    with SpecSession(**(EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True})) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def server(session: SpecSession) -> Iterator[Server]:
+    with serve(session, max_body=100_000) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected(session: SpecSession) -> list[int]:
+    return session.generate(MODULE, max_tokens=N).tokens
+
+
+class Client:
+    """What a client knows of a generation, without any of the package's."""
+
+    def __init__(self, server: Server, **body: Any) -> None:
+        self.server = server
+        self.opened = server.post("/v1/verify", {"options": {"max_tokens": N}, **body}).json()
+        self.id: str = self.opened["id"]
+        self.prompt: list[int] = self.opened.get("prompt", body.get("prompt"))
+        self.tokens: list[int] = [*body.get("generated", []), *self.opened["tokens"]]
+        self.n_rounds = 0
+
+    def body(self, draft: list[int]) -> dict[str, Any]:
+        digest = str(Digest([*self.prompt, *self.tokens]))
+        n = len(self.tokens)
+        return {"round": self.n_rounds + 1, "n": n, "hash": digest, "draft": draft}
+
+    def ask(self, body: object) -> httpx.Response:
+        return self.server.post(f"/v1/verify/{self.id}", body)
+
+    def round(self, draft: list[int]) -> dict[str, Any]:
+        told: dict[str, Any] = self.ask(self.body(draft)).json()
+        self.n_rounds += 1
+        self.tokens += told["tokens"]
+        return told
+
+    def end(self) -> None:
+        httpx.delete(f"{self.server.url}/v1/verify/{self.id}")
+
+
+def refused(answer: httpx.Response, status: int, param: str | None = None) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    error: dict[str, Any] = answer.json()["error"]
+    assert error["message"].endswith(".")
+    assert param is None or error["param"] == param, error
+    return error
+
+
+def test_rounds(server: Server, expected: list[int]) -> None:
+    client = Client(server, prompt=MODULE)
+    assert client.prompt == server.session.tokenize(MODULE).tolist()
+    told = client.round([expected[1], expected[2], 3])
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[1:4], 3, 2)
+    assert told["n"] == 4
+    assert not told["done"]
+    assert told["seconds"] > 0
+    assert [chunk[0] for chunk in told["chunks"]] == expected[1:4]
+    assert [chunk[2] for chunk in told["chunks"]] == [1, 1, 0]
+    while not told["done"]:
+        told = client.round([])
+    assert client.tokens == expected
+    assert (told["finish_reason"], told["exact"]) == ("length", True)
+    refused(client.ask(client.body([])), 410)
+
+
+def test_a_round_asked_for_again_has_the_same_answer(server: Server, expected: list[int]) -> None:
+    client = Client(server, prompt=MODULE)
+    body = client.body(expected[1:3])
+    told = client.round(expected[1:3])
+    for again in (body, body | {"draft": []}, body | {"hash": "x"}):
+        assert client.ask(again).json() == told
+    while not (told := client.round([]))["done"]:
+        pass
+    client.n_rounds -= 1
+    assert client.ask(client.body([])).json() == told  # the last one, too
+    client.end()
+
+
+def test_who_is_at_another_place(server: Server) -> None:
+    client = Client(server, prompt=MODULE)
+    client.round([])
+    right = client.body([])
+    for wrong, agreed in (
+        ({"hash": "0" * 16}, 0),
+        ({"n": 1}, 0),
+        ({"n": 50}, 0),
+        ({"n": 1, "hash": str(Digest([*client.prompt, client.tokens[0]]))}, 1),
+        ({"round": 3}, 2),
+    ):
+        error = refused(client.ask(right | wrong), 409)
+        assert (error["agreed"], error["round"], error["code"]) == (agreed, 1, "disagreement")
+    assert client.round([])["n"] == 3  # nothing was lost by it
+    client.end()
+
+
+def test_unknown_generations(server: Server) -> None:
+    body = {"round": 1, "n": 1, "hash": "x", "draft": []}
+    assert refused(server.post("/v1/verify/nothing", body), 410)["code"] == "gone"
+    client = Client(server, prompt=MODULE)
+    client.end()
+    refused(client.ask(client.body([])), 410)
+    assert httpx.delete(f"{server.url}/v1/verify/nothing").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        (b"", None),
+        (b"[]", None),
+        (b'{"prompt": NaN}', None),
+        (b"{" * 5000, None),
+        (b"\xff", None),
+        ({}, "prompt"),
+        ({"prompt": None}, "prompt"),
+        ({"prompt": ""}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": 5}, "prompt"),
+        ({"prompt": {}}, "prompt"),
+        ({"prompt": ["x"]}, "prompt"),
+        ({"prompt": [True]}, "prompt"),
+        ({"prompt": [1.5]}, "prompt"),
+        ({"prompt": [-1]}, "prompt"),
+        ({"prompt": [10**6]}, "prompt"),
+        ({"prompt": [10**30]}, "prompt"),
+        ({"prompt": [5] * 3000}, "prompt"),
+        ({"prompt": "x", "generated": "x"}, "generated"),
+        ({"prompt": "x", "generated": [[]]}, "generated"),
+        ({"prompt": "x", "generated": [10**30]}, "generated"),
+        ({"prompt": "x", "generated": [-1]}, "generated"),
+        ({"prompt": "x", "generated": [5] * 3000}, None),
+        ({"prompt": "x", "vocabulary": "0123456789abcdef"}, "vocabulary"),
+        ({"prompt": "x", "vocabulary": 5}, "vocabulary"),
+        ({"prompt": "x", "options": []}, "options"),
+        ({"prompt": "x", "options": 5}, "options"),
+        ({"prompt": "x", "options": {"nothing": 1}}, "options"),
+        ({"prompt": "x", "options": {"prompt": [5]}}, "options"),
+        ({"prompt": "x", "options": {"paced": False}}, "options"),
+        ({"prompt": "x", "options": {"generated": [5]}}, "options"),
+        ({"prompt": "x", "options": {"self": 1}}, "options"),
+        ({"prompt": "x", "options": {"": 1}}, "options"),
+        ({"prompt": "x", "options": {"trace": True}}, "options.trace"),
+        ({"prompt": "x", "options": {"echo": True}}, "options.echo"),
+        ({"prompt": "x", "options": {"reference": "x"}}, "options.reference"),
+        ({"prompt": "x", "options": {"json_schema": {}}}, "options.json_schema"),
+        ({"prompt": "x", "options": {"max_tokens": "x"}}, "max_tokens"),
+        ({"prompt": "x", "options": {"max_tokens": -1}}, "max_tokens"),
+        ({"prompt": "x", "options": {"max_tokens": 10**30}}, "max_tokens"),
+        ({"prompt": "x", "options": {"max_tokens": 5000}}, "max_tokens"),
+        ({"prompt": "x", "options": {"stop": 5}}, "stop"),
+        ({"prompt": "x", "options": {"stop": ["\ud800"]}}, "stop"),
+        ({"prompt": "x", "options": {"temperature": "hot"}}, "temperature"),
+        ({"prompt": "x", "options": {"temperature": 1e999}}, None),
+        ({"prompt": "x", "options": {"temperature": -1}}, "temperature"),
+        ({"prompt": "x", "options": {"seed": -1}}, "seed"),
+        ({"prompt": "x", "options": {"seed": 2**64}}, "seed"),
+        ({"prompt": "x", "options": {"top_k": 1.5}}, "top_k"),
+        ({"prompt": "x", "options": {"logprobs": "x"}}, "logprobs"),
+        ({"prompt": "x", "options": {"logprobs": 10**9}}, "logprobs"),
+        ({"prompt": "x", "options": {"logit_bias": 5}}, "logit_bias"),
+        ({"prompt": "x", "options": {"logit_bias": "ab"}}, "logit_bias"),
+        ({"prompt": "x", "options": {"logit_bias": [5]}}, "logit_bias"),
+        ({"prompt": "x", "options": {"logit_bias": [[[], 1]]}}, "logit_bias"),
+        ({"prompt": "x", "options": {"logit_bias": [["5", 1]]}}, "logit_bias"),
+        ({"prompt": "x", "options": {"logit_bias": [[5, "x"]]}}, "logit_bias"),
+        ({"prompt": "x", "options": {"logit_bias": [[10**6, 1]]}}, None),
+        ({"prompt": "x", "options": {"grammar": 5}}, "grammar"),
+        ({"prompt": "x", "options": {"grammar": "root ::="}}, "grammar"),
+        ({"prompt": "x", "options": {"grammar_triggers": ["x"]}}, "grammar_triggers"),
+        ({"prompt": "x", "options": {"acceptance": "x"}}, "acceptance"),
+        ({"prompt": "x", "options": {"lenience": 2}}, None),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+def test_bodies_that_open_nothing(server: Server, body: Any, param: str | None) -> None:
+    """Over HTTP, and over a WebSocket."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    error = refused(server.post("/v1/verify", content), 400)
+    if param is not None:
+        assert error["param"].removeprefix("options.") == param.removeprefix("options."), error
+    with ahead(server) as socket:
+        socket.send(content)
+        told = json.loads(socket.recv(30))
+        while "error" not in told:
+            told = json.loads(socket.recv(30))
+        assert told["status"] == 400
+        assert told["error"]["message"] == error["message"]
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"round": None}, "round"), ({"n": None}, "n"), ({"hash": None}, "hash"),
+        ({"round": "1"}, "round"), ({"round": 0}, "round"), ({"round": 10**30}, "round"),
+        ({"round": True}, "round"), ({"n": -1}, "n"), ({"n": 1.5}, "n"), ({"n": []}, "n"),
+        ({"hash": 5}, "hash"), ({"hash": []}, "hash"), ({"draft": "x"}, "draft"),
+        ({"draft": 5}, "draft"), ({"draft": [1.5]}, "draft"), ({"draft": [None]}, "draft"),
+        ({"draft": {"0": 1}}, "draft"), ({"draft": [-1]}, "draft"), ({"draft": [10**6]}, "draft"),
+        ({"draft": [10**30]}, None), ({"draft": [5] * 65}, "draft"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_rounds_that_cannot_be_understood(
+    server: Server, expected: list[int], change: dict[str, Any], param: str | None
+) -> None:
+    """Nothing is lost by them."""
+    client = Client(server, prompt=MODULE)
+    refused(client.ask(client.body([]) | change), 400, param)
+    for body in (b"", b"[]", b"5", b'"x"'):
+        refused(client.ask(body), 400)
+    refused(client.ask(b" " * 200_000), 413)
+    assert client.round(expected[1:3])["accepted"] == 2
+    client.end()
+
+
+def test_drafts_of_the_longest_and_none(server: Server, expected: list[int]) -> None:
+    client = Client(server, prompt=MODULE)
+    assert client.round([*expected[1:3], *[3] * 62])["accepted"] == 2
+    body = client.body([])
+    del body["draft"]
+    assert client.ask(body).json()["drafted"] == 0
+    client.end()
+
+
+def test_what_broke_off_goes_on(server: Server, expected: list[int]) -> None:
+    prompt = server.session.tokenize(MODULE).tolist()
+    client = Client(server, prompt=prompt, generated=expected[:5])
+    assert "prompt" not in client.opened  # who sent tokens knows them
+    assert client.tokens[:5] == expected[:5]
+    while not client.round(expected[len(client.tokens) :][:3])["done"]:
+        pass
+    assert client.tokens == expected
+    done = server.post("/v1/verify", {"prompt": prompt, "generated": expected,
+                                      "options": {"max_tokens": N}}).json()  # fmt: skip
+    assert (done["done"], done["tokens"], done["n"]) == (True, [], N)
+
+
+def test_max_tokens_null_is_until_the_context_is_full(server: Server) -> None:
+    prompt = PROMPTS["near the limit"]
+    client = Client(server, prompt=prompt, options={"max_tokens": None})
+    told = client.round([])
+    while not told["done"]:
+        told = client.round([])
+    assert len(client.prompt) + told["n"] == server.session.n_ctx
+
+
+def test_finished_and_failed_ones_take_no_room(server: Server) -> None:
+    """64 may be open; those that are over do not count."""
+    for _ in range(70):
+        Client(server, prompt="x", options={"max_tokens": 1})
+    for _ in range(70):
+        body = {"prompt": "x", "options": {"grammar": "root ::="}}
+        refused(server.post("/v1/verify", body), 400)
+    assert len(server.app._verify._open) <= 64
+    assert server.session.load.n_running == 0
+
+
+def test_too_many_are_refused(session: SpecSession) -> None:
+    with serve(session) as server:
+        clients = [Client(server, prompt="x") for _ in range(2)]
+        names = server.app._verify._open
+        for i in range(62):
+            names[f"name {i}"] = names[clients[0].id]
+        refused(server.post("/v1/verify", {"prompt": "x"}), 503)
+        for i in range(62):
+            del names[f"name {i}"]
+        for client in clients:
+            client.end()
+        Client(server, prompt="x").end()
+
+
+def test_a_prompt_longer_than_allowed(session: SpecSession) -> None:
+    with serve(session, max_prompt=3) as server:
+        error = refused(server.post("/v1/verify", {"prompt": MODULE}), 400, "prompt")
+        assert "at most 3 are allowed" in error["message"]
+
+
+def test_what_the_target_is(server: Server) -> None:
+    told = server.get("/v1/verify").json()
+    session = server.session
+    assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
+    assert int(told["vocabulary"], 16) == session.core.vocabulary
+    assert told["most_drafted"] == 64
+
+
+def ahead(server: Server, **options: Any) -> closing[ClientConnection]:
+    url = "ws" + server.url.removeprefix("http") + "/v1/verify/ahead"
+    return closing(connect(url, proxy=None, compression=None, **options))
+
+
+def test_a_socket_tells_every_round(server: Server, expected: list[int]) -> None:
+    with ahead(server) as socket:
+        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": N}}))
+        tokens: list[int] = []
+        told = json.loads(socket.recv(30))
+        assert told["prompt"] == server.session.tokenize(MODULE).tolist()
+        tokens += told["tokens"]
+        while not told["done"]:
+            told = json.loads(socket.recv(30))
+            assert "prompt" not in told
+            tokens += told["tokens"]
+        assert tokens == expected
+        assert told["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ("x", None), ("[]", None), (b"\xff\xfe", None), ("{}", "n_before"),
+        ({"n_before": "x"}, "n_before"), ({"n_before": -1}, "n_before"),
+        ({"n_before": 10**30}, "n_before"), ({"n_before": 0, "draft": "x"}, "draft"),
+        ({"n_before": 0, "draft": [10**6]}, "draft"), ({"n_before": 0, "draft": [10**30]}, None),
+        ({"n_before": 0, "draft": [5] * 257}, "draft"),
+        ({"n_before": 0, "draft": [5], "confidence": 5}, "confidence"),
+        ({"n_before": 0, "draft": [5], "confidence": ["x"]}, "confidence"),
+        ({"n_before": 0, "draft": [5], "confidence": [2]}, "confidence"),
+    ],
+    ids=lambda value: repr(value)[:50],
+)  # fmt: skip
+def test_drafts_on_a_socket_that_cannot_be_understood(
+    server: Server, message: Any, param: str | None
+) -> None:
+    """They end it, with the reason."""
+    with ahead(server) as socket:
+        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 1500}}))
+        socket.recv(30)
+        socket.send(message if isinstance(message, (str, bytes)) else json.dumps(message))
+        while "error" not in (told := json.loads(socket.recv(30))):
+            pass
+    assert told["status"] == 400
+    assert param is None or told["error"]["param"] == param
+
+
+def test_who_may_open_a_socket(session: SpecSession) -> None:
+    def status(server: Server, **headers: str) -> int:
+        try:
+            with ahead(server, additional_headers=headers):
+                return 101
+        except InvalidStatus as error:
+            return error.response.status_code
+
+    with serve(session, api_key="secret") as server:
+        assert status(server) == 403
+        assert status(server, Authorization="Bearer wrong") == 403
+        assert status(server, Authorization="Bearer secret") == 101
+        assert refused(server.get("/v1/verify"), 401)["code"] == "invalid_api_key"
+        refused(server.post("/v1/verify", {"prompt": "x"}), 401)
+    with serve(session) as server:
+        assert status(server, Origin="http://example.org") == 403
+        assert status(server, Origin=server.url) == 101
+        assert status(server) == 101
+
+
+def test_a_session_without_offers() -> None:
+    with SpecSession(**EXACT) as session, serve(session) as server:
+        refused(server.post("/v1/verify", {"prompt": "x"}), 400)
