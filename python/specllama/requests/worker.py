@@ -252,7 +252,7 @@ class Worker:
     def _tell(self, job: Job, news: Round | None) -> None:
         assert job.record is not None
         with self._changed:
-            if job.record.core.waits():
+            if job.waits_since is None and job.record.core.waits():
                 job.waits_since = monotonic()
         if news is not None:
             job.tell(news)
