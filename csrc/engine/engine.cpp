@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/clock.h"
+#include "engine/round_counts.h"
 #include "plan/budget.h"
 #include "specllama/error.h"
 
@@ -21,29 +22,6 @@ constexpr int kMostPending = 16;
 // a saved state, however long the draft was.
 int longest_draft(int spec_length, int n_cuttable) {
     return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
-}
-
-void count(std::vector<int>& counts, int at) {
-    if (static_cast<int>(counts.size()) <= at) counts.resize(at + 1);
-    ++counts[at];
-}
-
-void count_round(Stats& stats, const Tree& draft, std::span<const int> accepted) {
-    const auto n_accepted = static_cast<int>(accepted.size());
-    ++stats.rounds;
-    stats.drafted += draft.size();
-    stats.accepted += n_accepted;
-    stats.by_round.push_back({draft.size(), n_accepted});
-    for (const Tree::Node& node : draft.nodes()) {
-        count(stats.drafted_by_position, node.depth);
-        count(stats.drafted_by_rank, node.rank);
-    }
-    for (const int node : accepted) {
-        count(stats.accepted_by_position, draft[node].depth);
-        count(stats.accepted_by_rank, draft[node].rank);
-    }
-    stats.accepted_by_position.resize(stats.drafted_by_position.size());
-    stats.accepted_by_rank.resize(stats.drafted_by_rank.size());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "draft/grammar_drafter.h"
 #include "engine/clock.h"
+#include "engine/proposal_check.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -30,56 +31,6 @@ void contained(Sequence& sequence, Call call) {
     } catch (const Error& error) {
         record_error(sequence, error.what());
     }
-}
-
-// Tokens in a row.
-int longest(const Draft& draft) {
-    int n_most = draft.size();
-    int n = 0;
-    for (const Draft::Side& side : draft.sides) {
-        n = side.follows ? n + 1 : side.depth + 1;
-        n_most = std::max(n_most, n);
-    }
-    return n_most;
-}
-
-std::string no_token(Token token, const Vocab& vocab) {
-    return "The drafter proposed token " + std::to_string(token) + "; the model has " +
-           std::to_string(vocab.size()) + " tokens.";
-}
-
-// What is wrong with a proposal, or "".
-std::string fault(const Proposal& proposal, const Vocab& vocab) {
-    if (!proposal.error.empty()) return proposal.error;
-    if (!proposal.draft.whole())
-        return "The drafter proposed tokens without evidence, or with some of no source there is; "
-               "add them by Draft::push.";
-    if (const int n = longest(proposal.draft); n > proposal.max_tokens)
-        return "The drafter proposed " + std::to_string(n) + " tokens; at most " +
-               std::to_string(proposal.max_tokens) + " were asked for.";
-    const auto foreign = [&](Token token) { return !vocab.contains(token); };
-    for (const Token token : proposal.draft.tokens)
-        if (foreign(token)) return no_token(token, vocab);
-    for (const Draft::Side& side : proposal.draft.sides)
-        if (foreign(side.token)) return no_token(side.token, vocab);
-    return "";
-}
-
-bool is_drawn(const Draft& draft) {
-    return std::ranges::any_of(draft.drawn_from, [](const Distribution* from) { return from; });
-}
-bool is_drawn(const Tree& draft) {
-    return std::ranges::any_of(draft.nodes(),
-                               [](const Tree::Node& node) { return node.drawn_from != nullptr; });
-}
-
-// Nothing comes behind a token that ends the generation: of a conversation, say, the next turn's
-// header. (Where a drawn draft is verified must not depend on what was drawn.)
-void cut_behind_end(Draft& draft, const Vocab& vocab) {
-    const auto ends = [&](Token token) { return vocab.is_end(token); };
-    const auto end = std::ranges::find_if(draft.tokens, ends);
-    if (end == draft.tokens.end() || is_drawn(draft)) return;
-    draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
 }
 
 }  // namespace
@@ -244,7 +195,7 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
         Work& work = work_[i];
         const Tree& prefix = work.verified;
         // Of what the others have drafted, a head has no states to go on from.
-        work.n_prefix = is_drawn(prefix) || reader_ != nullptr ? 0 : prefix.size();
+        work.n_prefix = prefix.drawn() || reader_ != nullptr ? 0 : prefix.size();
         for (int t = 0; t < work.n_prefix; ++t)
             proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
         work.started = Clock::now();
@@ -293,43 +244,30 @@ void Speculator::choose(std::span<Sequence* const> sequences, Branching branchin
 void Speculator::offer(std::size_t i, Branching branching) {
     Turn& turn = turns_[i];
     turn.offers.clear();
-    if (branching.siblings > 1) work_[i].candidates.resize(proposals_.size());
+    const bool trees = branching.siblings > 1;
+    const Tree::Limits limits{
+        .nodes = work_[i].limit.nodes, .leaves = branching.leaves, .siblings = branching.siblings};
+    beside_.clear();
+    if (trees) {
+        for (const std::vector<Proposal>& of_row : proposals_) beside_.push_back(&of_row[i].draft);
+        work_[i].joined.resize(proposals_.size());
+    }
     for (std::size_t row = 0; row < proposals_.size(); ++row) {
         const Proposal& proposal = proposals_[row][i];
         const int n_known = row == beyond()               ? work_[i].n_forced
                             : proposal.another == nullptr ? 0
                                                           : work_[i].n_prefix;
-        const bool drawn = is_drawn(proposal.draft);
+        const bool drawn = proposal.draft.drawn();
         // What the costly drafter has drawn is verified, whatever it is.
         const bool required =
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
         turn.offers.push_back({proposal.draft.evidence, {}, n_known, drawn, required, 0});
-        if (branching.siblings == 1) continue;
-        join(i, row, branching);
-        turn.offers.back().sides = work_[i].candidates[row].sides;
+        if (!trees) continue;
+        JoinedDraft& joined = work_[i].joined[row];
+        joined.join(beside_, row, limits);
+        turn.offers.back().sides = joined.sides();
     }
     if (!plans()) take_first(turn);
-}
-
-// A row's draft, and what the others have beside it. (Where tokens are drawn the shape must not
-// depend on which were: nobody else's come beside those.)
-void Speculator::join(std::size_t i, std::size_t row, Branching branching) {
-    auto& [tree, sides] = work_[i].candidates[row];
-    tree.clear();
-    sides.clear();
-    const Draft& draft = proposals_[row][i].draft;
-    if (draft.empty()) return;
-    const Tree::Limits limits{
-        .nodes = work_[i].limit.nodes, .leaves = branching.leaves, .siblings = branching.siblings};
-    tree.add(draft, limits);
-    if (!is_drawn(draft))
-        for (const std::vector<Proposal>& proposals : proposals_)
-            if (!is_drawn(proposals[i].draft)) tree.add(proposals[i].draft, limits);
-    for (const Tree::Node& node : tree.nodes().subspan(draft.size()))
-        sides.push_back({.evidence = node.evidence,
-                         .parent = node.parent,
-                         .rank = node.rank,
-                         .elder = node.elder});
 }
 
 // With a fixed length the first that there is; in a tree around the costly drafter's.
@@ -354,7 +292,7 @@ void Speculator::verify(std::size_t i, Branching branching) {
         work.verified.add(proposals_[choice.offer][i].draft, {.nodes = choice.n_draft});
         return;
     }
-    const Tree& tree = work.candidates[choice.offer].tree;
+    const Tree& tree = work.joined[choice.offer].tree();
     const bool whole = !plans() || turn.offers[choice.offer].drawn;
     work.kept.assign(tree.size(), whole);
     for (const int row : turn.rows) work.kept[row] = true;
@@ -373,12 +311,6 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
                          double seconds) {
     Work& work = work_[i];
     const Tree& verified = work.verified;
-    auto& by_source = sequence.stats.by_source;
-    const auto source = [](const Tree::Node& node) {
-        return static_cast<std::size_t>(node.evidence.source);
-    };
-    for (const Tree::Node& node : verified.nodes()) ++by_source[source(node)].drafted;
-    for (const int node : path) ++by_source[source(verified[node])].accepted;
     work.heard.clear();
     for (const int node : path) work.heard.push_back(verified[node].token);
     if (next >= 0) work.heard.push_back(next);
@@ -439,26 +371,7 @@ void Speculator::judge(std::size_t i) {
         const auto n_right = std::ranges::mismatch(tokens, heard).in1 - tokens.begin();
         turn.offers[d].n_right = static_cast<int>(n_right);
         if (turn.offers[d].sides.empty()) continue;
-        judge_sides(work.candidates[d], heard);
-    }
-}
-
-// Of siblings each is heard about once its elders were wrong.
-void Speculator::judge_sides(Candidate& candidate, TokenSpan heard) {
-    auto& [tree, sides] = candidate;
-    const int n_trunk = tree.size() - static_cast<int>(sides.size());
-    int node = Tree::kRoot;
-    for (const Token token : heard) {
-        bool right = false;
-        for (int at = tree.first_child(node); at != Tree::kNone && !right; at = tree[at].next) {
-            right = tree[at].token == token;
-            if (at >= n_trunk) {
-                sides[at - n_trunk].heard = true;
-                sides[at - n_trunk].right = right;
-            }
-        }
-        if (!right) return;
-        node = tree.child(node, token);
+        work.joined[d].judge(heard);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "draft/state_reader.h"
 #include "draft/tree.h"
+#include "engine/joined_draft.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
@@ -95,17 +96,12 @@ class Speculator {
  private:
     using Clock = std::chrono::steady_clock;
 
-    // A draft, and what others have beside it.
-    struct Candidate {
-        Tree tree;
-        std::vector<Side> sides;  // of its nodes, those behind the draft's trunk
-    };
     // What is under way for a sequence in this round.
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
         Limit limit;
-        std::vector<Candidate> candidates;  // [row of proposals_]
-        std::vector<bool> kept;             // [node of the one that is chosen]
+        std::vector<JoinedDraft> joined;  // [row of proposals_]
+        std::vector<bool> kept;           // [node of the one that is chosen]
         Tree verified;
         std::vector<Token> heard;  // what the target has said
         // Tokens of the grammar's draft that others go on from.
@@ -130,13 +126,11 @@ class Speculator {
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, Branching branching);
     void offer(std::size_t i, Branching branching);
-    void join(std::size_t i, std::size_t row, Branching branching);
     void take_first(Turn& turn) const;
     void verify(std::size_t i, Branching branching);
     void trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                double seconds);
     void judge(std::size_t i);
-    static void judge_sides(Candidate& candidate, TokenSpan heard);
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
@@ -151,6 +145,7 @@ class Speculator {
     std::vector<std::vector<Proposal>> proposals_;  // [row][i]
     std::vector<Turn> turns_;                       // [i]
     std::vector<Work> work_;                        // [i]
+    std::vector<const Draft*> beside_;              // [row]: those of a sequence
     Draft told_;                                    // to the drafters: a trunk
 };
 

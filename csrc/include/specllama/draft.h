@@ -43,6 +43,11 @@ struct Draft {
     int size() const { return static_cast<int>(tokens.size()); }
     bool empty() const { return tokens.empty(); }
 
+    // Whether a token of the trunk was drawn from a distribution.
+    bool drawn() const {
+        return std::ranges::any_of(drawn_from, [](const Distribution* from) { return from; });
+    }
+
     // Whether each token has its evidence, of a source there is, and each branch its place.
     bool whole() const {
         const auto known = [](const Evidence& one) { return one.source <= Source::other; };

@@ -1,0 +1,50 @@
+#include "engine/proposal_check.h"
+
+#include <algorithm>
+
+namespace specllama {
+
+namespace {
+
+// Tokens in a row.
+int longest(const Draft& draft) {
+    int n_most = draft.size();
+    int n = 0;
+    for (const Draft::Side& side : draft.sides) {
+        n = side.follows ? n + 1 : side.depth + 1;
+        n_most = std::max(n_most, n);
+    }
+    return n_most;
+}
+
+std::string no_token(Token token, const Vocab& vocab) {
+    return "The drafter proposed token " + std::to_string(token) + "; the model has " +
+           std::to_string(vocab.size()) + " tokens.";
+}
+
+}  // namespace
+
+std::string fault(const Proposal& proposal, const Vocab& vocab) {
+    if (!proposal.error.empty()) return proposal.error;
+    if (!proposal.draft.whole())
+        return "The drafter proposed tokens without evidence, or with some of no source there is; "
+               "add them by Draft::push.";
+    if (const int n = longest(proposal.draft); n > proposal.max_tokens)
+        return "The drafter proposed " + std::to_string(n) + " tokens; at most " +
+               std::to_string(proposal.max_tokens) + " were asked for.";
+    const auto foreign = [&](Token token) { return !vocab.contains(token); };
+    for (const Token token : proposal.draft.tokens)
+        if (foreign(token)) return no_token(token, vocab);
+    for (const Draft::Side& side : proposal.draft.sides)
+        if (foreign(side.token)) return no_token(side.token, vocab);
+    return "";
+}
+
+void cut_behind_end(Draft& draft, const Vocab& vocab) {
+    const auto ends = [&](Token token) { return vocab.is_end(token); };
+    const auto end = std::ranges::find_if(draft.tokens, ends);
+    if (end == draft.tokens.end() || draft.drawn()) return;
+    draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
+}
+
+}  // namespace specllama

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "llama/vocab.h"
+#include "specllama/draft.h"
+#include "specllama/drafter.h"
+
+namespace specllama {
+
+// What a drafter has answered, before anything is made of it.
+
+// What is wrong with a proposal, in a sentence, or "": its drafter's own error, evidence that is
+// missing or of no source there is, more tokens than were asked for, tokens that the model has not.
+std::string fault(const Proposal& proposal, const Vocab& vocab);
+
+// Nothing comes behind a token that ends the generation: of a conversation, say, the next turn's
+// header. Drawn drafts stay whole: where one is verified must not depend on what was drawn.
+void cut_behind_end(Draft& draft, const Vocab& vocab);
+
+}  // namespace specllama
