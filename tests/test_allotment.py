@@ -44,7 +44,7 @@ def allot(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
     allotment = Allotment()
     for gains in chains:
         add_chain(allotment, gains)
-    allotment.settle(CURVES[curve])
+    allotment.allot(CURVES[curve])
     return allotment.lengths
 
 
@@ -57,7 +57,7 @@ def test_nothing_saves_more(curve: str, seed: int) -> None:
     allotment = Allotment()
     for gains, n_rows in zip(chains, pending, strict=True):
         add_chain(allotment, gains, n_rows=n_rows)
-    allotment.settle(CURVES[curve])
+    allotment.allot(CURVES[curve])
 
     def saved(lengths: Sequence[int]) -> float:
         gain = sum(sum(gains[:n]) for gains, n in zip(chains, lengths, strict=True))
@@ -86,7 +86,7 @@ def test_of_a_tree_the_best_subtree(curve: str, seed: int) -> None:
     allotment.add_sequence()
     for parent, gain in zip(parents, gains, strict=True):
         allotment.add_row(parent, gain, gain)
-    allotment.settle(CURVES[curve])
+    allotment.allot(CURVES[curve])
     best = max(
         sum(gains[row] for row in rows) - CURVES[curve](1 + len(rows))
         for n in range(len(gains) + 1)
@@ -101,7 +101,7 @@ def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
     allotment.add_sequence()
     first = allotment.add_row(COMMITTED, 0.1, 0.1)
     allotment.add_row(first, 1.0, 5.0)
-    allotment.settle(CURVES["in between"])
+    allotment.allot(CURVES["in between"])
     assert allotment.lengths == [0]
 
 
@@ -110,7 +110,7 @@ def test_stakes_bound_what_a_decode_is_made_longer() -> None:
         allotment = Allotment()
         add_chain(allotment, [0.9] * 6, stake=stake)
         add_chain(allotment, [], stake=100)  # it drafts nothing, and so lends nothing
-        allotment.settle(CURVES["in between"])
+        allotment.allot(CURVES["in between"])
         assert allotment.lengths == [length, 0]
 
 
@@ -135,7 +135,7 @@ def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
     allotment = Allotment()
     for gains, place in zip(chains, places, strict=True):
         add_chain(allotment, gains, place=place)
-    allotment.settle_alike(seconds)
+    allotment.allot_alike(seconds)
     g = max(allotment.lengths)
     assert allotment.lengths == [g if len(own) >= g else 0 for own in chains]
     assert saved(g) == pytest.approx(max(map(saved, range(6))))

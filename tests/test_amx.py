@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from specllama import ModelError, SpecSession
-from specllama._core import cpu_kernels, has_amx, settle_amx
+from specllama._core import cpu_kernels, has_amx, try_amx
 
 ANSWER = "all is well\n"
 DIES = "import os, signal; os.kill(os.getpid(), signal.{signal})"
 
 
-def settle(program: str, *, folder: Path | str = "", seconds: float = 20) -> tuple[bool, str]:
+def tried(program: str, *, folder: Path | str = "", seconds: float = 20) -> tuple[bool, str]:
     """What comes of a Python program; what it is called is what it does."""
-    return settle_amx(
+    return try_amx(
         command=[sys.executable, "-I", "-c", program],
         expected=ANSWER,
         seconds=seconds,
@@ -34,12 +34,12 @@ def only_with_amx(program: str) -> str:
 
 
 def test_a_child_that_answers() -> None:
-    assert settle(f"print({ANSWER.strip()!r})") == (True, "")
+    assert tried(f"print({ANSWER.strip()!r})") == (True, "")
 
 
 def test_a_child_that_dies_by_amx() -> None:
     for signal in ("SIGSEGV", "SIGILL", "SIGABRT"):
-        works, notice = settle(only_with_amx(DIES.format(signal=signal)))
+        works, notice = tried(only_with_amx(DIES.format(signal=signal)))
         assert not works
         assert notice.startswith("AMX is left out, since a small decode with it dies: ")
         assert "-fno-tree-dse" in notice
@@ -49,7 +49,7 @@ def test_a_child_that_dies_by_amx() -> None:
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGILL"])
 def test_a_child_that_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not one for this processor") as caught:
-        settle(DIES.format(signal=signal), folder=tmp_path)
+        tried(DIES.format(signal=signal), folder=tmp_path)
     assert "\n" not in str(caught.value)
     assert "llama-cpp-python==" in str(caught.value)
     assert [*tmp_path.iterdir()] == []  # it is tried again when the library is another
@@ -66,19 +66,19 @@ def test_a_child_that_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_child_that_does_not_answer(program: str, how: str) -> None:
-    works, notice = settle(program, seconds=3)
+    works, notice = tried(program, seconds=3)
     assert not works
     assert f"with it {how};" in notice
 
 
 def test_a_child_that_hangs() -> None:
-    works, notice = settle("import time; time.sleep(60)", seconds=0.5)
+    works, notice = tried("import time; time.sleep(60)", seconds=0.5)
     assert not works
     assert "does not end" in notice
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    works, notice = settle_amx(
+    works, notice = try_amx(
         command=[str(tmp_path / "none")], expected="", seconds=5, key="", folder=""
     )
     assert not works
@@ -87,24 +87,24 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
 def test_it_is_remembered(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "when needed"
-    assert settle(f"print({ANSWER.strip()!r})", folder=folder)[0]
-    assert settle("print('rubbish')", folder=folder) == (True, "")  # nobody is asked
+    assert tried(f"print({ANSWER.strip()!r})", folder=folder)[0]
+    assert tried("print('rubbish')", folder=folder) == (True, "")  # nobody is asked
     other = tmp_path / "other"
-    works, notice = settle("print('rubbish')", folder=other)
+    works, notice = tried("print('rubbish')", folder=other)
     assert not works
     # It is said again, but not tried again.
-    assert settle(f"print({ANSWER.strip()!r})", folder=other) == (works, notice)
+    assert tried(f"print({ANSWER.strip()!r})", folder=other) == (works, notice)
     for file in (*folder.iterdir(), *other.iterdir()):
         file.write_text("another library\nworks\n")
-    assert not settle("print('rubbish')", folder=folder)[0]
+    assert not tried("print('rubbish')", folder=folder)[0]
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below", Path("/proc/none")):
-        assert settle(f"print({ANSWER.strip()!r})", folder=folder)[0]
-        assert not settle("print('rubbish')", folder=folder)[0]
+        assert tried(f"print({ANSWER.strip()!r})", folder=folder)[0]
+        assert not tried("print('rubbish')", folder=folder)[0]
     assert file.read_text() == ""
 
 

@@ -196,7 +196,7 @@ FinishReason BeamSearch::ends(NodeId node, Token token) {
 }
 
 void BeamSearch::step() {
-    branches_->settle(hypotheses_.running());
+    branches_->begin_round(hypotheses_.running());
     look_ahead();
     const int n_levels = choose_levels();
     lay_out(n_levels);

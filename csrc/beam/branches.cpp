@@ -12,7 +12,7 @@ Branches::Branches(Memory& memory, Trie& trie, int n_prompt, int n_beams)
     }
 }
 
-void Branches::settle(std::span<const Hypothesis> running) {
+void Branches::begin_round(std::span<const Hypothesis> running) {
     running_ = running;
     int last_kept = last_dead_;
     for (const Branch& branch : branches_)

@@ -35,7 +35,7 @@ class Branches {
 
     // A round begins: lets go of what no running hypothesis can come to, and of what was taken. The
     // hypotheses must outlive the round.
-    void settle(std::span<const Hypothesis> running);
+    void begin_round(std::span<const Hypothesis> running);
 
     // The sequence that ends with a node which is held, to go on from it; it is taken until the
     // round is over. needed: if all are in use, one that was only decoded ahead gives way, whose

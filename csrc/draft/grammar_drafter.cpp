@@ -13,7 +13,7 @@ namespace {
 // How far to look ahead: the tokens of so many bytes fill most drafts, and what is behind them will
 // be seen once they are there.
 constexpr std::size_t kMostBytes = 128;
-// What is foreseen is written together with so many tokens before it: they settle where words
+// What is foreseen is written together with so many tokens before it: they decide where words
 // begin.
 constexpr std::size_t kTokensBefore = 4;
 

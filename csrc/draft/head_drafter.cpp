@@ -178,7 +178,7 @@ void HeadDrafter::propose(std::span<Proposal> proposals) {
 }
 
 // Who drafts: only behind the last token that the target has decoded there is a state to go on
-// from. What is more than a sequence's share of a batch is taken in.
+// from. What is more than a sequence's quota of a batch is taken in.
 void HeadDrafter::start(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
@@ -193,9 +193,9 @@ void HeadDrafter::start(std::span<Proposal> proposals) {
         drafting_.push_back({&proposal, &follower, 0});
     }
     if (drafting_.empty()) return;
-    const int share = context_->n_batch() / static_cast<int>(drafting_.size());
+    const int quota = context_->n_batch() / static_cast<int>(drafting_.size());
     for (const Drafting& one : drafting_) {
-        if (one.follower->n_waiting() > share)
+        if (one.follower->n_waiting() > quota)
             one.proposal->n_decoded += take_in(one.proposal->sequence, *one.follower);
         encode(*one.follower);
     }

@@ -109,12 +109,12 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
     return proposal.wants_more();
 }
 
-// Decodes what is more than a sequence's share of a batch, but for the last token: for a lone one
+// Decodes what is more than a sequence's quota of a batch, but for the last token: for a lone one
 // all of it; else one batch, and those that still lag behind do not draft this time.
 void ModelDrafter::catch_up() {
     if (drafting_.empty()) return;
-    const int share = context_.n_batch() / static_cast<int>(drafting_.size());
-    const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > share; };
+    const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
+    const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > quota; };
     do {
         int room = context_.n_batch();
         for (Drafting& one : drafting_) {

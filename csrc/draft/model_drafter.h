@@ -23,7 +23,7 @@ namespace specllama {
 //
 // Several sequences draft a token each in one decode; one that fails is an error of them all. Of a
 // lone sequence all that the memory lacks is decoded at once; of several, one batch per round, and
-// those that still lack more than their share of a batch do not draft in that round.
+// those that still lack more than their quota of a batch do not draft in that round.
 class ModelDrafter final : public Drafter {
  public:
     // longest: most tokens of a draft.

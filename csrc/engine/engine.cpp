@@ -42,7 +42,7 @@ void Engine::begin(Sequence& sequence, TokenSpan reference) {
 void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
 
 void Engine::step(std::span<Sequence* const> sequences) {
-    share_ = target_.n_batch() / static_cast<int>(sequences.size());
+    quota_ = target_.n_batch() / static_cast<int>(sequences.size());
     stepping_ = sequences;
     in_prompt_.clear();
     ready_.clear();
@@ -93,7 +93,7 @@ bool Engine::must_prefill(const Sequence& sequence) const {
     const int n_pending = static_cast<int>(sequence.pending().size());
     const bool others_may_begin_alike =
         target_.n_seq() > 1 && target_.memory().n_cuttable() != Memory::kAnyNumber;
-    return n_pending > share_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
+    return n_pending > quota_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
 // A batch of prompts alone.
@@ -233,12 +233,12 @@ void Engine::draft() {
         const auto n_pending = static_cast<int>(sequence->pending().size());
         limit.depth = draft_budget(
             {.spec_length = longest_draft(speculator_.longest(), target_.memory().n_cuttable()),
-             .n_batch = share_,
+             .n_batch = quota_,
              .n_pending = n_pending,
              .n_tokens_left = sequence->n_tokens_left()});
         // Tokens at one position take a place each.
         limit.nodes = std::min(
-            {speculator_.most_nodes(), share_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
+            {speculator_.most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
     }
     speculator_.propose(ready_, limits_);
 }

@@ -24,7 +24,7 @@ class Engine {
     void end(Sequence& sequence);
 
     // Advances the sequences, none of them done: all by a round but those with more of a prompt to
-    // decode than their share of a batch. Of these prompts the same batch takes as much as it has
+    // decode than their quota of a batch. Of these prompts the same batch takes as much as it has
     // room for, in turns; where memory().split(), a batch of its own. So nobody waits for more than
     // a batch of others' prompts.
     //
@@ -66,7 +66,7 @@ class Engine {
     Context& target_;
     Speculator speculator_;
     std::span<Sequence* const> stepping_;
-    int share_ = 0;              // tokens of a batch that each of them may have
+    int quota_ = 0;              // tokens of a batch that each of them may have
     SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
     Batch batch_;

@@ -229,7 +229,7 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
     return planner_.goes_on(turns_[i], draft.evidence, asked, static_cast<int>(turns_.size()) - 1);
 }
 
-// Settles what is verified of the drafts at hand.
+// Chooses what is verified of the drafts at hand.
 void Speculator::choose(std::span<Sequence* const> sequences, Branching branching) {
     double seconds = 0;
     {

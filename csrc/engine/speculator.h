@@ -70,7 +70,7 @@ class Speculator {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Settles the drafts of a round. limits[i]: of sequences[i].
+    // Chooses the drafts of a round. limits[i]: of sequences[i].
     void propose(std::span<Sequence* const> sequences, std::span<const Limit> limits);
 
     // The draft to verify for sequences[i]. Valid until the next propose.

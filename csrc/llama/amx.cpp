@@ -103,7 +103,7 @@ std::string how_it_ended(const ChildResult& result) {
 
 }  // namespace
 
-bool AmxTrial::settle(std::string& notice) const {
+bool AmxTrial::works(std::string& notice) const {
     notice.clear();
     fs::path file;
     if (!key.empty() && !folder.empty()) {
@@ -151,10 +151,10 @@ bool amx_works() {
     static const bool works = [] {
         if (!has_amx()) return false;
         const char* value = std::getenv(kVariable);
-        const std::string settled = value == nullptr ? "" : value;
-        if (settled == "on" || settled == "off") return settled == "on";
+        const std::string given = value == nullptr ? "" : value;
+        if (given == "on" || given == "off") return given == "on";
         std::string notice;
-        const bool found = default_trial().settle(notice);
+        const bool found = default_trial().works(notice);
         if (!notice.empty()) warn(notice);
         return found;
     }();

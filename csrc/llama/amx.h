@@ -11,9 +11,9 @@ namespace specllama {
 // token ends the process. So a small decode is tried in a child process first.
 
 // Whether llama.cpp may multiply with AMX's tiles here. False, at no cost, where the processor or
-// llama.cpp's library has none. Else settled once per process, by the cache folder or by a child;
+// llama.cpp's library has none. Else found out once per process, by the cache folder or by a child;
 // where it is no, a notice says what that costs and what helps. SPECLLAMA_AMX=on or off in the
-// environment settles it without a child.
+// environment says so without a child.
 //
 // Throws ModelError where a child dies without AMX, too: the library is not for this processor.
 bool amx_works();
@@ -21,7 +21,7 @@ bool amx_works();
 // Whether there is AMX in llama.cpp's library, and the processor has it.
 bool has_amx();
 
-// How it is settled.
+// How it is found out.
 struct AmxTrial {
     // The program that tries it, and its arguments; what it prints if all is well. It is told by
     // SPECLLAMA_AMX whether to use AMX.
@@ -34,7 +34,7 @@ struct AmxTrial {
     std::filesystem::path folder;
 
     // Whether AMX works. Throws as amx_works does. `notice`: as above, or "".
-    bool settle(std::string& notice) const;
+    bool works(std::string& notice) const;
 };
 
 }  // namespace specllama

@@ -143,10 +143,10 @@ std::string describe_kernels(const Header& header, Kernels wanted) {
     for (const auto& [kernel, name] : {std::pair{Kernel::amx, "AMX"},
                                        {Kernel::repacked, "repacked"},
                                        {Kernel::plain, "plain"}}) {
-        const double share = all > 0 ? bytes[static_cast<std::size_t>(kernel)] / all : 0;
-        if (share == 0) continue;
+        const double fraction = all > 0 ? bytes[static_cast<std::size_t>(kernel)] / all : 0;
+        if (fraction == 0) continue;
         char part[32];
-        std::snprintf(part, sizeof(part), "%s %.0f %%", name, 100 * share);
+        std::snprintf(part, sizeof(part), "%s %.0f %%", name, 100 * fraction);
         text += (text.empty() ? "" : ", ") + std::string(part);
     }
     return text;

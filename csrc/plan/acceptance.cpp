@@ -160,11 +160,11 @@ Phase Acceptance::begin(double temperature, int position) const {
         const Phase::Weights& met = tables_[phase.temperature].met[view];
         const double sum = std::accumulate(met.begin(), met.end(), 0.0);
         for (int i = 0; i < kPhases; ++i) {
-            phase.share[view][i] = met[i] / sum;
-            phase.met[view][i] = tuning::kRequestPrior * phase.share[view][i];
+            phase.next[view][i] = met[i] / sum;
+            phase.met[view][i] = tuning::kRequestPrior * phase.next[view][i];
         }
     }
-    phase.weights = phase.share;
+    phase.weights = phase.next;
     phase.position.fill(position);
     return phase;
 }
@@ -175,9 +175,9 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
     phase.position[view] = position;
     constexpr double kLast = 1 - tuning::kPhaseEnd;
     const double lasts = n_tokens == 1 ? kLast : std::pow(kLast, n_tokens);
-    const Phase::Weights& share = phase.share[view];
+    const Phase::Weights& next = phase.next[view];
     Phase::Weights& weights = phase.weights[view];
-    for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * share[i];
+    for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * next[i];
 }
 
 double Acceptance::rate(const Phase& phase, const Evidence& evidence) const {
@@ -213,7 +213,7 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
         Phase::Weights& met = phase.met[view];
         double all = 0;
         for (int i = 0; i < kPhases; ++i) all += met[i] += weights[i];
-        for (int i = 0; i < kPhases; ++i) phase.share[view][i] = met[i] / all;
+        for (int i = 0; i < kPhases; ++i) phase.next[view][i] = met[i] / all;
     }
 }
 
@@ -237,7 +237,7 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
             for (std::size_t s = 0; s < row.size(); ++s) ends[s] += kEnd * row[s];
         for (int t = 0; t < kPhases; ++t) {
             const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
-            const auto begins = static_cast<float>(phase_.share[view][t] * rates[t]);
+            const auto begins = static_cast<float>(phase_.next[view][t] * rates[t]);
             PhaseLanes& row = survival_[t];
             for (std::size_t s = 0; s < row.size(); ++s) {
                 row[s] = lasts * row[s] + begins * ends[s];

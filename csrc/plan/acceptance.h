@@ -26,9 +26,10 @@ struct Phase {
     // Probabilities of the shifts, after the last token that was judged.
     using Weights = std::array<double, kPhases>;
     std::array<Weights, kViews> weights{};
-    // How often each was met in this request, and is expected when a phase ends.
+    // How often each was met in this request; and, by that, how likely it is the next one when a
+    // phase ends.
     std::array<Weights, kViews> met{};
-    std::array<Weights, kViews> share{};
+    std::array<Weights, kViews> next{};
     // Position of that token.
     std::array<int, kViews> position{};
     int temperature = 0;  // its class

@@ -35,7 +35,7 @@ int Allotment::n_certain() const {
     return n;
 }
 
-void Allotment::settle(const Price& price) {
+void Allotment::allot(const Price& price) {
     // What comes after another row was added after it, and stays there.
     std::ranges::stable_sort(rows_, std::ranges::greater(), &Row::gain);
     lengths_.assign(participants_.size(), 0);
@@ -77,7 +77,7 @@ void Allotment::add(const Row& row) {
     gains_[row.sequence] += row.gain;
 }
 
-void Allotment::settle_alike(const Price& price) {
+void Allotment::allot_alike(const Price& price) {
     const auto longest = [&](std::size_t i) {
         const bool last = i + 1 == participants_.size();
         return static_cast<int>((last ? rows_.size() : participants_[i + 1].first_row) -

@@ -37,12 +37,12 @@ class Allotment {
     // Takes back the sequence that was added last, and its rows.
     void drop_sequence();
 
-    // Settles what follows.
-    void settle(const Price& price);
+    // Chooses the rows, and with them all that follows.
+    void allot(const Price& price);
     // The same where only neighbours in the memory with as many rows each are decoded at once.
     // Then those that draft verify as many rows each, and every change from one place to the next
     // is the beginning of another decode.
-    void settle_alike(const Price& price);
+    void allot_alike(const Price& price);
 
     // [i]: rows of sequence i that are verified, the tokens to expect of it, and the seconds that
     // those of its rows are worth.
@@ -67,7 +67,7 @@ class Allotment {
     double saved_by(int k) const { return saved_by_[k]; }
     // Rows that are decoded in any case.
     int n_certain() const;
-    // Settles for these instead.
+    // Chooses these instead.
     void take(int k, const Price& price);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
-// So often the worth of a token is settled anew by what all sequences of a decode get from it.
+// So often the worth of a token is found anew by what all sequences of a decode get from it.
 constexpr int kPasses = 3;
 
 int longest(const Turn& turn, EvidenceSpan draft) {
@@ -83,7 +83,7 @@ void Planner::choose(std::span<Turn> turns) {
     }
     double most_caution = 0;
     for (const Turn& turn : turns) most_caution = std::max(most_caution, caution(*turn.phase));
-    settle(all, turns, probe(all, most_caution));
+    write_down(all, turns, probe(all, most_caution));
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -91,9 +91,9 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
     for (Turn& turn : turns) offer(common, turn);
     const Allotment::Price price = [&](int n) { return decode_seconds(common, n); };
     if (alike_ && turns.size() > 1)
-        allotment_.settle_alike(price);
+        allotment_.allot_alike(price);
     else
-        allotment_.settle(price);
+        allotment_.allot(price);
 }
 
 void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft) {
@@ -188,7 +188,7 @@ double Planner::hoped_gain(int n, int other, double seconds) const {
     return seconds * (1 - std::exp(-cost_.doubt(n, other)));
 }
 
-// Settles for another number of rows if that may be better than the best that is known. Who is
+// Takes another number of rows if that may be better than the best that is known. Who is
 // cautious hopes for less.
 bool Planner::probe(const Common& common, double caution) {
     if (!cost_probe_.due()) return false;
@@ -216,7 +216,7 @@ bool Planner::probe(const Common& common, double caution) {
 }
 
 // Writes down what the allotment says. What the drafts add to the decode is shared by their rows.
-void Planner::settle(const Common& common, std::span<Turn> turns, bool probe) {
+void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe) {
     int n_drafted = 0;
     for (std::size_t i = 0; i < turns.size(); ++i) {
         turns[i].choice.n_draft += allotment_.lengths()[i];

@@ -41,7 +41,7 @@ class Planner {
     // The phase at the start of a request.
     Phase begin(double temperature, int n_prompt) const;
 
-    // Settles the choices of turns that share a decode.
+    // Chooses for turns that share a decode.
     void choose(std::span<Turn> turns);
 
     // Whether a draft model should draft another token after those of `draft`, which took `seconds`
@@ -92,7 +92,7 @@ class Planner {
     void offer(const Common& common, Turn& turn);
     void add_rows(const Turn& turn, const Offer& offer);
     void allot(const Common& common, std::span<Turn> turns);
-    void settle(const Common& common, std::span<Turn> turns, bool probe);
+    void write_down(const Common& common, std::span<Turn> turns, bool probe);
     bool probe(const Common& common, double caution);
     bool probe_longer(const Common& common, int n_drafted, double best, double step,
                       double caution);

@@ -40,10 +40,10 @@ def cpu_kernels() -> str:
 def has_amx() -> bool:
     """Whether llama.cpp has AMX kernels, and the processor AMX."""
 
-def settle_amx(
+def try_amx(
     *, command: list[str], expected: str, seconds: float, key: str, folder: str
 ) -> tuple[bool, str]:
-    """Settle whether AMX works, as sessions do, by a program of one's own.
+    """Try whether AMX works, as sessions do, by a program of one's own.
 
     Args:
         command: The program that tries it, and its arguments; SPECLLAMA_AMX in its environment is
@@ -1122,10 +1122,10 @@ class Allotment:
             gain: Seconds that these are worth.
         """
 
-    def settle(self, price: Callable[[int], float]) -> None:
-        """Settle the lengths. `price`: the seconds of a decode of so many rows."""
+    def allot(self, price: Callable[[int], float]) -> None:
+        """Choose the rows. `price`: the seconds of a decode of so many rows."""
 
-    def settle_alike(self, price: Callable[[int], float]) -> None:
+    def allot_alike(self, price: Callable[[int], float]) -> None:
         """The same where only neighbours with as many rows each are decoded at once."""
 
     @property
@@ -1158,7 +1158,7 @@ class Planner:
         """Return the phase at the start of a request whose prompt has n_prompt tokens."""
 
     def choose(self, turns: Sequence[Turn]) -> None:
-        """Settle the choices of turns that share a decode."""
+        """Choose for turns that share a decode."""
 
     def goes_on(
         self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0, n_beside: int = 0

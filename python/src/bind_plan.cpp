@@ -108,8 +108,8 @@ void bind_allotment(py::module_& m) {
              py::arg("place") = 0)
         .def("add_row", &Allotment::add_row, py::arg("predecessor"), py::arg("tokens"),
              py::arg("gain"))
-        .def("settle", &Allotment::settle, py::arg("price"))
-        .def("settle_alike", &Allotment::settle_alike, py::arg("price"))
+        .def("allot", &Allotment::allot, py::arg("price"))
+        .def("allot_alike", &Allotment::allot_alike, py::arg("price"))
         .def_property_readonly("lengths", &Allotment::lengths)
         .def_property_readonly("tokens", &Allotment::tokens)
         .def_property_readonly("gains", &Allotment::gains)
