@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import llama_cpp
 import pytest
+from c_library import compiled, needs_compiler
 from heads import write_eagle3, write_glm
 from random_model import WRITERS, write_dense
 
 SUPPORT = Path(__file__).parent / "support"
-COMPILER = shutil.which("cc")
 EXACT = {"kv_type": "q8_0", "flash_attn": True, "spec_length": 4}
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or COMPILER is None, reason="needs a C compiler, and Linux's linker"
-)
+pytestmark = needs_compiler
 
 
 @dataclass
@@ -46,13 +42,7 @@ class Outcome:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("library") / "failing_llama.so"
-    include = Path(llama_cpp.__file__).parents[1] / "include"
-    source = SUPPORT / "failing_llama.c"
-    subprocess.run(
-        [str(COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
-    )
-    return path
+    return compiled("failing_llama", tmp_path_factory.mktemp("library"))
 
 
 def run(library: Path, model: Path, n_sequences: int, when: str, **options: Any) -> Outcome:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import llama_cpp
 import pytest
+from c_library import compiled, needs_compiler
 
-SUPPORT = Path(__file__).parent / "support"
-COMPILER = shutil.which("cc")
 BEGIN = """
 import ctypes, sys
 
@@ -23,20 +20,12 @@ END = """
 print(*(ctypes.c_int.in_dll(library, name).value for name in ("n_freed", "n_freed_with_gil")))
 """
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or COMPILER is None, reason="needs a C compiler, and Linux's linker"
-)
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("library") / "freeing_llama.so"
-    include = Path(llama_cpp.__file__).parents[1] / "include"
-    source = SUPPORT / "freeing_llama.c"
-    subprocess.run(
-        [str(COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
-    )
-    return path
+    return compiled("freeing_llama", tmp_path_factory.mktemp("library"))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import gguf
 import numpy as np
+from random_model import EOS, add_words, finish
 
 WIDTH, HEADS, LAYERS, N_VOCAB, N_CTX = 64, 2, 2, 96, 512
-EOS = 2
 
 
 def make_float_llama(seed: int) -> Any:
@@ -52,13 +52,7 @@ def write_float_llama(model: Any, path: Path) -> Path:
     writer.add_head_count_kv(HEADS)
     writer.add_rope_dimension_count(WIDTH // HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("llama")
-    words = [f"\N{LOWER ONE EIGHTH BLOCK}w{i}" for i in range(N_VOCAB - 4)]
-    writer.add_token_list(["<unk>", "<s>", "</s>", *words, "<0x0A>"])
-    writer.add_token_scores([0.0] * N_VOCAB)
-    writer.add_token_types([2, 3, 3, *([1] * (N_VOCAB - 4)), 6])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(EOS)
+    add_words(writer, N_VOCAB)
     writer.add_tensor("token_embd.weight", weights["model.embed_tokens.weight"])
     writer.add_tensor("output_norm.weight", weights["model.norm.weight"])
     writer.add_tensor("output.weight", weights["lm_head.weight"])
@@ -80,8 +74,5 @@ def write_float_llama(model: Any, path: Path) -> Path:
                 halves = tensor.reshape(HEADS, 2, WIDTH // HEADS // 2, WIDTH)
                 tensor = halves.swapaxes(1, 2).reshape(WIDTH, WIDTH)
             writer.add_tensor(f"blk.{layer}.{ours}.weight", np.ascontiguousarray(tensor))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return path

@@ -122,13 +122,7 @@ class RandomModel:
         writer.add_context_length(N_CTX)
         writer.add_embedding_length(WIDTH)
         writer.add_layer_norm_rms_eps(1e-5)
-        writer.add_tokenizer_model("llama")
-        words = [f"\N{LOWER ONE EIGHTH BLOCK}w{i}" for i in range(N_VOCAB - 4)]
-        writer.add_token_list(["<unk>", "<s>", "</s>", *words, "<0x0A>"])
-        writer.add_token_scores([0.0] * N_VOCAB)
-        writer.add_token_types([2, 3, 3, *([1] * (N_VOCAB - 4)), 6])
-        writer.add_bos_token_id(1)
-        writer.add_eos_token_id(EOS)
+        add_words(writer, N_VOCAB)
         heads = {"attention.head_count": 2, "attention.head_count_kv": 2}
         for name, value in ({"feed_forward_length": FFN} | heads | fields).items():
             key = f"{architecture}.{name}"
@@ -148,11 +142,26 @@ class RandomModel:
             else:
                 blocks = gguf.quants.quantize(data, gguf.GGMLQuantizationType.Q8_0)
                 writer.add_tensor(name, blocks, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
+        finish(writer)
         return path
+
+
+def add_words(writer: gguf.GGUFWriter, n_vocab: int) -> None:
+    """A vocabulary of words w0, w1, ... between the special tokens and a line's end."""
+    writer.add_tokenizer_model("llama")
+    words = [f"\N{LOWER ONE EIGHTH BLOCK}w{i}" for i in range(n_vocab - 4)]
+    writer.add_token_list(["<unk>", "<s>", "</s>", *words, "<0x0A>"])
+    writer.add_token_scores([0.0] * n_vocab)
+    writer.add_token_types([2, 3, 3, *([1] * (n_vocab - 4)), 6])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(EOS)
+
+
+def finish(writer: gguf.GGUFWriter) -> None:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def write_dense(path: Path, seed: int = 1, **fields: Any) -> Path:
