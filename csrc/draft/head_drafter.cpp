@@ -10,13 +10,6 @@
 
 namespace specllama {
 
-namespace {
-
-// A prefix of fewer tokens is not worth a copy.
-constexpr int kShortestCopy = 32;
-
-}  // namespace
-
 HeadDrafter::HeadDrafter(std::shared_ptr<const Model> target, const DraftModelOptions& options,
                          const Header* head, const ProgressFunction& progress)
     : head_(target), kind_(HeadContext::Kind::mtp), options_(options) {
@@ -62,7 +55,7 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 // What another sequence's memory holds of a prompt, if that is more.
 void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
-    int n_most = own.n_common(prompt) + kShortestCopy;
+    int n_most = own.n_common(prompt) + Memory::kShortestCopy;
     const Follower* from = nullptr;
     SequenceId from_id = sequence;
     for (const auto& [other, follower] : followers_) {

@@ -11,9 +11,6 @@ namespace specllama {
 
 namespace {
 
-// A prefix of fewer tokens is not worth a copy.
-constexpr int kShortestCopy = 32;
-
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
     check_draft_options(options, target.vocab().size());
@@ -54,7 +51,7 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
         return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
     };
     Follower& own = followers_.at(sequence);
-    int n_most = n_common(own) + kShortestCopy;
+    int n_most = n_common(own) + Memory::kShortestCopy;
     SequenceId from = sequence;
     for (const auto& [other, follower] : followers_) {
         const int n = context_.memory().copyable(other, n_common(follower));

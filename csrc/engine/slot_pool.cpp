@@ -6,9 +6,6 @@ namespace specllama {
 
 namespace {
 
-// A prefix of fewer tokens is not worth a copy.
-constexpr int kShortestCopy = 32;
-
 int common_prefix(TokenSpan a, TokenSpan b) {
     const auto [end, _] = std::ranges::mismatch(a, b);
     return static_cast<int>(end - a.begin());
@@ -55,7 +52,7 @@ void SlotPool::put(Sequence& sequence) {
     // A slot that would lose most of what it holds is rather copied from.
     const bool keeps_most = 2 * prefix.n_tokens >= static_cast<int>(source.tokens().size());
     if (source.sequence == nullptr && keeps_most && prefix.n_tokens > 0) id = prefix.slot;
-    if (id != prefix.slot && prefix.n_tokens >= kShortestCopy)
+    if (id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy)
         n_cached = memory_.copy(prefix.slot, id, prefix.n_tokens);
     else
         n_cached = memory_.rewind(id, common_prefix(slots_[id].tokens(), prompt));

@@ -20,6 +20,8 @@ namespace specllama {
 class Memory {
  public:
     static constexpr int kAnyNumber = std::numeric_limits<int>::max();
+    // Of a prefix of fewer tokens a copy is not worth its while.
+    static constexpr int kShortestCopy = 32;
 
     // What a state is saved for: prompts that begin like this sequence, or what a round may get
     // wrong. One of each is held per sequence.

@@ -121,14 +121,10 @@ void bind_allotment(py::module_& m) {
 void bind_plan(py::module_& m) {
     bind_cost_curve(m);
     bind_allotment(m);
-    py::native_enum<Source>(m, "Source", "enum.Enum", "What a draft token comes from.")
-        .value("match", Source::match)
-        .value("corpus", Source::corpus)
-        .value("ngram", Source::ngram)
-        .value("grammar", Source::grammar)
-        .value("model", Source::model)
-        .value("other", Source::other)
-        .finalize();
+    py::native_enum<Source> sources(m, "Source", "enum.Enum", "What a draft token comes from.");
+    for (std::size_t i = 0; i < kSourceNames.size(); ++i)
+        sources.value(kSourceNames[i], static_cast<Source>(i));
+    sources.finalize();
     py::class_<Evidence>(m, "Evidence", "What a drafter knows about one token it proposes.")
         .def(py::init<Source, int, float>(), py::arg("source"), py::arg("length") = 0,
              py::arg("confidence") = 1.0F)

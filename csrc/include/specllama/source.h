@@ -11,7 +11,7 @@ namespace specllama {
 // drafter.
 enum class Source : std::uint8_t { match, corpus, ngram, grammar, model, other };
 
-// What they are called, in that order.
+// What they are called, in that order: whoever shows or binds all of them goes through this list.
 inline constexpr std::array kSourceNames = {"match",   "corpus", "ngram",
                                             "grammar", "model",  "other"};
 static_assert(kSourceNames.size() == static_cast<std::size_t>(Source::other) + 1);
