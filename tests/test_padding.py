@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from drafters import SometimesRight
 from numpy.typing import NDArray
 from specllama import SpecSession
 from specllama._core import CostCurve, Planner
+from specllama.commands.spec_cli import executable
 
 Open = Callable[..., SpecSession]
 TEETH = {1: 1.0, 2: 4.0, 3: 4.1, 4: 4.2, 5: 4.3, 6: 4.4, 7: 4.5, 8: 1.5, 9: 6.0, 16: 8.0}
@@ -37,6 +40,21 @@ def test_what_is_not_beyond_doubt_is_not_believed() -> None:
     for n, seconds in ((1, 1.0), (7, 2.1), (8, 2.0)):
         curve.observe(n, 0, seconds)
     assert curve.width(7) == 7
+
+
+def test_spec_cli_says_so(toothed: Open) -> None:
+    """Only where there were any."""
+    toothed()
+    options = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "-n", "40", "--stats"]
+    tables = [
+        subprocess.run(
+            [executable(), *options, *more, "-p", "a b c d a b c d a b c d"],
+            capture_output=True, text=True, check=True,
+        ).stderr
+        for more in ([], ["--spec-length", "4"])
+    ]  # fmt: skip
+    assert re.search(r"^padded +\d+ rows$", tables[0], re.MULTILINE)
+    assert "padded" not in tables[1]
 
 
 def test_each_row_pays_for_its_context() -> None:
