@@ -604,10 +604,10 @@ class Session:
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 
-    def save(self) -> tuple[str, NDArray[np.int32], bytes]:
+    def save(self) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
         """Return which sessions the state fits, its tokens, and what they left in the memory."""
 
-    def load(self, key: str, tokens: Iterable[int], memory: bytes) -> None:
+    def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> None:
         """Put it back. Raises ArgumentError when it does not fit or is damaged."""
 
     def close(self) -> None: ...

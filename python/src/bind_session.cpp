@@ -1,5 +1,7 @@
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,15 +95,16 @@ void bind_session(py::module_& m) {
                      saved = session.save();
                  }
                  return py::make_tuple(saved.key, to_array(std::move(saved.tokens)),
-                                       py::bytes(reinterpret_cast<const char*>(saved.memory.data()),
-                                                 saved.memory.size()));
+                                       to_array(std::move(saved.memory)));
              })
         .def(
             "load",
-            [](Session& session, std::string key, const Tokens& tokens, const py::bytes& memory) {
-                const std::string_view view = memory;
-                SavedState saved{std::move(key), tokens.to_vector(), {view.begin(), view.end()}};
+            [](Session& session, std::string key, const Tokens& tokens,
+               const py::array_t<std::uint8_t, py::array::c_style>& memory) {
+                const std::span bytes(memory.data(), static_cast<std::size_t>(memory.size()));
                 const py::gil_scoped_release release;
+                const SavedState saved{
+                    std::move(key), tokens.to_vector(), {bytes.begin(), bytes.end()}};
                 session.load(saved);
             },
             py::arg("key"), py::arg("tokens"), py::arg("memory"))

@@ -36,15 +36,16 @@ class Tokens {
     std::vector<Token> copy_;
 };
 
-// An array that owns the tokens, which are not copied.
-inline TokenArray to_array(std::vector<Token> tokens) {
-    auto owned = std::make_unique<std::vector<Token>>(std::move(tokens));
+// An array that owns the numbers, which are not copied.
+template <typename Number>
+py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
+    auto owned = std::make_unique<std::vector<Number>>(std::move(numbers));
     const auto* data = owned->data();
     const auto size = static_cast<py::ssize_t>(owned->size());
     const py::capsule owner(owned.get(),
-                            [](void* one) { delete static_cast<std::vector<Token>*>(one); });
+                            [](void* one) { delete static_cast<std::vector<Number>*>(one); });
     owned.release();
-    return TokenArray(size, data, owner);
+    return py::array_t<Number, py::array::c_style>(size, data, owner);
 }
 
 }  // namespace specllama

@@ -52,14 +52,14 @@ def fingerprint(model: str) -> str:
     return digest.hexdigest()
 
 
-def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: bytes) -> None:
+def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.uint8]) -> None:
     """Write a state; see `_files.replacing`.
 
     Raises:
         SpecllamaError: It cannot be written; what had that name before is still there.
     """
     head = json.dumps({**asdict(kind), "n_tokens": len(tokens)}).encode() + b"\n"
-    parts = [head, tokens.astype("<i4").tobytes(), memory]
+    parts: list[bytes | memoryview] = [head, tokens.astype("<i4").data, memory.data]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -69,7 +69,7 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: bytes) -> N
         os.fsync(file.fileno())
 
 
-def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], bytes]:
+def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
     """Return the key, the tokens and the memory of a state for the model with a fingerprint.
 
     Raises:
@@ -85,13 +85,14 @@ def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], bytes]:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
     if first != _FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
         raise ArgumentError(f"{path} is damaged: its checksum does not fit.")
-    line, _, payload = rest.partition(b"\n")
+    n_head = rest.find(b"\n") + 1
     try:
-        head = json.loads(line)
-        kind, n_bytes = Kind(head["model"], head["key"]), 4 * head["n_tokens"]
-        tokens = np.frombuffer(payload[:n_bytes], "<i4").astype(np.int32)
-    except (ValueError, KeyError, TypeError):
+        head = json.loads(rest[:n_head])
+        kind, n_tokens = Kind(head["model"], head["key"]), head["n_tokens"]
+        tokens = np.frombuffer(rest, "<i4", n_tokens, n_head).astype(np.int32)
+        memory = np.frombuffer(rest, np.uint8, offset=n_head + 4 * n_tokens)
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise ArgumentError(f"{path} is no saved state: its head cannot be read.") from None
     if kind.model != model:
         raise ArgumentError(f"{path} was saved with another model.")
-    return kind.key, tokens, payload[n_bytes:]
+    return kind.key, tokens, memory
