@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from specllama._core import Allotment
+from specllama._core.plan import Allotment
 
 CURVES: dict[str, Callable[[int], float]] = {
     "flat": lambda n: 1.0 + 0.001 * n,

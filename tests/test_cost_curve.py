@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simulation import curves
 from specllama import ArgumentError
-from specllama._core import CostCurve, CurvePoints
+from specllama._core.plan import CostCurve, CurvePoints
 
 CURVES = curves()
 

@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 def modules() -> dict[str, Path]:
     """All modules by name; a folder has the name of its __init__."""
     found = {}
-    for path in sorted([*PYTHON.glob("*/**/*.py"), *PYTHON.glob("*/*.pyi")]):
+    for path in sorted([*PYTHON.glob("*/**/*.py"), *PYTHON.glob("*/**/*.pyi")]):
         parts = path.relative_to(PYTHON).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from specllama import Drafter, MatchFinder, NGramPredictor, SpecSession
-from specllama._core import NGramFollower
+from specllama._core.plan import NGramFollower
 
 Open = Callable[..., SpecSession]
 

@@ -50,7 +50,7 @@ def test_the_package_has_what_it_promises() -> None:
     for name in ("bin/spec-cli", "models/target-q8_0.gguf", "models/draft-q8_0.gguf"):
         assert (PACKAGE / name).is_file(), name
     source = Path(specllama.__file__).parent
-    for name in ("py.typed", "_core.pyi"):
+    for name in ("py.typed", "_core/__init__.pyi", "_core/plan.pyi"):
         assert (source / name).is_file(), name
 
 

@@ -13,7 +13,7 @@ import pytest
 from drafters import SometimesRight
 from numpy.typing import NDArray
 from specllama import SpecSession
-from specllama._core import CostCurve, Planner
+from specllama._core.plan import CostCurve, Planner
 from specllama.commands.spec_cli import executable
 
 Open = Callable[..., SpecSession]

@@ -18,7 +18,8 @@ from simulation import (
     planned_with_model,
     text_of,
 )
-from specllama._core import Evidence, Planner, Source
+from specllama._core import Source
+from specllama._core.plan import Evidence, Planner
 
 CURVES = curves()
 # How often a token is right after a match of this length, on greedy text.

@@ -11,7 +11,8 @@ from simulation import (
     calibrated,
     curves,
 )
-from specllama._core import Choice, Evidence, Phase, Planner, Source, Turn
+from specllama._core import Source
+from specllama._core.plan import Choice, Evidence, Phase, Planner, Turn
 from specllama.simulate import calibrated_planner, curve_of
 
 CURVES = curves()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from specllama._core import CurvePoints, Evidence, Phase, Planner, Source, Turn
+from specllama._core import Source
+from specllama._core.plan import CurvePoints, Evidence, Phase, Planner, Turn
 
 FLAT = [1 + 0.002 * n for n in range(64)]
 STEEP = [1.0 + 0.6 * n for n in range(64)]

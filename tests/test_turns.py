@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from simulation import MAX_DRAFT, calibrated, curves
-from specllama._core import Evidence, Phase, Planner, Source, Turn
+from specllama._core import Source
+from specllama._core.plan import Evidence, Phase, Planner, Turn
 
 CURVES = curves()
 SURE = [Evidence(Source.match, 100)] * 8

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from specllama._core import Evidence, Planner, Source, Turn
+from specllama._core import Source
+from specllama._core.plan import Evidence, Planner, Turn
 from specllama.simulate import MAX_DRAFT, calibrated_planner, read_curves
 
 matplotlib.use("svg")

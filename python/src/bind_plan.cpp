@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <pybind11/functional.h>
-#include <pybind11/native_enum.h>
 
 #include "bind.h"
 #include "plan/allotment.h"
@@ -121,10 +120,6 @@ void bind_allotment(py::module_& m) {
 void bind_plan(py::module_& m) {
     bind_cost_curve(m);
     bind_allotment(m);
-    py::native_enum<Source> sources(m, "Source", "enum.Enum", "What a draft token comes from.");
-    for (std::size_t i = 0; i < kSourceNames.size(); ++i)
-        sources.value(kSourceNames[i], static_cast<Source>(i));
-    sources.finalize();
     py::class_<Evidence>(m, "Evidence", "What a drafter knows about one token it proposes.")
         .def(py::init<Source, int, float>(), py::arg("source"), py::arg("length") = 0,
              py::arg("confidence") = 1.0F)

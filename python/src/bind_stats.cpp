@@ -1,5 +1,7 @@
 #include <functional>
 
+#include <pybind11/native_enum.h>
+
 #include "bind.h"
 #include "specllama/stats_fields.h"
 
@@ -52,6 +54,10 @@ py::dict to_plain(const Stats& stats) {
 }  // namespace
 
 void bind_stats(py::module_& m) {
+    py::native_enum<Source> sources(m, "Source", "enum.Enum", "What a draft token comes from.");
+    for (std::size_t i = 0; i < kSourceNames.size(); ++i)
+        sources.value(kSourceNames[i], static_cast<Source>(i));
+    sources.finalize();
     py::class_<Seconds> seconds(m, "Seconds", "Time in the parts of a generation, in seconds.");
     visit_seconds(attributes_of(seconds));
     seconds.def("__repr__",

@@ -20,6 +20,10 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_match(m);
     specllama::bind_tokenizer(m);
     specllama::bind_corpus(m);
-    specllama::bind_plan(m);
-    specllama::bind_follower(m);
+    specllama::py::module_ plan =
+        m.def_submodule("plan", "What only measurements, simulations and tests use.");
+    specllama::bind_plan(plan);
+    specllama::bind_follower(plan);
+    // So that it can be imported by its name.
+    specllama::py::module_::import("sys").attr("modules")[plan.attr("__name__")] = plan;
 }

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from specllama._core import Evidence, Source
+from specllama._core import Source
+from specllama._core.plan import Evidence
 from specllama.simulate import Drafts, ngram_drafts
 
 

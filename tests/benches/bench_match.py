@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from bench_ngram import real_tokens
 from specllama import MatchFinder, NGramPredictor, SpecSession
-from specllama._core import NGramFollower
+from specllama._core.plan import NGramFollower
 
 
 class Task(NamedTuple):

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from answers import Answer, answers
 from numpy.typing import NDArray
-from specllama._core import Phase, Planner, Turn
+from specllama._core.plan import Phase, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 
 SECOND = 0.05  # of a plain decode, as the planner is told

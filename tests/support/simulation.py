@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from specllama._core import Evidence, Planner, Source, Turn
+from specllama._core import Source
+from specllama._core.plan import Evidence, Planner, Turn
 from specllama.simulate import (
     MAX_DRAFT,
     Drafts,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specllama._core import Evidence, NGramFollower
+from specllama._core.plan import Evidence, NGramFollower
 
 MAX_DRAFT = 64
 """Most tokens of a draft, as in a session."""

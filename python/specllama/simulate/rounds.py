@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specllama._core import Planner, Turn
+from specllama._core.plan import Planner, Turn
 from specllama.simulate.curves import Curve
 from specllama.simulate.drafting import MAX_DRAFT, Drafts
 
