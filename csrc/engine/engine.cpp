@@ -8,7 +8,6 @@
 
 #include "engine/clock.h"
 #include "engine/round_counts.h"
-#include "plan/budget.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -231,11 +230,11 @@ void Engine::draft() {
         Limit& limit = limits_.emplace_back();
         if (!may_draft(*sequence)) continue;
         const auto n_pending = static_cast<int>(sequence->pending().size());
-        limit.depth = draft_budget(
-            {.spec_length = longest_draft(speculator_.longest(), target_.memory().n_cuttable()),
-             .n_batch = quota_,
-             .n_pending = n_pending,
-             .n_tokens_left = sequence->n_tokens_left()});
+        // A round of g drafted tokens generates up to g + 1.
+        limit.depth =
+            std::max(std::min({longest_draft(speculator_.longest(), target_.memory().n_cuttable()),
+                               quota_ - n_pending, sequence->n_tokens_left() - 1}),
+                     0);
         // Tokens at one position take a place each.
         limit.nodes = std::min(
             {speculator_.most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
