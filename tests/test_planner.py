@@ -135,6 +135,17 @@ def test_a_machine_that_slows_down(curve: str) -> None:
     assert 2 * best_fixed(text, v, half + 500) / run.seconds_per_token >= 0.97
 
 
+def test_probes_are_few_and_become_fewer() -> None:
+    first = second = 0
+    for curve, v in CURVES.items():
+        probes = planned(text_of(np.full(16_000, 0.5), 8), v, planner_for(curve)).probes
+        half = len(probes) // 2
+        assert sum(probes[half:]) < 0.02 * half
+        first += sum(probes[:half])
+        second += sum(probes[half:])
+    assert second < first
+
+
 def model_text(rate: np.ndarray, seed: int, *, telling: bool) -> Text:
     """A draft model's luck; its probabilities tell the rates, or are all alike."""
     right = np.random.default_rng(seed).random(len(rate)) < rate

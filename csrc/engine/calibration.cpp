@@ -49,8 +49,7 @@ class Probe {
 
 bool still_holds(Context& context, int n_max, const CostCurve& curve) {
     int n = std::min({n_max, context.n_batch(), context.n_ctx(), CostCurve::kMaxTokens});
-    while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > tuning::kCalibrationSeconds / 4))
-        --n;
+    while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > tuning::kRecheckSeconds)) --n;
     if (n < 2 || !curve.measured(1)) return true;
     Probe probe(context);
     try {

@@ -92,7 +92,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         wanted |= turn.max_draft > 0;
     }
     for (std::size_t row = 0; row < proposals_.size(); ++row) prepare(row, sequences);
-    if (wanted) draft(sequences);
+    if (wanted) ask_all(sequences);
     for (std::size_t i = 0; i < n; ++i)
         if (sequences[i]->paced()) take_offer(i, *sequences[i]);
 }
@@ -107,7 +107,7 @@ void Speculator::take_offer(std::size_t i, const Sequence& sequence) {
     work.verified.add(told_, {.nodes = told_.size()});
 }
 
-void Speculator::draft(std::span<Sequence* const> sequences) {
+void Speculator::ask_all(std::span<Sequence* const> sequences) {
     ask(forced(), sequences);
     const bool costly = drafters_.back()->costly();
     for (std::size_t d = 0; d < drafters_.size(); ++d) {

@@ -123,7 +123,7 @@ class Speculator {
     std::size_t beyond() const { return drafters_.size() + 1; }
     Drafter& drafter(std::size_t row);
 
-    void draft(std::span<Sequence* const> sequences);
+    void ask_all(std::span<Sequence* const> sequences);
     void take_offer(std::size_t i, const Sequence& sequence);
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);

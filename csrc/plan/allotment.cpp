@@ -1,6 +1,7 @@
 #include "plan/allotment.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace specllama {
 
@@ -38,25 +39,27 @@ void Allotment::allot(const Price& price) {
     // What comes after another row was added after it, and stays there.
     std::ranges::stable_sort(rows_, std::ranges::greater(), &Row::gain);
     lengths_.assign(participants_.size(), 0);
+    saved_by_.assign(1, 0);
+    n_best_ = 0;
     int n = n_certain();
     const double plain = price(n);
     double gain = 0;
     double stake = 0;
-    double most_saved = 0;
-    seconds_ = plain;
-    std::size_t n_best = 0;
-    for (std::size_t k = 1; k <= rows_.size(); ++k) {
-        const Row& row = rows_[k - 1];
+    for (const Row& row : rows_) {
         gain += row.gain;
         if (lengths_[row.sequence]++ == 0) stake += participants_[row.sequence].stake;
-        const double seconds = price(++n);
-        if (seconds - plain > stake || gain - (seconds - plain) <= most_saved) continue;
-        most_saved = gain - (seconds - plain);
-        seconds_ = seconds;
-        n_best = k;
+        const double extra = price(++n) - plain;
+        saved_by_.push_back(extra <= stake ? gain - extra
+                                           : -std::numeric_limits<double>::infinity());
+        if (saved_by_.back() > saved_by_[n_best_]) n_best_ = n_candidates();
     }
+    take(n_best_, price);
+}
+
+void Allotment::take(int k, const Price& price) {
     start();
-    for (const Row& row : std::span(rows_).first(n_best)) add(row);
+    for (const Row& row : std::span(rows_).first(k)) add(row);
+    seconds_ = price(n_certain() + k);
 }
 
 void Allotment::start() {
@@ -115,6 +118,8 @@ void Allotment::allot_alike(const Price& price) {
         most_saved = gain - extra;
         best = g;
     }
+    saved_by_.assign(1, 0);
+    n_best_ = 0;
     start();
     for (std::size_t i = 0; i < participants_.size(); ++i)
         for (int t = 0; t < length(i, best); ++t) add(rows_[participants_[i].first_row + t]);

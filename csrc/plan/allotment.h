@@ -59,6 +59,17 @@ class Allotment {
     // Seconds of the decode.
     double seconds() const { return seconds_; }
 
+    // Where all share one decode: seconds that the first k rows save, for those who want to try
+    // more or fewer than the best number of them; k up to n_candidates(). -inf: they may add more
+    // than the stakes allow.
+    int n_candidates() const { return static_cast<int>(saved_by_.size()) - 1; }
+    int n_best() const { return n_best_; }
+    double saved_by(int k) const { return saved_by_[k]; }
+    // Rows that are decoded in any case.
+    int n_certain() const;
+    // Chooses these instead.
+    void take(int k, const Price& price);
+
  private:
     struct Participant {
         int n_rows;
@@ -74,12 +85,13 @@ class Allotment {
         double gain;
     };
 
-    int n_certain() const;
     void start();
     void add(const Row& row);
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
+    std::vector<double> saved_by_;
+    int n_best_ = 0;
     std::vector<int> lengths_;
     std::vector<double> tokens_;
     std::vector<double> gains_;

@@ -11,8 +11,8 @@ namespace specllama::tuning {
 // between what bf16 and q4_0 weights cost on a CPU, so it errs on the side of short drafts.
 inline constexpr double kPriorStep = 0.45;
 inline constexpr double kPriorPower = 0.9;
-// And of the logarithm of v(1), in seconds, about 0: the first measurement replaces it, whatever it
-// is.
+// And at v(1), in seconds; the first measurement replaces it, whatever it is.
+inline constexpr double kPriorSeconds = 0.05;
 inline constexpr double kPriorSecondsSd = 10;
 // Standard deviations, of the logarithm: of the guess at v(n) / v(1) for distant n (between the
 // cheapest and the dearest curve measured lies a factor of 4), and of one timing on a machine that
@@ -27,17 +27,24 @@ inline constexpr double kSpeedWander = 0.02;
 inline constexpr double kShapeWander = 0.001;
 // A timing further off than this many standard deviations counts as one that far off.
 inline constexpr double kOutlier = 3;
+// Of a curve from an earlier session: the same machine, perhaps busier or cooler.
+inline constexpr double kCachedSpeedSd = 0.3;
+inline constexpr double kCachedShapeSd = 0.1;
+// When a session opens with a curve of an earlier one, the widest decode that takes no longer than
+// this is timed against one of one token. Where their ratio is off by so much, of the logarithm,
+// the curve is that of a machine that was busy, or of another power plan: it is measured anew.
+inline constexpr double kRecheckSeconds = 0.1;
+inline constexpr double kRecheckTolerance = 0.25;
 // Seconds that measuring decodes may take when a session finds no curve of an earlier one.
 inline constexpr double kCalibrationSeconds = 0.5;
-// When it finds one, the widest decode of which four take no longer is timed against one of one
-// token. Where their ratio is off by so much, of the logarithm, the curve is that of a machine that
-// was busy, or of another power plan: it is measured anew.
-inline constexpr double kRecheckTolerance = 0.25;
 // That more tokens cost less than one is believed but for so many standard deviations.
 inline constexpr double kBeyondDoubt = 2;
 // A ratio known this well needs no measurement of its own.
 inline constexpr double kShapeSure = 0.2;
 
+// Decodes of an n after which what it says of the context's cost is half forgotten: some tens of
+// requests.
+inline constexpr double kSlopeWindow = 20'000;
 // A slope is believed by half once it showed in contexts 800 tokens apart, and none by which 1000
 // tokens would add more than half of v(1).
 inline constexpr double kSlopePrior = 800.0 * 800.0;
@@ -86,12 +93,23 @@ inline constexpr double kDebtCarried = 6;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of the time that may be lost for good: by drafts, since a long text may change, and by
-// questions to a draft model that does not seem to pay.
-inline constexpr double kForgiven = 0.005;
+// Part of plain decoding's time that may be lost for good: a long text may change.
+inline constexpr double kDebtForgiven = 0.005;
 
-// -- Questions to a draft model --------------------------------------------------------------
+// -- Probes ----------------------------------------------------------------------------------
 
+// Part of the time that may go into rounds which only look whether another choice is better.
+inline constexpr double kProbeShare = 0.005;
+// What a probe must promise, as a factor of the best known speed, at costs one standard deviation
+// below what is believed.
+inline constexpr double kProbeGain = 0.02;
+// A probe counts as a loss of at least this part of its time, however good it looked.
+inline constexpr double kProbeLeastLoss = 0.05;
+// Rounds from one such probe to the next: longer by this factor after each, up to a most; 1 again
+// after one whose decode was cheaper than believed by the part kProbeSurprise.
+inline constexpr double kProbeSpacing = 1.1;
+inline constexpr double kProbeSpacingMost = 256;
+inline constexpr double kProbeSurprise = 0.15;
 // A draft model that does not seem to pay is asked again after so many rounds at most, once there
 // is time for a run of so many tokens: that many in a row tell one phase from another.
 inline constexpr int kProbeIntervalMost = 1024;

@@ -30,7 +30,8 @@ CostCurve::CostCurve() { start(); }
 
 void CostCurve::start() {
     for (int n = 1; n <= kMaxTokens; ++n) {
-        seconds_[n - 1] = 1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower);
+        seconds_[n - 1] =
+            tuning::kPriorSeconds * (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
         log_seconds_[n - 1] = std::log(seconds_[n - 1]);
     }
     settle_widths();
@@ -147,13 +148,12 @@ void CostCurve::restore(const CurvePoints& points) {
     const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
     for (int n = 1; n <= n_points; ++n) {
         if (!usable(points.seconds[n - 1])) continue;
-        learn(n, std::log(points.seconds[n - 1]), tuning::kTimingSd);
+        learn(n, std::log(points.seconds[n - 1]), tuning::kCachedShapeSd);
         ++observed_[n - 1];
         ++n_observed_;
     }
     if (!measured()) return;
-    // The same machine, perhaps busier or cooler.
-    wander(tuning::kShapeSd, 0);
+    wander(tuning::kCachedSpeedSd, 0);
     const auto slope = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
     slope_.set(slope(points.context_base), slope(points.context_per_token));
 }

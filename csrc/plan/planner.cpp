@@ -81,7 +81,9 @@ void Planner::choose(std::span<Turn> turns) {
             all.token_seconds = token_seconds;
         }
     }
-    write_down(all, turns);
+    double most_caution = 0;
+    for (const Turn& turn : turns) most_caution = std::max(most_caution, caution(*turn.phase));
+    write_down(all, turns, probe(all, most_caution));
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -181,8 +183,40 @@ void Planner::add_rows(const Turn& turn, const Offer& offer) {
     }
 }
 
+double Planner::hoped_gain(int n, int other, double seconds) const {
+    if (std::min(n, other) < 1 || std::max(n, other) > CostCurve::kMaxTokens) return 0;
+    return seconds * (1 - std::exp(-cost_.doubt(n, other)));
+}
+
+// Takes another number of rows if that may be better than the best that is known. Who is
+// cautious hopes for less.
+bool Planner::probe(const Common& common, double caution) {
+    if (!cost_probe_.due()) return false;
+    const int n_certain = allotment_.n_certain();
+    const double credit = 1 / (1 + caution);
+    const double best = allotment_.saved_by(allotment_.n_best());
+    double hoped = best + credit * tuning::kProbeGain * allotment_.seconds();
+    int hope = -1;
+    for (int k = 0; k <= allotment_.n_candidates(); ++k) {
+        const double gain = hoped_gain(n_certain + k, n_certain + allotment_.n_best(),
+                                       decode_seconds(common, n_certain + k));
+        const double saved = allotment_.saved_by(k) + credit * gain;
+        if (saved <= hoped) continue;
+        hope = k;
+        hoped = saved;
+    }
+    if (hope < 0) return false;
+    const double seconds = decode_seconds(common, n_certain + hope);
+    if (!budget_.afford(
+            std::max(best - allotment_.saved_by(hope), tuning::kProbeLeastLoss * seconds)))
+        return false;
+    allotment_.take(hope, [&](int n) { return decode_seconds(common, n); });
+    cost_probe_.begin(width(n_certain + hope, common.n_context), seconds - common.overhead);
+    return true;
+}
+
 // Writes down what the allotment says. What the drafts add to the decode is shared by their rows.
-void Planner::write_down(const Common& common, std::span<Turn> turns) {
+void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe) {
     int n_drafted = 0;
     for (std::size_t i = 0; i < turns.size(); ++i) {
         turns[i].choice.n_draft += allotment_.lengths()[i];
@@ -202,6 +236,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
         choice.n_drafted = n_drafted;
         choice.saved = allotment_.gains()[i];
         if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
+        choice.probe = probe;
     }
 }
 
@@ -253,7 +288,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     };
     if (pays(forecast.weights())) return true;
 
-    if (n_drafted > 0 || !model_probe_.due()) return false;
+    if (n_drafted > 0) return probe_longer(common, n_drafted, so_far(), step, terms.caution);
+    if (!model_probe_.due()) return false;
     const auto may_pay = [&] {
         for (int s = 0; s < kPhases; ++s) {
             Phase::Weights only{};
@@ -264,7 +300,27 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     };
     // What the model has to take in grows with every token of silence; then a longer silence pays
     // for it.
-    return may_pay() && model_probe_.begin(step + behind, step);
+    if (!may_pay() || !budget_.afford(step + behind, model_probe_.n_missing() * step)) return false;
+    model_probe_.begin();
+    return true;
+}
+
+// Whether a longer draft, weighed in chain_, is worth a look, since its decode may be cheaper than
+// believed.
+bool Planner::probe_longer(const Common& common, int n_drafted, double best, double step,
+                           double caution) {
+    const double credit = 1 / (1 + caution);
+    double hoped = best + credit * tuning::kProbeGain * chain_.seconds[0];
+    double loss = -1;
+    for (int g = n_drafted + 1; g <= chain_.longest; ++g) {
+        const double gain = hoped_gain(common.n_rows + g, common.n_rows + n_drafted,
+                                       decode_seconds(common, common.n_rows + g));
+        const double hope = chain_.saved(g) + credit * gain;
+        if (hope <= hoped) continue;
+        hoped = hope;
+        loss = std::max(best - chain_.saved(g), tuning::kProbeLeastLoss * chain_.seconds[g]);
+    }
+    return loss >= 0 && budget_.afford(step, loss);
 }
 
 void Planner::learn(const Turn& turn) {
@@ -290,14 +346,15 @@ void Planner::learn(const Turn& turn) {
         extra *= static_cast<double>(choice.n_draft) / choice.n_drafted;
     if (turn.n_again > 0)
         extra += seconds(choice.n_committed + turn.n_again, turn.n_tokens) + turn.overhead - plain;
-    turn.phase->debt +=
-        extra + (turn.spent - (turn.n_accepted + tuning::kForgiven) * plain) / choice.n_sequences;
+    turn.phase->debt += extra + (turn.spent - (turn.n_accepted + tuning::kDebtForgiven) * plain) /
+                                    choice.n_sequences;
     debt_ = turn.phase->debt;
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {
+    cost_probe_.observe(n, seconds);
     cost_.observe(n, n_context, seconds);
-    if (std::isfinite(seconds) && seconds > 0) model_probe_.spend(seconds);
+    if (std::isfinite(seconds) && seconds > 0) budget_.spend(seconds);
 }
 
 }  // namespace specllama

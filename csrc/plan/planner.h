@@ -7,7 +7,7 @@
 #include "plan/allotment.h"
 #include "plan/chain.h"
 #include "plan/cost_curve.h"
-#include "plan/model_probe.h"
+#include "plan/probes.h"
 #include "plan/turn.h"
 
 namespace specllama {
@@ -92,13 +92,20 @@ class Planner {
     void offer(const Common& common, Turn& turn);
     void add_rows(const Turn& turn, const Offer& offer);
     void allot(const Common& common, std::span<Turn> turns);
-    void write_down(const Common& common, std::span<Turn> turns);
+    void write_down(const Common& common, std::span<Turn> turns, bool probe);
+    bool probe(const Common& common, double caution);
+    bool probe_longer(const Common& common, int n_drafted, double best, double step,
+                      double caution);
+    // Seconds by which a decode may be cheaper than believed, next to one of another width.
+    double hoped_gain(int n, int other, double seconds) const;
 
     bool pads_;
     bool alike_;
     CostCurve cost_;
     CostCurve draft_cost_;
     Acceptance acceptance_;
+    ProbeBudget budget_;
+    CostProbe cost_probe_;
     ModelProbe model_probe_;
     double debt_ = 0;  // of the request that learned last
     // How likely a node is reached, and the seconds that this is worth.

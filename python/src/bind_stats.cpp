@@ -6,6 +6,8 @@
 
 #include <pybind11/native_enum.h>
 
+#include <pybind11/native_enum.h>
+
 #include "bind.h"
 #include "specllama/stats_fields.h"
 

@@ -124,6 +124,7 @@ class Choice:
         tokens: Tokens to expect of the round.
         seconds: Seconds to expect of the decode, without those already spent.
         saved: Seconds that it is expected to save against decoding plainly.
+        probe: Not the best that is known: made to find out whether it is better.
     """
 
     @property
@@ -136,6 +137,8 @@ class Choice:
     def seconds(self) -> float: ...
     @property
     def saved(self) -> float: ...
+    @property
+    def probe(self) -> bool: ...
 
 class Turn:
     """A sequence in a round: what is at hand, what is done, and what came of it.

@@ -1,0 +1,45 @@
+#include "plan/probes.h"
+
+#include <algorithm>
+
+#include "plan/constants.h"
+
+namespace specllama {
+
+bool ProbeBudget::afford(double loss, double reserve) {
+    if (lost_ + loss + reserve > tuning::kProbeShare * seconds_) return false;
+    lost_ += loss;
+    return true;
+}
+
+void CostProbe::begin(int n, double seconds) {
+    n_rounds_ = 0;
+    n_ = n;
+    believed_ = seconds;
+}
+
+void CostProbe::observe(int n, double seconds) {
+    if (n == n_) {
+        const bool cheaper = seconds < (1 - tuning::kProbeSurprise) * believed_;
+        interval_ =
+            cheaper ? 1 : std::min(tuning::kProbeSpacing * interval_, tuning::kProbeSpacingMost);
+    }
+    n_ = 0;
+}
+
+int ModelProbe::n_missing() const { return std::max(tuning::kProbeRun - 1 - n_right_, 0); }
+
+void ModelProbe::end(bool right) {
+    under_way_ = false;
+    n_rounds_ = 0;
+    if (right) {
+        ++n_right_;
+        return;
+    }
+    interval_ = n_right_ < tuning::kProbeRun / 2
+                    ? std::min(2 * interval_, tuning::kProbeIntervalMost)
+                    : std::max(interval_ / 2, 1);
+    n_right_ = 0;
+}
+
+}  // namespace specllama

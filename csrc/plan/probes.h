@@ -1,0 +1,55 @@
+#pragma once
+
+namespace specllama {
+
+// Rounds that are not the best that is known, made to find out whether they are better: a small
+// part of the time of all rounds, one budget for all kinds of them.
+class ProbeBudget {
+ public:
+    void spend(double seconds) { seconds_ += seconds; }
+    // Whether so much may be lost, and `reserve` would be left; then it is lost.
+    bool afford(double loss, double reserve = 0);
+
+ private:
+    double seconds_ = 0;  // of all decodes
+    double lost_ = 0;     // of those, by probes
+};
+
+// Decodes that may be cheaper than believed.
+class CostProbe {
+ public:
+    // Whether it is time for one; asked once a round.
+    bool due() { return ++n_rounds_ >= interval_; }
+    // One of n rows begins, believed to take so long.
+    void begin(int n, double seconds);
+    // What a decode took.
+    void observe(int n, double seconds);
+
+ private:
+    double interval_ = 1;  // rounds from one to the next
+    int n_rounds_ = 0;     // since the last
+    int n_ = 0;            // rows of the one under way
+    double believed_ = 0;  // seconds that it takes
+};
+
+// Questions to a draft model that does not seem to pay: one that is never asked would never be
+// known to have become better. It is asked for one token a round, as long as they are right, so
+// that a run of them shows the phase that the text is in.
+class ModelProbe {
+ public:
+    // Whether it is time for one; asked once a round.
+    bool due() { return ++n_rounds_ >= interval_ || n_right_ > 0; }
+    // Tokens that a run of them still takes.
+    int n_missing() const;
+    void begin() { under_way_ = true; }
+    bool under_way() const { return under_way_; }
+    void end(bool right);
+
+ private:
+    int interval_ = 1;  // rounds from one to the next: longer, the more were useless
+    int n_rounds_ = 0;  // since the last
+    int n_right_ = 0;   // in a row
+    bool under_way_ = false;
+};
+
+}  // namespace specllama
