@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("stdlib-head"), help="folder; default: %(default)s"
     )
-    parser.add_argument("--steps", type=int, default=1200, help="default: %(default)s")
+    parser.add_argument("--steps", type=int, default=1250, help="default: %(default)s")
     parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
     parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
     arguments = parser.parse_args()
