@@ -1,6 +1,6 @@
 """Train an EAGLE-3 head for the bundled target, on the corpus of its draft model.
 
-    python models/train_head.py --out stdlib-head    about 35 minutes on one CPU core
+    python models/train_head.py --out stdlib-head    about half an hour on one CPU core
     python models/train_head.py --smoke              a few steps, in half a minute
 
 Reads the target from its GGUF; writes head.pt and head-q8_0.gguf, which evaluate_head.py measures.
