@@ -1,6 +1,6 @@
 """Train an EAGLE-3 head for the bundled target, on the corpus of its draft model.
 
-    python models/train_head.py --out stdlib-head    about 35 minutes on one CPU core
+    python models/train_head.py --out stdlib-head    about half an hour on one CPU core
     python models/train_head.py --smoke              a few steps, in half a minute
 
 Reads the target from its GGUF; writes head.pt and head-q8_0.gguf, which evaluate_head.py measures.
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("stdlib-head"), help="folder; default: %(default)s"
     )
-    parser.add_argument("--steps", type=int, default=1200, help="default: %(default)s")
+    parser.add_argument("--steps", type=int, default=1250, help="default: %(default)s")
     parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
     parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
     arguments = parser.parse_args()

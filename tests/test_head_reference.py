@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import random_model
 from head_reference import Drafts
 from heads import eagle3_model, few_tokens, write_eagle3
 from random_model import write_dense
@@ -14,25 +15,22 @@ from specllama import SpecSession
 Open = Callable[..., SpecSession]
 
 LENGTH = 4
-PROMPT = [1, *range(5, 40), *range(80, 50, -3)]
-# llama.cpp rounds what Q8_0 weights are multiplied by to Q8_0 itself.
-TOLERANCE = 0.02
+PROMPTS = [[1, *range(5 + i, 40), *range(80, 50, -3 - i)] for i in range(3)]
+TOLERANCE = 0.01
 
 
 def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -> int:
     """Check the drafts of a generation; how many tokens were."""
-    generation = session.generate(prompt, max_tokens=60, trace=True)
+    generation = session.generate(prompt, max_tokens=40, trace=True)
     assert generation.stats.drafter_errors == 0
     assert generation.trace is not None
     drafts = Drafts(target, head, [*prompt, *generation.tokens])
     compared = 0
     for one in generation.trace.rounds:
-        behind = len(prompt) + one.position
-        for drafted, (token, believed, lead) in zip(
-            one.draft, drafts.behind(behind, LENGTH), strict=False
-        ):
+        behind = drafts.behind(len(prompt) + one.position, LENGTH)
+        for drafted, (token, believed, lead) in zip(one.draft, behind, strict=False):
             if drafted.token != token:  # the two most likely ones are equals
-                assert lead < 2 * TOLERANCE
+                assert lead < TOLERANCE
                 break
             assert drafted.confidence == pytest.approx(believed, abs=TOLERANCE)
             compared += 1
@@ -40,12 +38,18 @@ def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -
 
 
 @pytest.mark.parametrize("knows_all", [True, False])
-def test_a_random_head(tmp_path: Path, open_session: Open, knows_all: bool) -> None:
+def test_a_random_head(
+    tmp_path: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch, knows_all: bool
+) -> None:
     """States of three layers, one of them twice; passes of its own; and its own vocabulary."""
+    monkeypatch.setattr(random_model, "FLOATS", ("weight",))  # nothing is rounded to Q8_0
     model = eagle3_model()
     if not knows_all:
         few_tokens(model)
     target = write_dense(tmp_path / "target.gguf")
     head = write_eagle3(tmp_path / "head.gguf", model)
-    session = open_session(target, head, spec_length=LENGTH)
-    assert compare(session, target, head, PROMPT) > 100
+    compared = 0
+    for prompt in PROMPTS:  # each in a new session: states of tokens that are reused are not seen
+        session = open_session(target, head, spec_length=LENGTH, kv_type="f32", flash_attn=False)
+        compared += compare(session, target, head, prompt)
+    assert compared > 80
