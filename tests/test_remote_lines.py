@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 11, "log
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
     options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
-    with SpecSession(**options) as one:
+    with SpecSession(None, "ngram", **options) as one:
         yield one
 
 
