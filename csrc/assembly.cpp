@@ -112,6 +112,7 @@ bool settle(const Headers& headers, SessionOptions& options) {
 Drafters make_drafters(const SessionOptions& options, const Headers& headers,
                        const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
     Drafters drafters;
+    if (options.offers) drafters.offers = std::make_shared<Offers>();
     // A draft model of fixed length has nobody beside it, but in a tree.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!options.draft_model || !options.spec_length || branches) {
@@ -121,11 +122,10 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
         // A costly one is the last.
-        if (options.offers) {
-            drafters.offers = std::make_shared<Offers>();
-            drafters.all.push_back(drafters.offers);
-        }
+        if (options.offers) drafters.all.push_back(drafters.offers);
         if (is_costly) drafters.all.push_back(std::move(given));
+    } else if (options.offers) {
+        drafters.all.push_back(drafters.offers);
     }
     if (!options.draft_model) return drafters;
     if (!headers.draft || is_eagle3(*headers.draft)) {

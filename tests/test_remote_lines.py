@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 11, "log
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
     options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
-    with SpecSession(**options) as one:
+    with SpecSession(None, "ngram", **options) as one:
         yield one
 
 
@@ -81,7 +81,8 @@ def test_connections_that_break(server: Server, session: SpecSession, mode: str,
     options = OPTIONS | {"max_tokens": 60, "temperature": 0.0, "stop": stop, "logprobs": None}
     expected = session.generate(MODULE, **options)
     with slow_link(server.url) as link:
-        drafter = Meddling(expected.tokens, every(2, link.break_all))
+        link.cut(2500)
+        drafter = Meddling(expected.tokens, every(9, link.break_all))
         with SpecSession(
             target=link.url,
             target_mode=mode,
@@ -100,7 +101,7 @@ def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mo
         options["stop"] = text[:60] + "\N{ROCKET}"  # begins, and never ends
         expected = local.generate(MODULE, **options)
     with slow_link(server.url) as link:
-        drafter = Meddling(expected.tokens, every(2, link.break_all))
+        drafter = Meddling(expected.tokens, every(2, link.break_all, times=6))
         with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
             same(remote.generate(MODULE, **options), expected)
 
@@ -120,22 +121,21 @@ def test_a_line_that_is_down_for_a_while(server: Server, expected: Generation, m
 
 def test_a_line_that_stays_down(server: Server, expected: Generation, mode: str) -> None:
     """The error says so, what there was is kept, and the session can be used again."""
-    with slow_link(server.url) as link:
-
-        def down() -> None:
-            link.refuse()
-            link.break_all()
-
-        drafter = Meddling(expected.tokens, {3: down}, n_most=1)
-        with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
-            with pytest.raises(RemoteError, match=f"Cannot reach {link.url}"):
-                remote.generate(MODULE, **OPTIONS)
-            assert remote.last is not None
-            n = len(remote.last.tokens)
-            assert remote.last.tokens == expected.tokens[:n]
-            assert n > 0
-            link.refuse(False)
-            same(remote.generate(MODULE, **OPTIONS), expected)
+    with (
+        slow_link(server.url) as link,
+        SpecSession(target=link.url, target_mode=mode, draft="ngram") as remote,  # type: ignore[arg-type]
+    ):
+        link.break_all()
+        link.cut(2500, stays_down=True)  # in the middle
+        with pytest.raises(RemoteError, match=f"Cannot reach {link.url}"):
+            remote.generate(MODULE, **OPTIONS)
+        assert remote.last is not None
+        n = len(remote.last.tokens)
+        assert remote.last.tokens == expected.tokens[:n]
+        assert 0 < n < N
+        link.cut(None)
+        link.refuse(False)
+        same(remote.generate(MODULE, **OPTIONS), expected)
 
 
 class Restarting:
@@ -166,13 +166,17 @@ def test_a_server_that_is_started_again(
 ) -> None:
     server = Restarting(session)
     try:
+        # So narrow that the client has time to draft, whoever goes ahead.
         drafter = Meddling(expected.tokens, {2: server.restart, 5: server.restart}, n_most=2)
-        with SpecSession(
-            target=server.url,
-            target_mode=mode,
-            draft=drafter,
-            spec_length=2,  # type: ignore[arg-type]
-        ) as remote:
+        with (
+            slow_link(server.url, rate=2e5) as link,
+            SpecSession(
+                target=link.url,
+                target_mode=mode,
+                draft=drafter,
+                spec_length=2,  # type: ignore[arg-type]
+            ) as remote,
+        ):
             same(remote.generate(MODULE, **OPTIONS), expected)
         assert server.n_starts == 3
     finally:
@@ -192,7 +196,8 @@ def test_a_server_that_is_started_again_with_another_model(
         try:
             drafter = Meddling(expected.tokens, {2: restart}, n_most=2)
             with (
-                SpecSession(target=server.url, target_mode=mode, draft=drafter) as remote,  # type: ignore[arg-type]
+                slow_link(server.url, rate=2e5) as link,
+                SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote,  # type: ignore[arg-type]
                 pytest.raises(ArgumentError, match="another vocabulary"),
             ):
                 remote.generate(MODULE, **OPTIONS)

@@ -50,6 +50,8 @@ class SlowLink:
         self._loss = loss
         self._random = random.Random(seed)
         self._refuses = False
+        self._n_most: int | None = None
+        self._stays_down = False
         self._open: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -66,6 +68,12 @@ class SlowLink:
     def refuse(self, refuses: bool = True) -> None:
         """Close new connections at once, or no more."""
         self._refuses = refuses
+
+    def cut(self, n_bytes: int | None, *, stays_down: bool = False) -> None:
+        """Break every connection that has brought so many bytes from the server, from now on;
+        None: none. So the place is sure, whatever the clock says. stays_down: And `refuse`."""
+        self._n_most = n_bytes
+        self._stays_down = stays_down
 
     def close(self) -> None:
         """Close everything."""
@@ -109,8 +117,8 @@ class SlowLink:
         self.n_connections += 1
         self._open |= {writer, far_writer}
         ways = [
-            asyncio.ensure_future(self._pass(reader, far_writer)),
-            asyncio.ensure_future(self._pass(far_reader, writer)),
+            asyncio.ensure_future(self._pass(reader, far_writer, is_answer=False)),
+            asyncio.ensure_future(self._pass(far_reader, writer, is_answer=True)),
         ]
         try:
             await asyncio.gather(*ways)
@@ -121,12 +129,19 @@ class SlowLink:
             self._open -= {writer, far_writer}
             far_writer.transport.abort()
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool
+    ) -> None:
         on_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         arriving = asyncio.ensure_future(self._arrive(on_way, writer))
         sent = 0.0  # when the line is free again
+        n_bytes = 0
         try:
             while piece := await reader.read(PIECE):
+                n_bytes += len(piece)
+                if is_answer and self._n_most is not None and n_bytes > self._n_most:
+                    self._refuses = self._refuses or self._stays_down
+                    raise ConnectionResetError
                 now = self._loop.time()
                 sent = max(sent, now)
                 if self._random.random() < self._loss:

@@ -51,8 +51,10 @@ class Link:
             raise ArgumentError(
                 f"target must be the URL of a server, like http://host:8080, not {url!r}."
             )
-        if key is not None and not key.isprintable():
-            raise ArgumentError("target_key holds a character that is not printable.")
+        if key is not None and (not key.isprintable() or key != key.strip() or not key):
+            raise ArgumentError(
+                "target_key is empty, or has spaces around it or characters that are not printable."
+            )
         self.url = url.rstrip("/").removesuffix("/v1")
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
@@ -95,6 +97,7 @@ class Link:
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
             try:
+                # Closed by who asked for it.
                 return self._connect(
                     url,
                     additional_headers=self._headers,
@@ -103,7 +106,7 @@ class Link:
                     compression=None,
                     max_size=None,
                     proxy=None,
-                )
+                ).__enter__()
             except InvalidStatus as error:
                 raise RemoteError(
                     f"{self.url} takes no connection: HTTP status {error.response.status_code}. "

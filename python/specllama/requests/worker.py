@@ -252,6 +252,7 @@ class Worker:
     def _tell(self, job: Job, news: Round | None) -> None:
         assert job.record is not None
         with self._changed:
+            # Since it began to wait: others' rounds come by here, too.
             if job.waits_since is None and job.record.core.waits():
                 job.waits_since = monotonic()
         if news is not None:

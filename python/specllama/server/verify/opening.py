@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from specllama import GenerateOptions, Handle, SpecSession
+from specllama.requests.options import FIELDS
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
@@ -80,9 +81,12 @@ def _options(opening: Fields) -> GenerateOptions:
     given = opening.any("options") or {}
     if given.get("max_tokens", 0) is None:  # here that is a value: until the context is full
         options["max_tokens"] = None
-    for name in _NOT_HERE:
-        if name in options:
-            raise ApiError(400, f"options.{name} is not for the target.", param=f"options.{name}")
+    for name in options:
+        field = f"options.{name}"
+        if name not in FIELDS:
+            raise ApiError(400, f"There is no option {name!r:.80}.", param=field)
+        if name in _NOT_HERE:
+            raise ApiError(400, f"{field} is not for the target; leave it out.", param=field)
     if "logit_bias" in options:
         options["logit_bias"] = _biases(fields)
     return cast(GenerateOptions, options)

@@ -110,8 +110,6 @@ class Verify:
 
         try:
             opening, handle = await run_in_threadpool(host)
-        except TypeError as error:  # there is no such option
-            raise ApiError(400, str(error), param="options") from None
         except SpecllamaError as error:
             raise ApiError.of(error, names_of(fields)) from None
         self._began(handle)
