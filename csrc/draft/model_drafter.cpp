@@ -91,9 +91,8 @@ void ModelDrafter::draft() {
     while (!drafting_.empty()) {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
         decode();
-        std::erase_if(drafting_, [&](const Drafting& one) {
-            return !extend(*one.proposal, *one.follower);
-        });
+        std::erase_if(drafting_,
+                      [&](const Drafting& one) { return !extend(*one.proposal, *one.follower); });
     }
 }
 
