@@ -144,7 +144,7 @@ void Engine::add_chunks(Group group) {
 void Engine::chunks_decoded(Group group, double seconds) {
     for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
-        absorb(sequence, sequence.n_cached(), chunk_rows_[i], chunks_[i]);
+        absorb(sequence, sequence.n_cached(), chunk_rows_[i], chunks_[i], {});
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
         if (sequence.pending().size() == 1 && target_.n_seq() > 1)
@@ -343,7 +343,7 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft, path_);
 
-    absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending + n_in_trunk(path_));
+    absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
     speculator_.observe(i, sequence, path_, token, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
@@ -365,10 +365,13 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
             "token.");
 }
 
-void Engine::absorb(Sequence& sequence, Position first, int row, int n) {
+// Of n tokens from a row on, and of the nodes of the draft behind them that were accepted. Those of
+// a side branch come again with the next decode; a head that had to wait for that could not draft.
+void Engine::absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path) {
     if (!speculator_.reads_states()) return;
     stay_.resize(n);
     std::iota(stay_.begin(), stay_.end(), row);
+    for (const int node : path) stay_.push_back(row + n + node);
     speculator_.absorb(sequence, first, stay_);
 }
 

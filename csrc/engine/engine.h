@@ -60,7 +60,7 @@ class Engine {
     void observe_decode(Group group, double seconds);
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
-    void absorb(Sequence& sequence, Position first, int row, int n);
+    void absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path);
     void rewind(Sequence& sequence, int keep);
 
     Context& target_;
