@@ -244,7 +244,7 @@ def test_chat_and_what_is_known_of_the_model(smollm2: Path) -> None:
             tokens = session.tokenize(text, **options)
             assert list(tokens) == list(there.tokenize(text, **options))
             assert session.detokenize(tokens) == there.detokenize(tokens)
-        for name in ("n_ctx", "n_vocab", "n_threads", "has_chat_template"):
+        for name in ("n_ctx", "n_vocab", "n_threads", "has_chat_template", "has_infill"):
             assert getattr(session, name) == getattr(there, name), name
         assert session.core.vocabulary == there.core.vocabulary
         assert there.model_description in session.model_description
