@@ -143,11 +143,11 @@ def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any) -
 
 def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:
     expected = local.generate(MODULE, max_tokens=N)
-    drafter = Meddling(expected.tokens, {}, n_most=8)
-    found = connect(drafter, spec_length=8).generate(MODULE, max_tokens=N)
+    drafter = Meddling(expected.tokens, {}, n_most=4)
+    found = connect(drafter, spec_length=4).generate(MODULE, max_tokens=N)
     same(found, expected)
     if mode == "lockstep":
-        assert found.stats.rounds <= 1 + N // 9 + 1
+        assert found.stats.rounds <= 2 + N // 5
         assert found.stats.by_drafter["other"][1] >= N - found.stats.rounds - 1
 
 
@@ -244,7 +244,7 @@ def test_chat_and_what_is_known_of_the_model(smollm2: Path) -> None:
             tokens = session.tokenize(text, **options)
             assert list(tokens) == list(there.tokenize(text, **options))
             assert session.detokenize(tokens) == there.detokenize(tokens)
-        for name in ("n_ctx", "n_vocab", "n_threads", "has_chat_template", "can_infill"):
+        for name in ("n_ctx", "n_vocab", "n_threads", "has_chat_template", "has_infill"):
             assert getattr(session, name) == getattr(there, name), name
         assert session.core.vocabulary == there.core.vocabulary
         assert there.model_description in session.model_description
@@ -314,14 +314,14 @@ class Selfish(Drafter):
 
 @pytest.mark.parametrize("n_seq", [1, 2])
 def test_a_drafter_may_not_wait_for_its_own_session(
-    connect: Connect, local: SpecSession, n_seq: int
+    connect: Connect, local: SpecSession, mode: str, n_seq: int
 ) -> None:
     drafter = Selfish()
     drafter.session = session = connect(drafter, n_seq=n_seq, max_queue=500)
     found = session.generate([MODULE], max_tokens=4)[0]
     drafter.session = None
     same(found, local.generate(MODULE, max_tokens=4))
-    assert len(drafter.errors) >= 4
+    assert len(drafter.errors) >= 4 or mode == "ahead"  # where nobody may have been asked
     session.close()
 
 
@@ -329,7 +329,7 @@ def test_what_the_server_refuses(connect: Connect, server: Server) -> None:
     session = connect("ngram")
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"max_tokens": 5000}, "max_tokens is 5000"),
-        ({"grammar": "root ::="}, "grammar"),
+        ({"grammar": 'root ::= "a'}, "grammar"),
         ({"logit_bias": {10**6: 1.0}}, "logit_bias"),
         ({"stop": ""}, "stop string is empty"),
     ]

@@ -90,7 +90,7 @@ def test_connections_that_break(server: Server, session: SpecSession, mode: str,
             spec_length=3,  # type: ignore[arg-type]
         ) as remote:
             same(remote.generate(MODULE, **options), expected)
-            assert link.n_connections > 3
+            assert link.n_connections > 1
 
 
 def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mode: str) -> None:
@@ -161,14 +161,14 @@ class Restarting:
         self.start()
 
 
-def test_a_server_that_is_started_again(
-    session: SpecSession, expected: Generation, mode: str
-) -> None:
+def test_a_server_that_is_started_again(session: SpecSession, mode: str) -> None:
+    options: dict[str, Any] = {"max_tokens": 150, "temperature": 0.8, "seed": 1}
+    expected = session.generate(MODULE, **options)
     server = Restarting(session)
     try:
-        # So narrow that the client has time to draft, whoever goes ahead.
-        drafter = Meddling(expected.tokens, {2: server.restart, 5: server.restart}, n_most=2)
+        drafter = Meddling(expected.tokens, {1: server.restart, 3: server.restart}, n_most=1)
         with (
+            # So narrow that the client has time to draft, also where the server goes ahead.
             slow_link(server.url, rate=2e5) as link,
             SpecSession(
                 target=link.url,
@@ -177,30 +177,24 @@ def test_a_server_that_is_started_again(
                 spec_length=2,  # type: ignore[arg-type]
             ) as remote,
         ):
-            same(remote.generate(MODULE, **OPTIONS), expected)
+            same(remote.generate(MODULE, **options), expected)
         assert server.n_starts == 3
     finally:
         server.stop()
 
 
 def test_a_server_that_is_started_again_with_another_model(
-    session: SpecSession, expected: Generation, smollm2: Path, mode: str
+    session: SpecSession, smollm2: Path, mode: str
 ) -> None:
     server = Restarting(session)
-    with SpecSession(smollm2, offers=True, n_ctx=128, **EXACT) as other:
-
-        def restart() -> None:
-            server.stop()
-            server.start(other)
-
+    with SpecSession(smollm2, offers=True, n_ctx=256, **EXACT) as other:
         try:
-            drafter = Meddling(expected.tokens, {2: restart}, n_most=2)
-            with (
-                slow_link(server.url, rate=2e5) as link,
-                SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote,  # type: ignore[arg-type]
-                pytest.raises(ArgumentError, match="another vocabulary"),
-            ):
-                remote.generate(MODULE, **OPTIONS)
+            with SpecSession(target=server.url, target_mode=mode) as remote:  # type: ignore[arg-type]
+                tokens = remote.generate(MODULE, max_tokens=3).tokens
+                server.stop()
+                server.start(other)
+                with pytest.raises(ArgumentError, match="another vocabulary"):
+                    remote.generate(tokens, max_tokens=3)
         finally:
             server.stop()
 

@@ -193,7 +193,7 @@ def test_unknown_generations(server: Server) -> None:
         ({"prompt": "x", "options": {"logit_bias": [[5, "x"]]}}, "logit_bias"),
         ({"prompt": "x", "options": {"logit_bias": [[10**6, 1]]}}, None),
         ({"prompt": "x", "options": {"grammar": 5}}, "grammar"),
-        ({"prompt": "x", "options": {"grammar": "root ::="}}, "grammar"),
+        ({"prompt": "x", "options": {"grammar": 'root ::= "a'}}, "grammar"),
         ({"prompt": "x", "options": {"grammar_triggers": ["x"]}}, "grammar_triggers"),
         ({"prompt": "x", "options": {"acceptance": "x"}}, "acceptance"),
         ({"prompt": "x", "options": {"lenience": 2}}, None),
@@ -265,7 +265,8 @@ def test_what_broke_off_goes_on(server: Server, expected: list[int]) -> None:
 
 def test_max_tokens_null_is_until_the_context_is_full(server: Server) -> None:
     prompt = PROMPTS["near the limit"]
-    client = Client(server, prompt=prompt, options={"max_tokens": None})
+    endless = {"max_tokens": None, "logit_bias": [[server.session.core.eos, None]]}
+    client = Client(server, prompt=prompt, options=endless)
     told = client.round([])
     while not told["done"]:
         told = client.round([])
@@ -277,7 +278,7 @@ def test_finished_and_failed_ones_take_no_room(server: Server) -> None:
     for _ in range(70):
         Client(server, prompt="x", options={"max_tokens": 1})
     for _ in range(70):
-        body = {"prompt": "x", "options": {"grammar": "root ::="}}
+        body = {"prompt": "x", "options": {"grammar": 'root ::= "a'}}
         refused(server.post("/v1/verify", body), 400)
     assert len(server.app._verify._open) <= 64
     assert server.session.load.n_running == 0

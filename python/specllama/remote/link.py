@@ -100,7 +100,11 @@ class Link:
                 # Closed by who asked for it.
                 return self._connect(
                     url,
-                    additional_headers=self._headers,
+                    # It sends them in Latin-1; the key is UTF-8.
+                    additional_headers={
+                        name: value.encode().decode("latin-1")
+                        for name, value in self._headers.items()
+                    },
                     open_timeout=_CONNECT_SECONDS,
                     close_timeout=1.0,
                     compression=None,
