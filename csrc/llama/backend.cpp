@@ -9,6 +9,7 @@
 
 #include "ggml-backend.h"
 #include "llama.h"
+#include "llama/rpc.h"
 #include "specllama/device.h"
 
 namespace specllama {
@@ -70,6 +71,13 @@ std::string ErrorLog::first() const {
     return line;
 }
 
+std::string rebuild(const std::string& variable, const std::string& flags) {
+    const std::string version = SPECLLAMA_LLAMA_CPP_PYTHON;
+    if (version.empty()) return "build it again" + (flags.empty() ? "" : " with " + flags);
+    return (flags.empty() ? "" : variable + "=\"" + flags + "\" ") +
+           "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python==" + version;
+}
+
 void warn(const std::string& notice) { std::fprintf(stderr, "specllama: %s\n", notice.c_str()); }
 
 void ensure_backend() {
@@ -97,11 +105,13 @@ bool is_amx(ggml_backend_buffer_type_t type) {
     return ggml_backend_buft_name(type) == std::string_view("AMX");
 }
 
-std::vector<Device> list_devices() {
+std::vector<Device> list_devices(const std::string& rpc) {
     ensure_backend();
+    std::vector<ggml_backend_dev_t> all = rpc_devices(rpc);
+    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i)
+        all.push_back(ggml_backend_dev_get(i));
     std::vector<Device> devices;
-    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-        ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    for (ggml_backend_dev_t device : all) {
         Device& found = devices.emplace_back();
         found.name = ggml_backend_dev_name(device);
         found.description = ggml_backend_dev_description(device);
