@@ -45,6 +45,13 @@ class Socket {
 
     int fd() const { return fd_; }
 
+    // Closes it, when it is destroyed, with a reset. A server that comes to the question too late
+    // would else write its answer to nobody, and might die of that (SIGPIPE).
+    void give_up() const {
+        const linger at_once{1, 0};
+        setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    }
+
     // Whether it can be read from, or written to, before the time is over.
     bool wait(short event, Clock::time_point end) const {
         for (;;) {
@@ -108,7 +115,10 @@ TcpAnswer ask_tcp(const std::string& host, int port, const std::string& question
     }
     auto end = deadline();
     for (std::size_t n_sent = 0; n_sent < question.size();) {
-        if (!socket.wait(POLLOUT, end)) return ended(End::timed_out);
+        if (!socket.wait(POLLOUT, end)) {
+            socket.give_up();
+            return ended(End::timed_out);
+        }
         const ssize_t n =
             send(socket.fd(), question.data() + n_sent, question.size() - n_sent, kSendFlags);
         if (n > 0)
@@ -118,7 +128,10 @@ TcpAnswer ask_tcp(const std::string& host, int port, const std::string& question
     }
     end = deadline();
     while (answer.bytes.size() < n_answer) {
-        if (!socket.wait(POLLIN, end)) return ended(End::timed_out);
+        if (!socket.wait(POLLIN, end)) {
+            socket.give_up();
+            return ended(End::timed_out);
+        }
         char buffer[256];
         const ssize_t n =
             recv(socket.fd(), buffer, std::min(sizeof(buffer), n_answer - answer.bytes.size()), 0);

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import llama_cpp
+from typing_extensions import Self
 
 GGML_BACKEND_DEVICE_TYPE_CPU = 0
 
@@ -32,64 +34,60 @@ def free_port() -> int:
 
 
 class Worker:
-    """A server, and its end.
+    """A server, from the beginning to the end of a `with`.
 
     Attributes:
         endpoint: host:port, as `rpc` takes it.
     """
 
     def __init__(self, threads: int = 1) -> None:
-        self.endpoint = f"127.0.0.1:{free_port()}"
+        self._port = free_port()
+        self._threads = threads
+        self.endpoint = f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start it, again if it was killed, and wait until it can be connected to."""
         self._process = subprocess.Popen(
-            [sys.executable, __file__, self.endpoint, str(threads)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            [sys.executable, __file__, self.endpoint, str(self._threads)],
+            stdout=subprocess.DEVNULL,
         )
-        # It says what it is before it listens, and nothing when it does: asked too soon, it is not
-        # there.
         end = time.monotonic() + 60
-        host, _, port = self.endpoint.partition(":")
         while True:
             try:
-                socket.create_connection((host, int(port)), timeout=5).close()
+                socket.create_connection(("127.0.0.1", self._port), timeout=5).close()
                 return
             except ConnectionRefusedError:
                 if self._process.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"No RPC server: {self.stop()}") from None
+                    self.kill()
+                    raise RuntimeError(f"There is no RPC server at {self.endpoint}.") from None
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it as a machine does that loses its power, but for what the system says for it."""
+        """End it without a word."""
         self._process.kill()
         self._process.wait()
 
-    def stop(self) -> str:
-        """End it; what it has said."""
-        self._process.kill()
-        return self._process.communicate()[0]
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
 
 @contextmanager
 def workers(n: int, threads: int = 1) -> Iterator[list[Worker]]:
     """So many servers."""
-    started: list[Worker] = []
-    try:
-        for _ in range(n):
-            started.append(Worker(threads))
-        yield started
-    finally:
-        for worker in started:
-            worker.stop()
+    with ExitStack() as stack:
+        yield [stack.enter_context(Worker(threads)) for _ in range(n)]
 
 
 def main(endpoint: str, threads: str = "1") -> None:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in a program in C++
     folder = os.path.join(os.path.dirname(llama_cpp.__file__), "lib")
     suffix = "dylib" if sys.platform == "darwin" else "so"
-    base = ctypes.CDLL(os.path.join(folder, f"libggml-base.{suffix}"))
     ggml = ctypes.CDLL(os.path.join(folder, f"libggml.{suffix}"))
     rpc = ctypes.CDLL(os.path.join(folder, f"libggml-rpc.{suffix}"))
-    del base  # only loaded for the others
     llama_cpp.llama_backend_init()
     ggml.ggml_backend_dev_by_type.restype = ctypes.c_void_p
     devices = (ctypes.c_void_p * 1)(ggml.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU))
