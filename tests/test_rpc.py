@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from conftest import EXACT, FIXED
 from heads import write_knowing_pair
-from prompts import PROMPTS
+from prompts import PROMPTS, most_tokens
 from rpc_worker import Worker, free_port, has_rpc, workers
 from specllama import ArgumentError, ModelError, SpecSession, list_devices
 from specllama.commands.spec_cli import executable
@@ -140,7 +140,8 @@ def test_the_same_tokens_as_here(
     with SpecSession(BUNDLED_MODEL, draft, rpc=pair, **REMOTE) as session:
         for prompt in PROMPTS.values():
             for sampling in ({}, {"temperature": 0.8, "seed": 7}):
-                options: dict[str, Any] = {"max_tokens": N_TOKENS, **sampling}
+                n = most_tokens(local, prompt, N_TOKENS)
+                options: dict[str, Any] = {"max_tokens": n, **sampling}
                 generation = session.generate(prompt, **options)
                 assert generation.tokens == local.generate(prompt, **options).tokens
                 assert not generation.stats.exact
@@ -153,7 +154,8 @@ def test_many_requests_and_a_planner(pair: str) -> None:
     prompts = [*PROMPTS.values()]
     options: dict[str, Any] = REMOTE | {"spec_length": "auto"}
     with SpecSession(None, "ngram", rpc=pair, n_seq=4, **options) as session:
-        together = session.generate(prompts, max_tokens=N_TOKENS)
+        n = min(most_tokens(session, prompt, N_TOKENS) for prompt in prompts)
+        together = session.generate(prompts, max_tokens=n)
         assert all(len(one.tokens) > 0 for one in together)
         assert any(seconds > 0 for seconds in together[0].stats.decode_seconds)
 
@@ -281,7 +283,7 @@ def test_a_server_that_dies_in_a_generation(place: int) -> None:
     with workers(2) as started:
         names = ",".join(worker.endpoint for worker in started)
         process = subprocess.Popen(
-            [executable(), "--rpc", names, "-n", "4000", "-c", "8000", "-t", "1"],
+            [executable(), "--rpc", names, "-n", "1500", "-c", "2000", "-t", "1"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -299,8 +301,8 @@ def test_a_server_that_dies_under_python() -> None:
     with Worker() as worker:
         program = (
             "from specllama import SpecSession\n"
-            f"session = SpecSession(rpc={worker.endpoint!r}, n_threads=1)\n"
-            "for chunk in session.stream('x', max_tokens=4000):\n"
+            f"session = SpecSession(rpc={worker.endpoint!r}, n_threads=1, n_ctx=2000)\n"
+            "for chunk in session.stream('x', max_tokens=1500):\n"
             "    print(repr(chunk.text), flush=True)\n"
         )
         process = subprocess.Popen(

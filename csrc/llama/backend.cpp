@@ -26,9 +26,11 @@ void append_error(const char* text) { error_log->text_ += text; }
 namespace {
 
 // What llama.cpp warns of though nobody can do anything about it: how a model's file marks its
-// tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote.
-constexpr std::array<std::string_view, 3> kIdle = {
-    "control-looking token", "using full-size SWA cache", "Added a BOS token to the prompt"};
+// tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote. And how
+// many bytes had come when a connection was lost, of which rpc.cpp says more.
+constexpr std::array<std::string_view, 5> kIdle = {
+    "control-looking token", "using full-size SWA cache", "Added a BOS token to the prompt",
+    "recv failed (bytes_recv", "send failed (bytes_sent"};
 
 bool is_idle(std::string_view text) {
     return std::ranges::any_of(
@@ -39,7 +41,7 @@ bool is_idle(std::string_view text) {
 void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     thread_local ggml_log_level last = GGML_LOG_LEVEL_INFO;
     if (level != GGML_LOG_LEVEL_CONT)
-        last = level == GGML_LOG_LEVEL_WARN && is_idle(text) ? GGML_LOG_LEVEL_INFO : level;
+        last = level >= GGML_LOG_LEVEL_WARN && is_idle(text) ? GGML_LOG_LEVEL_INFO : level;
     if (last == GGML_LOG_LEVEL_ERROR && error_log != nullptr) append_error(text);
     const bool is_shown =
         verbose_log ||
