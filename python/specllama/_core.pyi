@@ -401,9 +401,7 @@ class ModelOptions:
     """Which model, and where it lies; n_gpu_layers None: all, or none where exactness is
     demanded."""
 
-    def __init__(
-        self, *, path: str, n_gpu_layers: int | None, device: str, rpc: str
-    ) -> None: ...
+    def __init__(self, *, path: str, n_gpu_layers: int | None, device: str, rpc: str) -> None: ...
 
 class ContextOptions:
     """The memory of a model and how it decodes; n_ctx, n_threads 0: by default."""
