@@ -16,7 +16,7 @@ BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(
 HAS_AMX := $(shell grep -qs amx_int8 /proc/cpuinfo && $(CXX) --version | grep -q 'Free Software' && echo yes)
 KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO_CACHE_DIR=1)
 
-.PHONY: demo test test-all test-amx test-asan test-tsan lint tidy bench clean
+.PHONY: demo test test-all test-amx test-rpc test-asan test-tsan lint tidy bench clean
 
 # Where SmolLM2 cannot be had, the bundled pair does it.
 demo: $(VENV)/built
@@ -74,6 +74,17 @@ test-amx:
 	$(AMX)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
 	$(AMX)/bin/python -m pytest -m "not slow" -k "not greedy_parity and not cascades_draft"
 
+# The target on llama.cpp's RPC servers, on loopback. Compiles llama.cpp once more, with RPC, which
+# has the servers in it.
+RPC := .venv-rpc
+
+test-rpc:
+	$(PYTHON) -m venv $(RPC)
+	$(KEEP_AMX) CMAKE_ARGS="-DGGML_RPC=on" PIP_NO_CACHE_DIR=1 \
+	    $(RPC)/bin/python -m pip install $(BUILD_REQUIRES)
+	$(RPC)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
+	$(RPC)/bin/python -m pytest tests/test_rpc.py
+
 # The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
 define install-sanitized
 	$(PYTHON) -m venv $(SANITIZED)
@@ -109,4 +120,4 @@ test-tsan:
 	$(TSAN_ENV) $(TSAN)/bin/python -m pytest -m "not slow" $(TSAN_TESTS)
 
 clean:
-	rm -rf $(VENV) $(AMX) $(ASAN) $(TSAN) build dist
+	rm -rf $(VENV) $(AMX) $(RPC) $(ASAN) $(TSAN) build dist

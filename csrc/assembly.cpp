@@ -103,6 +103,7 @@ bool settle(const Headers& headers, SessionOptions& options) {
     if (headers.draft && is_eagle3(*headers.draft)) {
         options.draft_model->model.n_gpu_layers = options.model.n_gpu_layers;
         options.draft_model->model.device = options.model.device;
+        options.draft_model->model.rpc = options.model.rpc;
     }
     settle_memory(headers.target, headers.draft ? &*headers.draft : nullptr, options);
     if (options.draft_model) options.draft_model->context.n_ctx = options.context.n_ctx;

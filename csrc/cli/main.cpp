@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <string>
 
 #include "cli/options.h"
 #include "cli/run.h"
@@ -31,8 +32,8 @@ void listen_for_interrupt() {
 
 bool interrupted() { return signalled != 0; }
 
-void print_devices() {
-    for (const Device& device : list_devices())
+void print_devices(const std::string& rpc) {
+    for (const Device& device : list_devices(rpc))
         std::printf("%s: %s (%zu MiB, %zu MiB free)\n", device.name.c_str(),
                     device.description.c_str(), device.memory_total >> 20,
                     device.memory_free >> 20);
@@ -55,7 +56,7 @@ int main(int argc, char** argv) {
         } else if (options.version) {
             std::cout << "spec-cli " << version() << " (llama.cpp " << llama_cpp_version() << ")\n";
         } else if (options.list_devices) {
-            print_devices();
+            print_devices(options.session.model.rpc);
         } else {
             listen_for_interrupt();
             return cli::run(options, interrupted);

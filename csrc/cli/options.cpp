@@ -102,6 +102,12 @@ void set_flash_attention(Options& options, const std::string& value) {
         throw UsageError("must be auto, on or off, not \"" + value + "\"");
 }
 
+// Without a server none would be used, unsaid.
+void set_rpc(Options& options, const std::string& value) {
+    if (value.empty()) throw UsageError("wants servers, host:port with commas between them");
+    options.session.model.rpc = value;
+}
+
 // Downloading is the work of a Python library; the console script in front of this executable has
 // it done and gives -m and -md instead.
 void refuse_hub(Options&, const std::string& value) {
@@ -214,6 +220,10 @@ const std::vector<Flag>& flags() {
          "NAMES",
          "GPUs that hold the layers, e.g. CUDA0,CUDA1; none (all)",
          [](Options& o, const std::string& v) { o.session.model.device = v; }},
+        {{"--rpc"},
+         "SERVERS",
+         "RPC servers that hold layers, too: host:port,... (not encrypted)",
+         set_rpc},
         {{"-fa", "--flash-attn"}, "WHEN", "auto, on or off (auto)", set_flash_attention},
         {{"-kv", "--kv-type"},
          "TYPE",

@@ -32,7 +32,9 @@ void name_models(Options& options) {
     }
     if (!session.draft_model) return;
     session.draft_model->model.n_gpu_layers = session.model.n_gpu_layers;
-    session.draft_model->model.device = options.draft_device.value_or(session.model.device);
+    // RPC servers are the target's: a draft is worth little that comes over a network.
+    session.draft_model->model.device =
+        options.draft_device.value_or(session.model.rpc.empty() ? session.model.device : "");
     session.draft_model->context = session.context;
 }
 

@@ -25,7 +25,7 @@ void keep_one(const std::optional<std::string>& key, const CostCurve& curve) {
 std::string curve_key(const Header& header, const ModelOptions& model,
                       const ContextOptions& context, const std::string& kernels) {
     std::string key = "llama.cpp " + std::string(llama_cpp_version());
-    for (const Device& device : list_devices()) key += ", " + device.description;
+    for (const Device& device : list_devices(model.rpc)) key += ", " + device.description;
     for (const std::int64_t number :
          {static_cast<std::int64_t>(header.weight_bytes), std::int64_t{header.n_vocab},
           std::int64_t{header.head_size}, std::int64_t{model.n_gpu_layers.value_or(-1)},

@@ -32,14 +32,6 @@ constexpr const char* kPrompt = "import sys\nimport sys\nimport sys\nimport";
 constexpr const char* kAnswer = " sys\nimport sys\nimport";
 constexpr const char* kAnswerTokens = "6";
 
-// How to build llama.cpp again.
-std::string rebuild(const std::string& flags) {
-    const std::string version = SPECLLAMA_LLAMA_CPP_PYTHON;
-    if (version.empty()) return "build it again" + (flags.empty() ? "" : " with " + flags);
-    return (flags.empty() ? "" : "CXXFLAGS=\"" + flags + "\" ") +
-           "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python==" + version;
-}
-
 // The file that a function lies in.
 fs::path file_of(const void* function) {
     Dl_info info{};
@@ -133,7 +125,7 @@ bool AmxTrial::works(std::string& notice) const {
             if (crashed(without))
                 throw ModelError(
                     "llama.cpp's library is not one for this processor (a small decode " +
-                    how_it_ended(without) + "); build it here: " + rebuild("") + ".");
+                    how_it_ended(without) + "); build it here: " + rebuild() + ".");
         }
         // What may have been chance, as on a busy machine, is tried again the next time.
         const bool answered = with.end == ChildResult::End::exited && with.code == 0;
@@ -141,7 +133,7 @@ bool AmxTrial::works(std::string& notice) const {
     }
     if (outcome == "works") return true;
     notice = "AMX is left out, since a small decode with it " + outcome + "; for full speed " +
-             rebuild("-fno-dse -fno-tree-dse") + ".";
+             rebuild("CXXFLAGS", "-fno-dse -fno-tree-dse") + ".";
     return false;
 }
 

@@ -9,6 +9,7 @@
 
 #include "ggml-backend.h"
 #include "llama.h"
+#include "llama/rpc.h"
 #include "specllama/device.h"
 
 namespace specllama {
@@ -25,9 +26,11 @@ void append_error(const char* text) { error_log->text_ += text; }
 namespace {
 
 // What llama.cpp warns of though nobody can do anything about it: how a model's file marks its
-// tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote.
-constexpr std::array<std::string_view, 3> kIdle = {
-    "control-looking token", "using full-size SWA cache", "Added a BOS token to the prompt"};
+// tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote. And how
+// many bytes had come when a connection was lost, of which rpc.cpp says more.
+constexpr std::array<std::string_view, 5> kIdle = {
+    "control-looking token", "using full-size SWA cache", "Added a BOS token to the prompt",
+    "recv failed (bytes_recv", "send failed (bytes_sent"};
 
 bool is_idle(std::string_view text) {
     return std::ranges::any_of(
@@ -38,7 +41,7 @@ bool is_idle(std::string_view text) {
 void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     thread_local ggml_log_level last = GGML_LOG_LEVEL_INFO;
     if (level != GGML_LOG_LEVEL_CONT)
-        last = level == GGML_LOG_LEVEL_WARN && is_idle(text) ? GGML_LOG_LEVEL_INFO : level;
+        last = level >= GGML_LOG_LEVEL_WARN && is_idle(text) ? GGML_LOG_LEVEL_INFO : level;
     if (last == GGML_LOG_LEVEL_ERROR && error_log != nullptr) append_error(text);
     const bool is_shown =
         verbose_log ||
@@ -70,6 +73,13 @@ std::string ErrorLog::first() const {
     return line;
 }
 
+std::string rebuild(const std::string& variable, const std::string& flags) {
+    const std::string version = SPECLLAMA_LLAMA_CPP_PYTHON;
+    if (version.empty()) return "build it again" + (flags.empty() ? "" : " with " + flags);
+    return (flags.empty() ? "" : variable + "=\"" + flags + "\" ") +
+           "pip install --force-reinstall --no-cache-dir --no-deps llama-cpp-python==" + version;
+}
+
 void warn(const std::string& notice) { std::fprintf(stderr, "specllama: %s\n", notice.c_str()); }
 
 void ensure_backend() {
@@ -97,11 +107,13 @@ bool is_amx(ggml_backend_buffer_type_t type) {
     return ggml_backend_buft_name(type) == std::string_view("AMX");
 }
 
-std::vector<Device> list_devices() {
+std::vector<Device> list_devices(const std::string& rpc) {
     ensure_backend();
+    std::vector<ggml_backend_dev_t> all = rpc_devices(rpc);
+    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i)
+        all.push_back(ggml_backend_dev_get(i));
     std::vector<Device> devices;
-    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-        ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    for (ggml_backend_dev_t device : all) {
         Device& found = devices.emplace_back();
         found.name = ggml_backend_dev_name(device);
         found.description = ggml_backend_dev_description(device);

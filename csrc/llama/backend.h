@@ -17,6 +17,10 @@ std::vector<ggml_backend_buffer_type_t> extra_buffer_types();
 // Whether such a place is that of AMX's weights.
 bool is_amx(ggml_backend_buffer_type_t type);
 
+// How llama.cpp is built again, with flags in an environment variable if they are given: the part
+// of a sentence.
+std::string rebuild(const std::string& variable = "", const std::string& flags = "");
+
 // Puts a notice of our own beside llama.cpp's warnings.
 void warn(const std::string& notice);
 

@@ -24,6 +24,7 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
 #if !defined(__x86_64__)
     return "it has only been measured on x86-64 processors";
 #endif
+    if (!options.model.rpc.empty()) return "RPC servers take part (rpc)";
     if (!offload_devices(options.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
     const std::string kv_type = options.context.kv_type.value_or("f16");
     if (kv_type != "q8_0") return "the KV memory is of type " + kv_type + ", not q8_0";

@@ -60,13 +60,17 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     devices.push_back(nullptr);
     // An empty list, too: with devices in sight, llama.cpp would send large batches there even when
     // no layer is kept on them. Where all may be used, it chooses.
-    if (n_gpu_layers == 0 || !options.device.empty()) params.devices = devices.data();
+    if (n_gpu_layers == 0 || !options.device.empty() || !options.rpc.empty())
+        params.devices = devices.data();
 
+    auto rpc_use = std::make_unique<RpcUse>(options.rpc);
+    const NoSigpipe no_sigpipe;  // nor in the threads of connections, which begin here
     const ErrorLog errors;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
     const std::shared_ptr<Model> loaded = checked(std::move(model), options.path, errors.first());
+    loaded->rpc_use_ = std::move(rpc_use);
     if (offload_devices(options).empty())
         loaded->kernels_ = describe_kernels(header, options.kernels);
     return loaded;

@@ -6,6 +6,7 @@
 
 #include "llama-cpp.h"
 #include "llama/gguf_file.h"
+#include "llama/rpc.h"
 #include "llama/vocab.h"
 #include "specllama/config.h"
 
@@ -52,6 +53,7 @@ class Model {
     // What the file says for a key; "" where it says nothing.
     std::string value(const std::string& key) const;
 
+    std::unique_ptr<const RpcUse> rpc_use_;  // outlives the model
     llama_model_ptr model_;
     Vocab vocab_;
     std::string path_;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "llama/backend.h"
+#include "llama/rpc.h"
 #include "specllama/error.h"
 #include "system/host.h"
 
@@ -16,7 +17,10 @@ bool is_gpu(ggml_backend_dev_t device) {
     return type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
 }
 
-std::vector<ggml_backend_dev_t> all_devices() {
+// As many as llama.cpp schedules, with the CPU and what may help it left out.
+constexpr std::size_t kMostDevices = 14;
+
+std::vector<ggml_backend_dev_t> own_devices() {
     ensure_backend();
     std::vector<ggml_backend_dev_t> devices;
     for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i)
@@ -24,9 +28,28 @@ std::vector<ggml_backend_dev_t> all_devices() {
     return devices;
 }
 
-std::vector<ggml_backend_dev_t> named_devices(const std::string& names) {
-    const std::vector<ggml_backend_dev_t> all = all_devices();
-    std::vector<ggml_backend_dev_t> named;
+// As llama.cpp chooses: integrated ones where there is nothing better.
+std::vector<ggml_backend_dev_t> own_gpus() {
+    std::vector<ggml_backend_dev_t> gpus = own_devices();
+    const auto is_discrete = [](ggml_backend_dev_t device) {
+        return ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_GPU;
+    };
+    const bool discrete = std::ranges::any_of(gpus, is_discrete);
+    std::erase_if(gpus, [&](ggml_backend_dev_t device) {
+        return discrete ? !is_discrete(device) : !is_gpu(device);
+    });
+    return gpus;
+}
+
+using Devices = std::vector<ggml_backend_dev_t>;
+
+Devices joined(Devices first, const Devices& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+}
+
+Devices named_devices(const std::string& names, const Devices& all) {
+    Devices named;
     std::istringstream stream(names);
     for (std::string name; std::getline(stream, name, ',');) {
         const auto found = std::ranges::find_if(
@@ -46,18 +69,24 @@ std::vector<ggml_backend_dev_t> named_devices(const std::string& names) {
 }  // namespace
 
 std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options) {
-    const int n_layers = options.n_gpu_layers.value_or(-1);
-    std::vector<ggml_backend_dev_t> devices;
-    if (options.device.empty()) {
-        if (n_layers == 0) return {};
-        devices = all_devices();
-        std::erase_if(devices, [](ggml_backend_dev_t device) { return !is_gpu(device); });
-    } else if (options.device != "none") {
-        devices = named_devices(options.device);
-    }
-    if (n_layers == 0 && !devices.empty())
+    const bool no_layers = options.n_gpu_layers.value_or(-1) == 0;
+    if (!options.rpc.empty() && (no_layers || options.device == "none"))
+        throw InvalidArgument(std::string("rpc is given, but ") +
+                              (no_layers ? "n_gpu_layers is 0" : "device is \"none\"") +
+                              "; leave one of the two out.");
+    if (options.device == "none" || (options.device.empty() && no_layers)) return {};
+    const Devices remote = rpc_devices(options.rpc);
+    // Those of RPC servers first, as llama.cpp has them: what comes out of the last layer need not
+    // travel then.
+    const Devices devices = options.device.empty()
+                                ? joined(remote, own_gpus())
+                                : named_devices(options.device, joined(remote, own_devices()));
+    if (no_layers && !devices.empty())
         throw InvalidArgument("device is \"" + options.device +
                               "\", but n_gpu_layers is 0; leave one of the two out.");
+    if (devices.size() > kMostDevices)
+        throw InvalidArgument("llama.cpp spreads a model over " + std::to_string(kMostDevices) +
+                              " devices at most, not " + std::to_string(devices.size()) + ".");
     return devices;
 }
 

@@ -9,8 +9,9 @@
 
 namespace specllama {
 
-// The GPUs that a model's layers may go to: those that options.device names, or all; none where
-// n_gpu_layers is 0. Throws InvalidArgument when there is no such device, or the two contradict.
+// The devices that a model's layers may go to: those that options.device names, or all of
+// options.rpc and all GPUs; none where n_gpu_layers is 0. Throws InvalidArgument when there is no
+// such device, or these contradict, and what rpc_devices throws.
 std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options);
 
 // What holds a model's weights, and its free bytes; 0: not known.

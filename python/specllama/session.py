@@ -59,6 +59,10 @@ class SpecSession(BackgroundRequests, Closing):
             with exact=True.
         device: Names of the GPUs that hold them, as `list_devices` gives them, separated by commas;
             "none": no GPU is used. None: all.
+        rpc: RPC servers of llama.cpp's on other machines, "host:port,host:port", whose devices hold
+            layers, too (docs/rpc.md; llama.cpp must have been built with it). What goes there is
+            neither authenticated nor encrypted, and where a server is lost the process ends. A
+            draft model stays on this machine.
         flash_attn: Flash attention: True, False, or "auto" (where the device has it).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
             "q8_0" with exact=True.
@@ -119,7 +123,8 @@ class SpecSession(BackgroundRequests, Closing):
 
     Raises:
         ArgumentError: An option is out of range or of a wrong type.
-        ModelError: The file is missing, damaged, or no model that generates text.
+        ModelError: The file is missing, damaged, or no model that generates text; or an RPC server
+            cannot be reached.
         HubError: A model could not be downloaded.
         OutOfMemoryError: The context does not fit into memory.
         RemoteError: The server that has the target cannot be reached, refuses, or failed.
@@ -136,6 +141,7 @@ class SpecSession(BackgroundRequests, Closing):
         n_threads: int | None = None,
         n_gpu_layers: int | None = None,
         device: str | None = None,
+        rpc: str | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
@@ -179,6 +185,7 @@ class SpecSession(BackgroundRequests, Closing):
             "n_threads": n_threads,
             "n_gpu_layers": n_gpu_layers,
             "device": device,
+            "rpc": rpc,
             "flash_attn": flash_attn,
             "kv_type": kv_type,
             "exact": exact,

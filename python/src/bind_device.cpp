@@ -13,7 +13,9 @@ void bind_device(py::module_& m) {
             return py::str("Device(name={!r}, description={!r}, memory_free={}, memory_total={})")
                 .format(device.name, device.description, device.memory_free, device.memory_total);
         });
-    m.def("list_devices", &list_devices, "Return the processors that llama.cpp can compute on.");
+    m.def("list_devices", &list_devices, py::arg("rpc") = "",
+          py::call_guard<py::gil_scoped_release>(),
+          "Return the processors that llama.cpp can compute on, behind those of RPC servers.");
     m.def("cpu_kernels", &cpu_kernels, py::call_guard<py::gil_scoped_release>(),
           "Return which kernels for weights there are for this processor.");
     m.def("set_verbose", &set_verbose, py::arg("verbose"));

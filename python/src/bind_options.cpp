@@ -49,7 +49,8 @@ void bind_options(py::module_& m) {
         .finalize();
     bind_struct<ModelOptions>(m, "ModelOptions", pair("path", &ModelOptions::path),
                               pair("n_gpu_layers", &ModelOptions::n_gpu_layers),
-                              pair("device", &ModelOptions::device));
+                              pair("device", &ModelOptions::device),
+                              pair("rpc", &ModelOptions::rpc));
     bind_struct<ContextOptions>(
         m, "ContextOptions", pair("n_ctx", &ContextOptions::n_ctx),
         pair("n_seq", &ContextOptions::n_seq), pair("n_batch", &ContextOptions::n_batch),

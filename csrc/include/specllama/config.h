@@ -28,6 +28,11 @@ struct ModelOptions {
     // Names of the GPUs that hold these layers, as list_devices() gives them, separated by commas;
     // "none": no device is used at all; "": all.
     std::string device;
+    // RPC servers of llama.cpp's, "host:port,host:port", whose devices hold these layers, too: they
+    // stand before this machine's GPUs, and layers are shared out by free memory. "": none. What
+    // goes there is neither authenticated nor encrypted, and where one is lost the process ends
+    // (docs/rpc.md).
+    std::string rpc;
     Kernels kernels = Kernels::fastest;
 };
 

@@ -14,7 +14,9 @@ struct Device {
     std::size_t memory_total = 0;
 };
 
-std::vector<Device> list_devices();
+// What there is on RPC servers (ModelOptions::rpc) and on this machine. Throws what a session
+// that names these throws.
+std::vector<Device> list_devices(const std::string& rpc = "");
 
 // The kernels for weights that llama.cpp has for this processor, and uses, e.g. "AMX, repacked,
 // plain"; those that are left out with the reason in brackets. May try AMX in a child process; see

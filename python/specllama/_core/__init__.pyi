@@ -28,8 +28,14 @@ class Device:
     @property
     def memory_total(self) -> int: ...
 
-def list_devices() -> list[Device]:
-    """Return the processors that llama.cpp can compute on."""
+def list_devices(rpc: str = "") -> list[Device]:
+    """Return the processors that llama.cpp can compute on: this machine's, behind those of the RPC
+    servers "host:port,host:port" (docs/rpc.md), if there are any.
+
+    Raises:
+        ArgumentError: `rpc` is not understood, or this llama.cpp was built without RPC.
+        ModelError: A server cannot be reached, or is of another version.
+    """
 
 def cpu_kernels() -> str:
     """Return which kernels for weights there are for this processor, e.g. "AMX, repacked, plain";
@@ -427,13 +433,15 @@ class ModelOptions:
     """Which model, and where it lies; n_gpu_layers None: all, or none where exactness is
     demanded."""
 
-    def __init__(self, *, path: str, n_gpu_layers: int | None, device: str) -> None: ...
+    def __init__(self, *, path: str, n_gpu_layers: int | None, device: str, rpc: str) -> None: ...
     @property
     def path(self) -> str: ...
     @property
     def n_gpu_layers(self) -> int | None: ...
     @property
     def device(self) -> str: ...
+    @property
+    def rpc(self) -> str: ...
 
 class ContextOptions:
     """The memory of a model and how it decodes; n_ctx, n_threads 0: by default."""

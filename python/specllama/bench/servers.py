@@ -67,6 +67,7 @@ class Setup:
         n_ctx: Tokens of context of each request.
         kv_type: Type of the KV memory.
         n_gpu_layers: Layers on the GPU; -1: all that fit.
+        rpc: RPC servers, for sessions of this package.
         corpus: What our sessions may copy from; None: nothing.
         program: llama-server; None: without it.
     """
@@ -77,6 +78,7 @@ class Setup:
     n_ctx: int
     kv_type: str
     n_gpu_layers: int
+    rpc: str | None
     corpus: str | None
     program: Path | None
 
@@ -141,6 +143,7 @@ def _session(contestant: Contestant, setup: Setup, n_at_once: int) -> Iterator[S
         n_ctx=setup.n_ctx,
         n_threads=setup.n_threads,
         n_gpu_layers=setup.n_gpu_layers,
+        rpc=setup.rpc,
         kv_type=setup.kv_type,
         corpus=setup.corpus,
     ) as session:

@@ -29,6 +29,7 @@ def add_session(
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
+    add_rpc(parser)
     parser.add_argument(
         "--spec-length", type=_length, default="auto",
         help="most drafted tokens, or auto: as many as pay (auto)",
@@ -48,6 +49,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
+        "rpc": arguments.rpc,
         "spec_length": arguments.spec_length,
         "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,
@@ -112,6 +114,14 @@ def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = F
     target.add_argument(
         "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
         help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
+    )  # fmt: skip
+
+
+def add_rpc(parser: argparse.ArgumentParser) -> None:
+    """Add the RPC servers, as SpecSession takes them."""
+    parser.add_argument(
+        "--rpc", metavar="HOST:PORT,...",
+        help="RPC servers that hold layers, too; unencrypted (docs/rpc.md) (none)",
     )  # fmt: skip
 
 

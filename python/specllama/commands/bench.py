@@ -34,8 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     workloads = workload.choose(arguments.workload, arguments.replay, n_texts, arguments.half)
     if arguments.llama_server is not None and arguments.concurrency is None:
         raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
+    if arguments.llama_server is not None and arguments.rpc is not None:
+        raise ArgumentError(
+            "An RPC server serves one process at a time, and --llama-server is another; leave out "
+            "--rpc."
+        )
     if arguments.simulate is not None:
-        for name in ("corpus", "draft_model", "contestants"):
+        for name in ("corpus", "draft_model", "contestants", "rpc"):
             if getattr(arguments, name) is not None:
                 raise ArgumentError(
                     "--simulate knows n-grams and matches of any length and no others; leave out "
@@ -59,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = {
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
+        "rpc": arguments.rpc,
         "kv_type": arguments.kv_type,
         "n_ctx": arguments.ctx_size,
         "corpus": arguments.corpus,
@@ -136,6 +142,7 @@ def _serve(
             n_ctx=n_ctx,
             kv_type=arguments.kv_type,
             n_gpu_layers=arguments.n_gpu_layers,
+            rpc=arguments.rpc,
             corpus=arguments.corpus,
             program=None if arguments.llama_server is None else Path(arguments.llama_server),
         )
@@ -207,6 +214,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    _arguments.add_rpc(parser)
     parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
     parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")
     parser.add_argument("--json", action="store_true", help="a JSON object per workload")

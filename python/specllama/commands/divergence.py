@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
+        "rpc": arguments.rpc,
         "kv_type": arguments.kv_type,
         "exact": exact,
         "progress": True,
@@ -106,5 +107,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (all)")
+    _arguments.add_rpc(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

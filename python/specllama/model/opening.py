@@ -26,6 +26,7 @@ def open_core(
     n_threads: int | None,
     n_gpu_layers: int | None,
     device: str | None,
+    rpc: str | None,
     flash_attn: bool | Literal["auto"],
     kv_type: str | None,
     exact: bool | Literal["auto"],
@@ -79,7 +80,11 @@ def open_core(
                     "draft_n_gpu_layers",
                     _first(draft_n_gpu_layers, n_gpu_layers),
                 ),
-                device=_check.text("draft_device", _first(draft_device, device, "")),
+                # RPC servers are the target's: a draft is worth little that comes over a network.
+                device=_check.text(
+                    "draft_device", _first(draft_device, device if rpc is None else None, "")
+                ),
+                rpc="",
             ),
             context=context(
                 n_threads=_check.integer("draft_n_threads", _first(draft_n_threads, n_threads, 0)),
@@ -96,6 +101,7 @@ def open_core(
             path=path,
             n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
             device=_check.text("device", _first(device, "")),
+            rpc=_servers(rpc),
         ),
         context=context(
             n_threads=_check.integer("n_threads", _first(n_threads, 0)),
@@ -127,6 +133,13 @@ def _draft_path(draft: Any, *, bundled: bool) -> str | None:
     if draft == "auto":
         return str(BUNDLED_DRAFT) if bundled else None
     return None if draft in ("mtp", "ngram") else hub.local_path("draft", draft)
+
+
+def _servers(rpc: str | None) -> str:
+    """Return the RPC servers; "": none."""
+    if rpc == "":
+        raise ArgumentError('rpc must be "host:port", or several with commas between them, not "".')
+    return "" if rpc is None else _check.text("rpc", rpc)
 
 
 def _guesses(spec_tree: int | str) -> int | None:

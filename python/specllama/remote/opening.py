@@ -88,6 +88,7 @@ def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Ses
                     if layers is None
                     else _check.integer("draft_n_gpu_layers", layers),
                     device="" if device is None else _check.text("draft_device", device),
+                    rpc="",
                 ),
                 context=_core.ContextOptions(
                     n_ctx=n_ctx,

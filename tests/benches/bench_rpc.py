@@ -1,0 +1,111 @@
+"""What decodes cost on RPC servers, and what speculation gains there, beside this machine.
+
+    python tests/benches/bench_rpc.py MODEL --rpc HOST:PORT,... [-t N] [-ngl N] [--repeat N]
+
+v(n) in milliseconds: here, on the servers, and there in the first decode after one of another
+width, when llama.cpp sends its graph anew. Then the tokens per second of a text that copies from
+its prompt, plain and drafted by n-grams, as the planner drafts; the best of the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from specllama import Drafter, SpecSession
+from specllama.workloads import COPY
+
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+N_TOKENS = 200
+
+
+class Twice(Drafter):
+    """Drafts random tokens, of every width twice in a row, in any order."""
+
+    def __init__(self) -> None:
+        self.n_vocab = 1
+        self.widths: list[int] = []
+        self._rng = np.random.default_rng(0)
+
+    def propose(
+        self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
+    ) -> Iterable[int] | None:
+        if not self.widths:
+            self.widths = [int(n) for n in self._rng.permutation(WIDTHS) for _ in range(2)]
+        n = min(self.widths.pop() - 1, max_tokens)
+        return [int(token) for token in self._rng.integers(0, self.n_vocab, n)]
+
+
+def decode_times(model: str, repeat: int, **options: Any) -> dict[bool, dict[int, float]]:
+    """Median seconds by width: of decodes that repeat the width of the one before, and of those
+    that do not."""
+    times: dict[bool, dict[int, list[float]]] = {
+        same: {n: [] for n in WIDTHS} for same in (True, False)
+    }
+    drafter = Twice()
+    with SpecSession(model, drafter, spec_length=max(WIDTHS) - 1, **options) as session:
+        drafter.n_vocab = session.n_vocab
+        prompt = session.tokenize(COPY)
+        # Once more than is counted, to warm up.
+        for turn in range(repeat + 1):
+            drafter.widths = []
+            rounds: list[tuple[int, float]] = []
+            with session.stream(prompt, max_tokens=6 * len(WIDTHS), temperature=0.0) as stream:
+                before = stream.stats
+                for _ in stream:
+                    now = stream.stats
+                    if now.rounds == before.rounds + 1:
+                        seconds = now.seconds.verify - before.seconds.verify
+                        rounds.append((now.drafted - before.drafted + 1, seconds))
+                    before = now
+            # The first is the end of the prompt.
+            for (width, _), (n, seconds) in itertools.pairwise(rounds[1:]):
+                if turn > 0 and n in WIDTHS:
+                    times[n == width][n].append(seconds)
+    return {
+        same: {n: statistics.median(seen or [np.nan]) for n, seen in by_width.items()}
+        for same, by_width in times.items()
+    }
+
+
+def speeds(model: str, draft: str | None, repeat: int, **options: Any) -> tuple[float, list[int]]:
+    """Tokens per second, and the tokens."""
+    with SpecSession(model, draft, **options) as session:
+        runs = [session.generate(COPY, max_tokens=N_TOKENS, temperature=0.0) for _ in range(repeat)]
+    return max(run.stats.tokens_per_second for run in runs), runs[-1].tokens
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model", help="GGUF file")
+    parser.add_argument("--rpc", required=True, metavar="HOST:PORT,...", help="RPC servers")
+    parser.add_argument("-t", "--threads", type=int, default=1, help="threads here (1)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="layers on the servers (all)")
+    parser.add_argument("--repeat", type=int, default=5, help="runs (5)")
+    arguments = parser.parse_args()
+    common: dict[str, Any] = {"n_ctx": 2048, "n_threads": arguments.threads}
+    here = common | {"n_gpu_layers": 0}
+    there = common | {"rpc": arguments.rpc, "n_gpu_layers": arguments.n_gpu_layers}
+    model, repeat = arguments.model, arguments.repeat
+
+    local, remote = (decode_times(model, repeat, **options) for options in (here, there))
+    print(" n    here   there  another width before")
+    for n in WIDTHS:
+        times = [1e3 * seconds for seconds in (local[True][n], remote[True][n], remote[False][n])]
+        print(f"{n:2}  {times[0]:6.1f}  {times[1]:6.1f}  {times[2]:6.1f}")
+    expected: list[int] | None = None
+    for name, options in (("here", here), ("there", there)):
+        for draft in (None, "ngram"):
+            speed, tokens = speeds(model, draft, repeat, **options)
+            expected = expected or tokens
+            same = "the same tokens" if tokens == expected else "OTHER TOKENS"
+            print(f"{name:6} {draft or 'plain':6} {speed:6.1f} tokens/s, {same}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
