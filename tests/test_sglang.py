@@ -106,7 +106,7 @@ def test_the_draft_model_is_the_tokenizer(
     session = remote(BUNDLED_DRAFT, tokenizer=None)
     assert session.n_vocab == local.n_vocab
     assert "stand-in at http://127.0.0.1:" in session.model_description
-    assert not session.has_chat_template
+    assert session.has_chat_template == local.has_chat_template
     for prompt in PROMPTS.values():
         tokens = local.tokenize(prompt)
         assert session.tokenize(prompt) == tokens
@@ -133,7 +133,7 @@ def test_texts_come_as_from_a_session_here(
 
 def test_an_end_and_broken_characters(scripted: Callable[..., Path]) -> None:
     rocket = "\N{ROCKET}".encode()
-    pieces = ["Take ", "off", rocket[:1], rocket[1:2], rocket[2:3], rocket[3:], " now", rocket[:1]]
+    pieces = ["Take ", "off", rocket[:1], rocket[1:2], rocket[2:3], rocket[3:], " now", b"\xc3"]
     model = scripted(pieces)
     with stand_in(model, n_ctx=256) as (_, url):
         for draft in (None, "ngram"):
@@ -258,10 +258,12 @@ def test_what_cannot_be_had_is_refused(
 
 
 def test_what_a_session_cannot_be_opened_with(
-    remote: Callable[..., SpecSession], smollm2: Path
+    remote: Callable[..., SpecSession], smollm2: Path, scripted: Callable[..., Path]
 ) -> None:
-    with pytest.raises(ModelError, match=r"Token \d+ is '\w+' at http.* and '\w+' in .*SmolLM2"):
+    with pytest.raises(ModelError, match=r"refuses tokens of .*SmolLM2"):
         remote(tokenizer=smollm2)
+    with pytest.raises(ModelError, match=r"Token 3 is '.*' at http://.* and 'never' in .*gguf"):
+        remote(tokenizer=scripted(["never", "more"]))
     with pytest.raises(ModelError, match="another vocabulary"):
         remote(smollm2)
     with pytest.raises(ArgumentError, match="as tokenizer"):
