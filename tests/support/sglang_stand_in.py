@@ -63,6 +63,7 @@ class StandIn:
                 Route("/v1/models", self._models),
                 Route("/server_info", self._info),
                 Route("/generate", self._generate, methods=["POST"]),
+                Route("/{path:path}", self._nothing),
             ]
         )
 
@@ -75,8 +76,11 @@ class StandIn:
 
     async def _info(self, request: Request) -> Response:
         if not self.tells_length:
-            return JSONResponse({"detail": "Not Found"}, 404)
+            return await self._nothing(request)
         return JSONResponse({"max_req_input_len": self._n_ctx - _MARGIN, "version": "stand-in"})
+
+    async def _nothing(self, request: Request) -> Response:
+        return JSONResponse({"detail": "Not Found"}, 404)
 
     async def _generate(self, request: Request) -> Response:
         body = await request.json()
