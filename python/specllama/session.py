@@ -80,11 +80,14 @@ class SpecSession(BackgroundRequests, Closing):
             drafts are made here, "ngram" (also "auto"), by the draft model or the `Drafter` given,
             and verified there (docs/remote.md). What concerns the model itself is the server's to
             decide: of the options above and below, n_seq, spec_length, draft, the draft_ ones and
-            max_queue have a say. None: the model is here.
+            max_queue have a say. "sglang+http://...": an SGLang server (docs/remote-sglang.md).
+            None: the model is here.
         target_mode: "lockstep": a question and an answer for each round; "ahead": the target does
             not wait for drafts; "auto": by what the way takes.
         target_key: The API key that the server wants.
         target_timeout: Most seconds to wait for a word from it.
+        tokenizer: For a target by SGLang: path or name of a GGUF that has its vocabulary; the
+            weights are not read. None: the draft model's.
         corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
             copy from, besides prompt and generation, in every call. None: none. (Without effect
             with draft=None, and with a draft model and a fixed spec_length, but in a tree.)
@@ -151,6 +154,7 @@ class SpecSession(BackgroundRequests, Closing):
         target_mode: Literal["auto", "lockstep", "ahead"] = "auto",
         target_key: str | None = None,
         target_timeout: float = 600.0,
+        tokenizer: str | os.PathLike[str] | None = None,
         spec_length: int | Literal["auto"] = "auto",
         spec_tree: int | Literal["auto", "off"] = "auto",
         cascade: bool = True,
@@ -211,6 +215,8 @@ class SpecSession(BackgroundRequests, Closing):
         }
         core: Core
         if target is None:
+            if tokenizer is not None:
+                raise ArgumentError("tokenizer is for a target by SGLang; leave it out.")
             core, path = open_core(model, draft, **options)
         else:
             defaults = {name: one.default for name, one in signature(type(self)).parameters.items()}
@@ -219,6 +225,7 @@ class SpecSession(BackgroundRequests, Closing):
                 target_mode,
                 target_key,
                 target_timeout,
+                tokenizer,
                 draft,
                 {"model": model, **options},
                 defaults | {"progress": on_load},

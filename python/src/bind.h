@@ -28,6 +28,7 @@ void bind_sampling(py::module_& m);
 void bind_session(py::module_& m);
 void bind_stats(py::module_& m);
 void bind_stream(py::module_& m);
+void bind_text_stream(py::module_& m);
 void bind_tokenizer(py::module_& m);
 void bind_trace(py::module_& m);
 

@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,11 +12,12 @@ namespace specllama {
 
 namespace {
 
-TokenArray tokenize(const Tokenizer& tokenizer, std::string_view text) {
+TokenArray tokenize(const Tokenizer& tokenizer, std::string_view text, bool add_special,
+                    bool parse_special) {
     std::vector<Token> tokens;
     {
         const py::gil_scoped_release release;
-        tokens = tokenizer.tokenize(text);
+        tokens = tokenizer.tokenize(text, add_special, parse_special);
     }
     return to_array(std::move(tokens));
 }
@@ -23,13 +25,32 @@ TokenArray tokenize(const Tokenizer& tokenizer, std::string_view text) {
 }  // namespace
 
 void bind_tokenizer(py::module_& m) {
-    py::class_<Tokenizer>(m, "Tokenizer", "The vocabulary of a GGUF file, without its weights.",
-                          py::release_gil_before_calling_cpp_dtor())
+    py::class_<Tokenizer, std::shared_ptr<Tokenizer>>(
+        m, "Tokenizer", "The vocabulary of a GGUF file, without its weights.",
+        py::release_gil_before_calling_cpp_dtor())
         .def(py::init<const std::string&>(), py::call_guard<py::gil_scoped_release>(),
              py::arg("path"))
-        .def("tokenize", &tokenize, py::arg("text"))
+        .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special") = false,
+             py::arg("parse_special") = true)
+        .def(
+            "detokenize",
+            [](const Tokenizer& tokenizer, const Tokens& tokens, bool special) {
+                return tokenizer.detokenize(tokens, special);
+            },
+            py::arg("tokens"), py::kw_only(), py::arg("special"))
+        .def("is_end", &Tokenizer::is_end, py::arg("token"))
         .def_property_readonly("n_vocab", &Tokenizer::n_vocab)
-        .def_property_readonly("fingerprint", &Tokenizer::fingerprint);
+        .def_property_readonly("fingerprint", &Tokenizer::fingerprint)
+        .def_property_readonly("vocabulary", &Tokenizer::vocabulary)
+        .def_property_readonly("bos", &Tokenizer::bos)
+        .def_property_readonly("eos", &Tokenizer::eos)
+        .def_property_readonly("fim",
+                               [](const Tokenizer& tokenizer) {
+                                   const FimTokens fim = tokenizer.fim();
+                                   return py::make_tuple(fim.prefix, fim.suffix, fim.middle,
+                                                         fim.repository, fim.file);
+                               })
+        .def_property_readonly("chat_template", &Tokenizer::chat_template);
 }
 
 }  // namespace specllama

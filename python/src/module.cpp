@@ -19,6 +19,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_ngram(m);
     specllama::bind_match(m);
     specllama::bind_tokenizer(m);
+    specllama::bind_text_stream(m);
     specllama::bind_corpus(m);
     specllama::py::module_ plan =
         m.def_submodule("plan", "What only measurements, simulations and tests use.");

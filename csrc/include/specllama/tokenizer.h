@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,28 @@ class Tokenizer {
     // Throws ModelError.
     explicit Tokenizer(const std::string& path);
 
-    // Token ids of a UTF-8 text; the texts of special tokens become those tokens.
-    std::vector<Token> tokenize(std::string_view text) const;
+    // Token ids of a UTF-8 text; the texts of special tokens become those tokens if
+    // `parse_special`, and what the model wants around a text is put there if `add_special`.
+    std::vector<Token> tokenize(std::string_view text, bool add_special = false,
+                                bool parse_special = true) const;
+    // As Session::detokenize.
+    std::string detokenize(TokenSpan tokens, bool special) const;
+
+    // Whether a token ends a generation.
+    bool is_end(Token token) const;
+    // Appends the bytes that a token adds to a text; none for special tokens. They may end inside
+    // a character.
+    void append_piece(Token token, std::string& out) const;
 
     int n_vocab() const;
     // What a corpus of its tokens is marked with.
     std::uint64_t fingerprint() const;
+    // As of a Session.
+    std::uint64_t vocabulary() const;
+    Token bos() const;
+    Token eos() const;
+    FimTokens fim() const;
+    std::optional<std::string> chat_template() const;
 
  private:
     std::shared_ptr<const Model> model_;

@@ -893,20 +893,70 @@ class Tokenizer:
         n_vocab: Number of tokens it knows.
         fingerprint: What a corpus of its tokens is marked with: the same for vocabularies with the
             same texts.
+        vocabulary, bos, eos, fim, chat_template: As of a `Session`.
 
     Raises:
         ModelError: The file is missing, damaged, or no model that generates text.
     """
 
     def __init__(self, path: str) -> None: ...
-    def tokenize(self, text: str) -> NDArray[np.int32]:
-        """Return the token ids of a text, nothing put around it; the texts of special tokens become
-        those tokens."""
+    def tokenize(
+        self, text: str, *, add_special: bool = False, parse_special: bool = True
+    ) -> NDArray[np.int32]:
+        """Return the token ids of a text.
+
+        Args:
+            text: Any text.
+            add_special: Put around it what the model wants there.
+            parse_special: Read the texts of special tokens as those tokens.
+        """
+
+    def detokenize(self, tokens: Iterable[int], *, special: bool) -> str:
+        """As `Session.detokenize`."""
+
+    def is_end(self, token: int) -> bool:
+        """Whether a token ends a generation. Raises ArgumentError if there is no such token."""
 
     @property
     def n_vocab(self) -> int: ...
     @property
     def fingerprint(self) -> int: ...
+    @property
+    def vocabulary(self) -> int: ...
+    @property
+    def bos(self) -> int: ...
+    @property
+    def eos(self) -> int: ...
+    @property
+    def fim(self) -> tuple[int, int, int, int, int]: ...
+    @property
+    def chat_template(self) -> str | None: ...
+
+class TextStream:
+    """Turns generated tokens into chunks, as a session does: whole characters only, and nothing
+    that may be the beginning of a stop string.
+
+    Args:
+        tokenizer: Whose tokens they are.
+        stop: The text ends before the first of these.
+
+    Attributes:
+        n_kept: Tokens wholly before the stop string; all if there is none.
+
+    Raises:
+        ArgumentError: A stop string is empty.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, stop: list[str]) -> None: ...
+    def push(self, token: int, *, from_draft: bool, logprobs: TokenLogprobs | None) -> bool:
+        """Take in a token. Returns whether a stop string is complete: nothing may follow then.
+        Raises ArgumentError if there is no such token."""
+
+    def take(self, *, ended: bool) -> list[Chunk]:
+        """Return what has become certain, or, if the text has ended, all that is left."""
+
+    @property
+    def n_kept(self) -> int: ...
 
 class CorpusBuilder:
     """Gathers tokenized texts and writes them as a corpus file, whose format is described in

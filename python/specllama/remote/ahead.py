@@ -12,7 +12,7 @@ from specllama._core import Source
 from specllama._core.plan import Evidence
 from specllama.errors import RemoteError
 from specllama.formats.wire import MOST_DRAFTED
-from specllama.remote.link import GoneError, error_of
+from specllama.remote.link import GoneError, Link, error_of
 from specllama.remote.party import Party
 from specllama.remote.proposing import Draft
 
@@ -33,11 +33,13 @@ class Ahead:
 
     Args:
         party: Whose text it is, and who drafts.
+        link: To the server.
         timeout: Most seconds without a word.
     """
 
-    def __init__(self, party: Party, timeout: float) -> None:
+    def __init__(self, party: Party, link: Link, timeout: float) -> None:
         self._party = party
+        self._link = link
         self._timeout = timeout
         self._socket: ClientConnection | None = None
         self._began = 0.0
@@ -65,7 +67,7 @@ class Ahead:
     def _hear(self) -> None:
         party = self._party
         if self._socket is None:
-            self._socket = party.link.socket("/v1/verify/ahead")
+            self._socket = self._link.socket("/v1/verify/ahead")
             self._began = time.monotonic()
             self._again = True
             self._send(party.text.opening())
@@ -88,10 +90,10 @@ class Ahead:
         if message is None:
             message = self._receive(self._timeout)
         if message is None:
-            raise RemoteError(f"{self._party.link.url} has not said a word for too long.")
-        told = self._party.link.parsed(message)
+            raise RemoteError(f"{self._link.url} has not said a word for too long.")
+        told = self._link.parsed(message)
         if "error" in told:
-            raise error_of(self._party.link.url, told.get("status", 500), told)
+            raise error_of(self._link.url, told.get("status", 500), told)
         return told
 
     def _receive(self, seconds: float) -> str | bytes | None:

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import get_ident
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,13 @@ from numpy.typing import NDArray
 from specllama import _core
 from specllama._core.plan import CurvePoints, Planner
 from specllama.drafter import Drafter
-from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError, RemoteError
-from specllama.remote.ahead import Ahead
-from specllama.remote.link import Link
-from specllama.remote.lockstep import Lockstep
+from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError
 from specllama.remote.party import Party
 from specllama.remote.proposing import Custom, DraftModel, NGrams, Proposer
-from specllama.remote.stream import RemoteStream, Way
+from specllama.remote.stream import RemoteStream
+from specllama.remote.target import Mode, Target
 from specllama.remote.text import Text
 from specllama.remote.trip import Trip
-
-Mode = Literal["auto", "lockstep", "ahead"]
 
 _N_PINGS = 3
 _LONG_TRIP = 0.5
@@ -38,7 +34,7 @@ class RemoteCore:
     """As `_core.Session`, with the target on a server and the drafters here.
 
     Args:
-        link: To the server.
+        target: The model there; closed with the session.
         draft: Who drafts besides a draft model: "ngram", a drafter, or None.
         draft_model: Loads the draft model, with a context of so many tokens; None: there is none.
         n_seq: Requests worked at together.
@@ -49,7 +45,7 @@ class RemoteCore:
 
     def __init__(
         self,
-        link: Link,
+        target: Target,
         draft: Literal["ngram"] | Drafter | None,
         draft_model: Callable[[int], _core.Session] | None,
         *,
@@ -58,20 +54,20 @@ class RemoteCore:
         mode: Mode,
         timeout: float,
     ) -> None:
-        self._link = link
+        self._target = target
         self._draft = draft
         self._n_seq = n_seq
         self._spec_length = spec_length
         self._timeout = timeout
         self._trip = Trip()
-        self._about = _About(link)
+        self._about = target.about
         self._planner = Planner()
         seconds = self._about["decode_seconds"]
         if any(seconds):
             self._planner.cost.restore(CurvePoints(seconds=seconds))
         for _ in range(_N_PINGS):
             began = time.monotonic()
-            link.get("/health")
+            target.ping()
             self._trip.observe(time.monotonic() - began)
         self._mode = self._settled(mode)
         self._draft_model = None if draft_model is None else self._opened(draft_model)
@@ -99,7 +95,8 @@ class RemoteCore:
             core.close()
             raise ModelError(
                 f"The draft model ({what}) has another vocabulary than the target at "
-                f"{self._link.url} ({self._about['description']}); take one that was made with it."
+                f"{self._target.url} ({self._about['description']}); take one that was made with "
+                "it."
             )
         return DraftModel(core)
 
@@ -110,16 +107,15 @@ class RemoteCore:
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> NDArray[np.int32]:
         self._check_open()
-        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
-        return np.array(self._link.post("/tokenize", body)["tokens"], dtype=np.int32)
+        tokens = self._target.tokenize(text, add_special=add_special, parse_special=parse_special)
+        return np.array(tokens, dtype=np.int32)
 
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str:
         self._check_open()
         return self._text_of(tuple(int(token) for token in tokens), special)
 
     def _ask_text(self, tokens: tuple[int, ...], special: bool) -> str:
-        told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
-        return str(told["content"])
+        return self._target.detokenize(tokens, special=special)
 
     def check(self, prompt: Iterable[int], options: _core.GenerateOptions) -> None:
         n = len(list(prompt))
@@ -128,7 +124,7 @@ class RemoteCore:
         if n >= self.n_ctx:
             raise ArgumentError(
                 f"The prompt has {n} tokens, which leaves no room in a context of {self.n_ctx} at "
-                f"{self._link.url}; shorten it."
+                f"{self._target.url}; shorten it."
             )
         if options.sampling.acceptance is _core.AcceptanceRule.rejection:
             _refuse('acceptance="rejection"')
@@ -138,6 +134,7 @@ class RemoteCore:
             _refuse("replay")
         if options.paced or options.generated:
             _refuse("host")
+        self._target.check(options)
 
     def start(self, prompt: Iterable[int], options: _core.GenerateOptions) -> RemoteStream:
         self._check_open()
@@ -170,15 +167,14 @@ class RemoteCore:
     def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
         party = Party(
             text=Text(tokens, options, self.n_ctx, self._about["vocabulary"]),
-            link=self._link,
+            url=self._target.url,
             planner=self._planner,
             trip=self._trip,
             proposer=self._proposer(tokens, options),
             draft_model=self._draft_model,
             spec_length=self._spec_length,
         )
-        ahead = self._mode == "ahead"
-        way: Way = Ahead(party, self._timeout) if ahead else Lockstep(party)
+        way = self._target.way(party, self._mode, self._timeout)
         return RemoteStream(party, way, self.step, self._retire_soon, self._leave)
 
     def _proposer(self, tokens: list[int], options: _core.GenerateOptions) -> Proposer | None:
@@ -280,7 +276,7 @@ class RemoteCore:
                 stream.end(ClosedError("The session is closed; open a new one."))
             if self._draft_model is not None:
                 self._draft_model.close()
-            self._link.close()
+            self._target.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -337,36 +333,11 @@ class RemoteCore:
 
     @property
     def model_description(self) -> str:
-        return f"{self._about['description']} at {self._link.url}"
+        return f"{self._about['description']} at {self._target.url}"
 
     @property
     def cpu_kernels(self) -> str:
         return str(self._about["kernels"])
-
-
-class _About:
-    """What a server says of its target. Raises RemoteError if that is not what one says."""
-
-    def __init__(self, link: Link) -> None:
-        self._url = link.url
-        self._told = link.get("/v1/verify")
-        try:
-            for name in ("n_ctx", "n_vocab", "bos", "eos", "n_threads"):
-                int(self[name])
-            int(self["vocabulary"], 16)
-            if len(self["fim"]) != 5 or not all(one >= 0 for one in self["decode_seconds"]):
-                raise ValueError
-            self["chat_template"], self["description"], self["kernels"]
-        except (TypeError, ValueError):
-            self._refuse()
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._told:
-            self._refuse()
-        return self._told[name]
-
-    def _refuse(self) -> NoReturn:
-        raise RemoteError(f"{self._url} does not verify drafts; is it a specllama server?")
 
 
 def _refuse(what: str) -> NoReturn:

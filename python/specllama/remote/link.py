@@ -24,6 +24,10 @@ class GoneError(RemoteError):
     """The server has forgotten a generation, or is at another place of it."""
 
 
+class NotFoundError(RemoteError):
+    """The server has nothing there."""
+
+
 class Link:
     """Asks a server for its target's work.
 
@@ -34,12 +38,15 @@ class Link:
         url: Where the server is, e.g. "http://192.168.0.7:8080".
         key: The API key; None: it needs none.
         timeout: Most seconds to wait for an answer.
+        kind: Of server that it has to be, for errors.
 
     Raises:
         ArgumentError: The URL cannot be used, or a package is missing.
     """
 
-    def __init__(self, url: str, key: str | None, timeout: float) -> None:
+    def __init__(
+        self, url: str, key: str | None, timeout: float, *, kind: str = "a specllama"
+    ) -> None:
         try:
             import httpx
             import websockets.sync.client
@@ -56,6 +63,7 @@ class Link:
                 "target_key is empty, or has spaces around it or characters that are not printable."
             )
         self.url = url.rstrip("/").removesuffix("/v1")
+        self._kind = kind
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
         self._connect = websockets.sync.client.connect
@@ -78,6 +86,7 @@ class Link:
             ArgumentError: The server refuses what was asked.
             QueueFullError: It is busy.
             GoneError: What was asked about is not there any more.
+            NotFoundError: There is nothing there.
             RemoteError: It cannot be reached, or failed.
         """
         return self._ask("POST", path, json.dumps(body, separators=(",", ":")).encode())
@@ -153,7 +162,7 @@ class Link:
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
-            raise RemoteError(f"{self.url} gave no JSON object; is it a specllama server?")
+            raise RemoteError(f"{self.url} gave no JSON object; is it {self._kind} server?")
         return told
 
     def _read(self, answer: httpx.Response) -> dict[str, Any]:
@@ -175,13 +184,13 @@ def _is_server(url: str) -> bool:
 def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
     """Return the error that an answer is."""
     error = told.get("error")
-    message = error.get("message", "") if isinstance(error, dict) else ""
+    message = error.get("message", "") if isinstance(error, dict) else told.get("message", "")
     if status in (409, 410):
         return GoneError(message)
     if status == 503:
         return QueueFullError(f"{url} is busy; try again later.")
     if status == 404:
-        return RemoteError(f"{url} does not verify drafts: {message or 'not found'}")
+        return NotFoundError(f"{url} does not verify drafts: {message or 'not found'}")
     if status in (400, 413):
         return ArgumentError(message)
     if status in (401, 403):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from specllama._core.plan import Phase, Turn
-from specllama.formats.wire import MOST_DRAFTED, Digest
+from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.link import GoneError
 from specllama.remote.party import Party
 from specllama.remote.proposing import Draft
+from specllama.remote.target import Exchange
 
 _MOST_TRIES = 5
 
@@ -21,13 +21,13 @@ class Lockstep:
 
     Args:
         party: Whose text it is, and who drafts.
+        exchange: Who is asked.
     """
 
-    def __init__(self, party: Party) -> None:
+    def __init__(self, party: Party, exchange: Exchange) -> None:
         self._party = party
-        self._id = ""
-        self._n_rounds = 0
-        self._digest = Digest()
+        self._exchange = exchange
+        self._open = False
         self._phase: Phase | None = None
         self._offers: list[Draft] = []
 
@@ -49,43 +49,30 @@ class Lockstep:
 
     def _forget(self) -> None:
         # Its place there is free at once; of what is over, the last answer is.
-        name, self._id = self._id, ""
-        if name and not (self._party.text.done and self._party.text.finish_reason):
-            self._party.link.delete(f"/v1/verify/{name}")
+        was_open, self._open = self._open, False
+        if was_open and not (self._party.text.done and self._party.text.finish_reason):
+            self._exchange.close()
 
     def _ask(self) -> None:
-        if self._id:
+        if self._open:
             self._verify()
         else:
-            self._open()
+            self._begin()
 
-    def _open(self) -> None:
-        text = self._party.text
+    def _begin(self) -> None:
         began = time.monotonic()
-        body = text.opening()
-        told = self._party.link.post("/v1/verify", body)
-        self._id = str(told.get("id"))
-        self._n_rounds = 0
-        self._digest = Digest([*body["prompt"], *body["generated"]])
+        told = self._exchange.open()
+        self._open = True
         self._party.hear_first(told, time.monotonic() - began)
-        self._digest.add(told["tokens"])
 
     def _verify(self) -> None:
         party = self._party
         turn, draft = self._draft()
-        body: dict[str, Any] = {
-            "round": self._n_rounds + 1,
-            "n": len(party.text.generated),
-            "hash": str(self._digest),
-            "draft": draft.tokens,
-        }
         began = time.monotonic()
-        told = party.link.post(f"/v1/verify/{self._id}", body)
+        told = self._exchange.verify(draft.tokens)
         took = time.monotonic() - began
-        self._n_rounds += 1
         n_context = party.text.n_tokens
         tokens = party.hear(told, draft, took)
-        self._digest.add(tokens)
         party.trip.observe(took - told["seconds"])
         party.planner.observe_decode(len(draft.tokens) + 1, n_context, told["seconds"])
         n_right = [one.agreed(tokens) for one in self._offers]

@@ -10,14 +10,18 @@ from specllama import _check, _core
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.model import hub
-from specllama.remote.core import Mode, RemoteCore
+from specllama.remote.core import RemoteCore
 from specllama.remote.link import Link
+from specllama.remote.served import Served
+from specllama.remote.sglang.target import SGLang
+from specllama.remote.target import Mode, Target
 
 _HERE = frozenset({
     "n_seq", "spec_length", "cascade", "draft_n_gpu_layers", "draft_device", "draft_n_threads",
     "draft_kv_type", "n_threads", "progress",
 })  # fmt: skip
 """Options that have a say here; the others are the server's."""
+_SGLANG = "sglang+"
 _MODES: tuple[Mode, ...] = ("auto", "lockstep", "ahead")
 
 
@@ -26,6 +30,7 @@ def open_remote(
     mode: Mode,
     key: str | None,
     timeout: float,
+    tokenizer: str | os.PathLike[str] | None,
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
     defaults: Mapping[str, Any],
@@ -42,8 +47,6 @@ def open_remote(
     seconds = _check.number("target_timeout", timeout)
     if not 0 < seconds < 86400:
         raise ArgumentError(f"target_timeout must be above 0 and below a day, not {timeout!r}.")
-    url = _check.text("target", target)
-    link = Link(url, None if key is None else _check.text("target_key", key), seconds)
     length = options["spec_length"]
     is_file = not (draft is None or isinstance(draft, Drafter) or draft in ("auto", "ngram"))
     cheap: Literal["ngram"] | Drafter | None = None
@@ -51,9 +54,17 @@ def open_remote(
         cheap = draft
     elif draft is not None and (not is_file or options["cascade"]):
         cheap = "ngram"
+    served, mode = _connected(
+        _check.text("target", target),
+        None if key is None else _check.text("target_key", key),
+        seconds,
+        mode,
+        tokenizer,
+        draft if is_file else None,
+    )
     try:
         core = RemoteCore(
-            link,
+            served,
             cheap,
             _loader(draft, options) if is_file else None,
             n_seq=_check.integer("n_seq", options["n_seq"], low=1, high=64),
@@ -64,9 +75,41 @@ def open_remote(
             timeout=seconds,
         )
     except BaseException:
+        served.close()
+        raise
+    return core, served.url
+
+
+def _connected(
+    url: str, key: str | None, seconds: float, mode: Mode, tokenizer: Any, draft: Any
+) -> tuple[Target, Mode]:
+    """Return the target, and how generations get on. draft: a file, or None."""
+    if not url.startswith(_SGLANG):
+        if tokenizer is not None:
+            raise ArgumentError("A specllama server has its own tokenizer; leave it out.")
+        link = Link(url, key, seconds)
+        return _closing(link, lambda: Served(link)), mode
+    if mode == "ahead":
+        raise ArgumentError(
+            'SGLang waits for drafts; target_mode="ahead" cannot be had of it, leave it out.'
+        )
+    if tokenizer is None and draft is None:
+        raise ArgumentError(
+            "A target by SGLang needs its vocabulary here: give a GGUF as draft, or as tokenizer."
+        )
+    named = ("draft", draft) if tokenizer is None else ("tokenizer", tokenizer)
+    path = hub.local_path(*named)
+    link = Link(url.removeprefix(_SGLANG), key, seconds, kind="an SGLang")
+    return _closing(link, lambda: SGLang(link, path)), "lockstep"
+
+
+def _closing(link: Link, connect: Callable[[], Target]) -> Target:
+    """Return what `connect` returns; when it fails, the link is closed."""
+    try:
+        return connect()
+    except BaseException:
         link.close()
         raise
-    return core, link.url
 
 
 def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Session]:

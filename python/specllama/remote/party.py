@@ -10,7 +10,6 @@ from specllama import _core
 from specllama._core import Source
 from specllama._core.plan import Evidence, Planner
 from specllama.errors import RemoteError
-from specllama.remote.link import Link
 from specllama.remote.proposing import Custom, Draft, DraftModel, Proposer, draft_sampling
 from specllama.remote.tally import Tally
 from specllama.remote.text import Text
@@ -19,11 +18,11 @@ from specllama.remote.trip import Trip
 
 @dataclass
 class Party:
-    """A text, who drafts for it, and where its target is.
+    """A text, and who drafts for it.
 
     Attributes:
         text: The text.
-        link: To the target.
+        url: Where its target is.
         planner, trip: Of all texts of the session.
         proposer: Drafts without taking noticeable time; None: nobody does.
         draft_model: Drafts token by token; None: none.
@@ -32,7 +31,7 @@ class Party:
     """
 
     text: Text
-    link: Link
+    url: str
     planner: Planner
     trip: Trip
     proposer: Proposer | None
@@ -89,7 +88,7 @@ class Party:
                 self.tally.n_reused = told["reused"]
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise RemoteError(
-                f"{self.link.url} answered what cannot be understood ({error!r}); is it a server "
+                f"{self.url} answered what cannot be understood ({error!r}); is it a server "
                 "of this version?"
             ) from None
         return tokens

@@ -1,0 +1,77 @@
+"""A target that `specllama serve` has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from specllama import _core
+from specllama.errors import RemoteError
+from specllama.remote.ahead import Ahead
+from specllama.remote.link import Link
+from specllama.remote.lockstep import Lockstep
+from specllama.remote.party import Party
+from specllama.remote.stream import Way
+from specllama.remote.target import Mode
+from specllama.remote.verification import Verification
+
+
+class Served:
+    """See `Target`.
+
+    Args:
+        link: To the server.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.about = _About(link)
+        self.url = link.url
+
+    def ping(self) -> None:
+        self._link.get("/health")
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
+        tokens: list[int] = self._link.post("/tokenize", body)["tokens"]
+        return tokens
+
+    def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
+        told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
+        return str(told["content"])
+
+    def check(self, options: _core.GenerateOptions) -> None:
+        pass  # the server says what it has
+
+    def way(self, party: Party, mode: Mode, timeout: float) -> Way:
+        if mode == "ahead":
+            return Ahead(party, self._link, timeout)
+        return Lockstep(party, Verification(self._link, party.text))
+
+    def close(self) -> None:
+        self._link.close()
+
+
+class _About:
+    """What a server says of its target. Raises RemoteError if that is not what one says."""
+
+    def __init__(self, link: Link) -> None:
+        self._url = link.url
+        self._told = link.get("/v1/verify")
+        try:
+            for name in ("n_ctx", "n_vocab", "bos", "eos", "n_threads"):
+                int(self[name])
+            int(self["vocabulary"], 16)
+            if len(self["fim"]) != 5 or not all(one >= 0 for one in self["decode_seconds"]):
+                raise ValueError
+            self["chat_template"], self["description"], self["kernels"]
+        except (TypeError, ValueError):
+            self._refuse()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._told:
+            self._refuse()
+        return self._told[name]
+
+    def _refuse(self) -> NoReturn:
+        raise RemoteError(f"{self._url} does not verify drafts; is it a specllama server?")

@@ -1,0 +1,130 @@
+"""A target that an SGLang server has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from specllama import _core
+from specllama.errors import ArgumentError, RemoteError
+from specllama.remote.link import Link, NotFoundError
+from specllama.remote.lockstep import Lockstep
+from specllama.remote.party import Party
+from specllama.remote.sglang.generate import Generate
+from specllama.remote.sglang.rounds import Rounds
+from specllama.remote.sglang.vocabulary import check_vocabulary
+from specllama.remote.stream import Way
+from specllama.remote.target import About, Mode
+
+MOST_TOP = 64
+"""Most tokens that SGLang is asked to tell of a position; each is some 30 bytes."""
+_ROOM = 6
+"""Tokens of a context that an input must leave free."""
+
+
+class SGLang:
+    """See `Target`. Vocabulary and chat template are those of a file here.
+
+    Args:
+        link: To the server.
+        path: A GGUF with the vocabulary of the model there.
+
+    Raises:
+        ModelError: The file cannot be used, or has another vocabulary.
+        RemoteError: The server cannot be reached, or is none of SGLang's.
+    """
+
+    def __init__(self, link: Link, path: str) -> None:
+        self._link = link
+        self.url = link.url
+        self._tokenizer = _core.Tokenizer(path)
+        self._generate = Generate(link)
+        name, n_ctx = self._served()
+        check_vocabulary(self._generate, self.url, self._tokenizer, path)
+        tokenizer = self._tokenizer
+        self.about: About = {
+            "description": name,
+            "n_ctx": n_ctx,
+            "n_vocab": tokenizer.n_vocab,
+            "bos": tokenizer.bos,
+            "eos": tokenizer.eos,
+            "fim": tokenizer.fim,
+            "chat_template": tokenizer.chat_template,
+            "vocabulary": f"{tokenizer.vocabulary:016x}",
+            "decode_seconds": [],
+            "n_threads": 0,
+            "kernels": "",
+        }
+
+    def _served(self) -> tuple[str, int]:
+        """Return the name of what is served, and how many tokens text and generation may have."""
+        models = self._link.get("/v1/models").get("data")
+        model = models[0] if isinstance(models, list) and models else {}
+        name, n_ctx = model.get("id"), self._info().get("max_req_input_len")
+        if n_ctx is None and isinstance(model.get("max_model_len"), int):
+            n_ctx = model["max_model_len"] - _ROOM
+        if not isinstance(name, str) or not isinstance(n_ctx, int) or n_ctx < 1:
+            raise RemoteError(
+                f"{self.url} does not say what it serves and how long a text may be; is it an "
+                "SGLang server?"
+            )
+        return name, n_ctx
+
+    def _info(self) -> dict[str, Any]:
+        for path in ("/server_info", "/get_server_info"):  # as it is called, and was before
+            try:
+                return self._link.get(path)
+            except NotFoundError:
+                pass
+        return {}
+
+    def ping(self) -> None:
+        self._link.get("/v1/models")  # its /health may generate a token
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        tokens: list[int] = self._tokenizer.tokenize(
+            text, add_special=add_special, parse_special=parse_special
+        ).tolist()
+        return tokens
+
+    def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
+        return self._tokenizer.detokenize(tokens, special=special)
+
+    def check(self, options: _core.GenerateOptions) -> None:
+        sampling = options.sampling
+        if sampling.temperature != 0 and not 1 <= sampling.top_k <= MOST_TOP:
+            raise ArgumentError(
+                "A target by SGLang tells of its likeliest tokens only; with a temperature give a "
+                f"top_k from 1 to {MOST_TOP}, not {sampling.top_k} (0 is off)."
+            )
+        if sampling.logprobs > MOST_TOP:
+            raise ArgumentError(
+                f"A target by SGLang tells log-probabilities of {MOST_TOP} tokens at most, not "
+                f"{sampling.logprobs}."
+            )
+        if sampling.logprobs >= 0 and sampling.processed_logprobs:
+            _refuse("processed log-probabilities")
+        if sampling.grammar:
+            _refuse("a grammar or a schema")
+        if sampling.logit_bias:
+            _refuse("logit_bias")
+        penalties = (
+            sampling.repeat_penalty,
+            sampling.frequency_penalty,
+            sampling.presence_penalty,
+        )
+        if sampling.penalty_last_n != 0 and penalties != (1, 0, 0):
+            _refuse("penalties")
+
+    def way(self, party: Party, mode: Mode, timeout: float) -> Way:
+        return Lockstep(party, Rounds(self._generate, self._tokenizer, party.text, party.trip))
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ArgumentError(
+        f"A target by SGLang tells of its likeliest tokens only, which does not do for {what}; "
+        "leave that out."
+    )

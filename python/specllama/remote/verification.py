@@ -1,0 +1,57 @@
+"""A text that a specllama server verifies drafts for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specllama.formats.wire import Digest
+from specllama.remote.link import Link
+from specllama.remote.text import Text
+
+
+class Verification:
+    """Asks /v1/verify. Each round has its number, and the hash of all tokens says that both sides
+    are at the same place.
+
+    Args:
+        link: To the server.
+        text: The text.
+    """
+
+    def __init__(self, link: Link, text: Text) -> None:
+        self._link = link
+        self._text = text
+        self._id = ""
+        self._n_rounds = 0
+        self._digest = Digest()
+        self._n_digested = 0
+
+    def open(self) -> dict[str, Any]:
+        """Begin the text, or begin again where it is."""
+        told = self._link.post("/v1/verify", self._text.opening())
+        self._id = str(told.get("id"))
+        self._n_rounds = 0
+        self._digest = Digest()
+        self._n_digested = 0
+        return told
+
+    def verify(self, draft: list[int]) -> dict[str, Any]:
+        """Have a draft verified."""
+        tokens = [*self._text.prompt, *self._text.generated]
+        self._digest.add(tokens[self._n_digested :])
+        self._n_digested = len(tokens)
+        body: dict[str, Any] = {
+            "round": self._n_rounds + 1,
+            "n": len(self._text.generated),
+            "hash": str(self._digest),
+            "draft": draft,
+        }
+        told = self._link.post(f"/v1/verify/{self._id}", body)
+        self._n_rounds += 1
+        return told
+
+    def close(self) -> None:
+        """Have the server forget it."""
+        if self._id:
+            self._link.delete(f"/v1/verify/{self._id}")
+        self._id = ""
