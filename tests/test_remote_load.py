@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,8 @@ class Load:
                     raise VanishedError
                 n = max(len(generated) - self._random.randrange(3), 0)
                 draft = self._draft(coming, n)
-                await socket.send(json.dumps({"n_before": len(prompt) + n, "draft": draft}))
+                with suppress(ConnectionClosed):  # what was sent before that is read, too
+                    await socket.send(json.dumps({"n_before": len(prompt) + n, "draft": draft}))
 
 
 def test_no_place_lost_no_leak_no_wrong_answer() -> None:
