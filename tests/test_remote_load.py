@@ -21,7 +21,7 @@ from specllama.formats.wire import Digest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-N_GENERATIONS = 600
+N_GENERATIONS = 2400
 N_CLIENTS = 200
 NAMES = ("module", "function", "json", "english", "csv", "one token")
 N = 30
@@ -192,7 +192,7 @@ def test_no_place_lost_no_leak_no_wrong_answer() -> None:
             server.terminate()
         assert server.stderr.read() == ""
     assert server.returncode == 0
-    early, late = load.memory[N_GENERATIONS // 4], load.memory[-1]
+    early, late = load.memory[N_GENERATIONS // 2], load.memory[-1]
     print(dict(load.outcomes), early, late)
     assert load.outcomes["wrong"] == 0
     assert load.outcomes["right"] + load.outcomes["vanished"] == len(load.memory)
