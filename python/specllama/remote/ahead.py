@@ -112,10 +112,9 @@ class Ahead:
         from websockets.exceptions import ConnectionClosed
 
         assert self._socket is not None
-        try:
+        # Closed, perhaps because the text is at its end: what came before that is still to be read.
+        with suppress(ConnectionClosed):
             self._socket.send(json.dumps(body, separators=(",", ":")))
-        except ConnectionClosed as error:
-            raise GoneError(f"The connection broke off: {error}.") from None
 
     def _take(self, tokens: list[int]) -> None:
         """Go on with what is left of the draft, or with none."""
