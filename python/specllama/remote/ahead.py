@@ -132,7 +132,8 @@ class Ahead:
     def _go_on(self) -> bool:
         """Draft some more, and tell. False if there is nothing more to draft."""
         party = self._party
-        room = min(MOST_DRAFTED, party.text.n_left - 1) - len(self._draft.tokens)
+        most = party.spec_length or MOST_DRAFTED
+        room = min(most, party.text.n_left - 1) - len(self._draft.tokens)
         if party.text.done or room < 1:
             return False
         began = time.monotonic()
