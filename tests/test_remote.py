@@ -134,11 +134,12 @@ def test_the_same_tokens_whoever_drafts(
 
 
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT], ids=["ngram", "draft model"])
-def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any) -> None:
+def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any, mode: str) -> None:
     found = connect(draft, spec_length=3).generate(MODULE, max_tokens=N)
     same(found, local.generate(MODULE, max_tokens=N))
     assert max(found.stats.drafted_by_position, default=0) > 0
-    assert len(found.stats.drafted_by_position) <= 4
+    if mode == "lockstep":  # ahead, the server drafts, too
+        assert len(found.stats.drafted_by_position) <= 3
 
 
 def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:
