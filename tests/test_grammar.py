@@ -236,14 +236,18 @@ def test_a_grammar_begins_at_its_trigger(open_session: Open, settings: dict[str,
     lazy: dict[str, Any] = {"grammar": 'root ::= "(" [^a-z]*', "grammar_triggers": ["(", "[["]}
     n_held = accepted = 0
     prompts = ["def f", "x = (1, 2)\ny = ", "print", "import os\n", "LIMITS = (", "assert max"]
-    for seed, prompt in enumerate(prompts):
+    rejects = settings.get("acceptance") == "rejection"
+    # What comes by chance is another text on each processor: until one opens a parenthesis.
+    for seed, prompt in enumerate(prompts * 10 if rejects else prompts):
+        if rejects and n_held > 0:
+            break
         options = settings | lazy | {"seed": seed, "max_tokens": 60}
         expected = plain.generate(prompt, **options)
         text = expected.text
         held = re.search(r"\([^a-z]{8,}$", text)
         assert held or "(" not in text[:-8], text
         n_held += bool(held)
-        if settings.get("acceptance") == "rejection":
+        if rejects:
             continue
         for session in drafting:
             generation = session.generate(prompt, **options)

@@ -247,10 +247,11 @@ def test_a_habit_is_drafted(scripted: Script, open_session: Open) -> None:
 
 
 def test_a_match_goes_on_where_the_grammar_ends(open_session: Open) -> None:
-    grammar = r'root ::= "class Record:\n" [^\x00]*'
+    # A text that the model would write in the same tokens.
+    grammar = r'root ::= "import sys\n" [^\x00]*'
     for draft, others in (("ngram", {"match"}), (BUNDLED_DRAFT, {"model"})):
         found = open_session(draft=draft, spec_length=24).generate(
-            MODULE + "\n\n", grammar=grammar, max_tokens=30, trace=True
+            MODULE + "\n\nimport os\n", grammar=grammar, max_tokens=30, trace=True
         )
         assert by_grammar(found)[1] > 0
         drafts = [

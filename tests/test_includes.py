@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "csrc/cli": {"cli", "engine/utf8.h"},
     # Python also knows what is pure; and, for the whole process, whether AMX works and where things
     # are remembered.
-    "python/src": {"llama/amx.h", "system/cache_folder.h", *PURE},
+    "python/src": {"engine/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
     "tests/cpp": PURE,
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),

@@ -143,7 +143,7 @@ def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None
         ({"messages": []}, "messages is empty"),
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": ["hello"]}, "messages must be a list"),
-        ({"messages": [{"content": "x"}]}, "messages[0].role is missing"),
+        ({"messages": [{"content": "x"}]}, r"messages\[0\].role is missing"),
         ({"messages": [{"role": "critic", "content": "x"}]}, "no critics"),
         ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be a string"),
         (
