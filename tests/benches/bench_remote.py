@@ -14,9 +14,10 @@ line of `support/slow_link.py` that takes half a trip each way. A row is a way t
     stream, plain       the server's answer as a stream, without speculation
     stream              the same as the server is by default: with n-grams of its own
 
-A text is asked for once with few tokens, so that both sides know the prompt, then measured from
-its first token to its last: greedy, N tokens at most, the rates of all texts together. With the
-defaults and a target that decodes 10 tokens a second this takes less than ten minutes.
+All texts are written once over no way at all, so that both sides have learned what they learn.
+Then, at each trip, a text is asked for with few tokens, so that its prompt is known, and measured
+from its first token to its last: greedy, N tokens at most, the rates of all texts together. With
+the defaults and a target that decodes 20 tokens a second this takes about ten minutes.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from specllama.server.settings import Settings
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
-from slow_link import SlowLink, slow_link
+from slow_link import slow_link
 
 N_CTX = 2048
 WARM = 4
@@ -77,9 +78,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="A target on a server, drafts made here.")
     parser.add_argument("-m", "--model", default=str(BUNDLED_MODEL), help="target (the bundled)")
     parser.add_argument("-md", "--draft-model", help="draft model (of the bundled target: its own)")
-    parser.add_argument("-n", type=int, default=40, help="most tokens of a text (40)")
-    parser.add_argument("--trips", default="0,2,10,40,100,200", help="both ways together, in ms")
-    parser.add_argument("--kinds", help="workloads (fix,write; without a chat template copy,prose)")
+    parser.add_argument("-n", type=int, default=96, help="most tokens of a text (96)")
+    parser.add_argument("--trips", default="0,10,40,100,200", help="both ways together, in ms")
+    parser.add_argument(
+        "--kinds", help="workloads (fix,rename; no chat template: copy,prose)"
+    )
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -95,20 +98,32 @@ def main(argv: Sequence[str] | None = None) -> None:
     rates: Rates = defaultdict(dict)
     for speculation in ("ngram", "plain"):
         with _server(given.model, speculation) as url:
-            for trip in trips:
-                with slow_link(url, delay=trip / 2000) as link:
-                    for way, run in _ways(speculation, draft).items():
-                        rates[way][trip] = run(link, prompts, given.n)
+            for way, open_way in _ways(speculation, draft).items():
+                with slow_link(url) as link, open_way(link.url) as write:
+                    _rate(write, prompts, given.n)
+                    for trip in trips:
+                        link.delay = trip / 2000
+                        rates[way][trip] = _rate(write, prompts, given.n)
                         print(f"{trip:g} ms, {way}: {rates[way][trip]:.2f}", file=sys.stderr)
     _print(rates, trips)
     if given.plot is not None:
         _plot(rates, given.plot)
 
 
-Run = Callable[[SlowLink, Sequence[list[int]], int], float]
+Write = Callable[[list[int], int], Iterator[int]]
+"""Writes behind a prompt so many tokens; yields how many come at a time."""
+OpenWay = Callable[[str], AbstractContextManager[Write]]
 
 
-def _ways(speculation: str, draft: str | None) -> dict[str, Run]:
+def _rate(write: Write, prompts: Sequence[list[int]], n: int) -> float:
+    clock = Clock()
+    for prompt in prompts:
+        deque(write(prompt, WARM), maxlen=0)
+        clock.run(write(prompt, n))
+    return clock.n_tokens / clock.seconds
+
+
+def _ways(speculation: str, draft: str | None) -> dict[str, OpenWay]:
     """Return the ways to have a text of a server of this kind, and how to measure them."""
     if speculation == "plain":
         return {"stream, plain": _streamed}
@@ -120,33 +135,32 @@ def _ways(speculation: str, draft: str | None) -> dict[str, Run]:
     return ways | {"stream": _streamed}
 
 
-def _drafted(mode: str, draft: str | None) -> Run:
-    def run(link: SlowLink, prompts: Sequence[list[int]], n: int) -> float:
-        clock = Clock()
+def _drafted(mode: str, draft: str | None) -> OpenWay:
+    @contextmanager
+    def opened(url: str) -> Iterator[Write]:
         options: dict[str, Any] = {"target_mode": mode, "n_threads": 1}
-        with SpecSession(target=link.url, draft=draft, **options) as session:
-            for prompt in prompts:
-                session.generate(prompt, max_tokens=WARM)
-                chunks = session.stream(prompt, max_tokens=n)
-                clock.run(int(chunk.token is not None) for chunk in chunks)
-        return clock.n_tokens / clock.seconds
+        with SpecSession(target=url, draft=draft, **options) as session:
 
-    return run
+            def write(prompt: list[int], n: int) -> Iterator[int]:
+                for chunk in session.stream(prompt, max_tokens=n):
+                    yield int(chunk.token is not None)
+
+            yield write
+
+    return opened
 
 
-def _streamed(link: SlowLink, prompts: Sequence[list[int]], n: int) -> float:
-    clock = Clock()
-    with httpx.Client(base_url=link.url, timeout=600) as client:
-        for prompt in prompts:
-            client.post("/v1/completions", json=_completion(prompt, WARM)).raise_for_status()
-            body = _completion(prompt, n) | {"stream": True, "logprobs": 0}
+@contextmanager
+def _streamed(url: str) -> Iterator[Write]:
+    with httpx.Client(base_url=url, timeout=600) as client:
+
+        def write(prompt: list[int], n: int) -> Iterator[int]:
+            body = {"model": "m", "prompt": prompt, "max_tokens": n, "temperature": 0}
+            body |= {"stream": True, "logprobs": 0}
             with client.stream("POST", "/v1/completions", json=body) as answer:
-                clock.run(_tokens(answer))
-    return clock.n_tokens / clock.seconds
+                yield from _tokens(answer)
 
-
-def _completion(prompt: list[int], n: int) -> dict[str, Any]:
-    return {"model": "m", "prompt": prompt, "max_tokens": n, "temperature": 0}
+        yield write
 
 
 def _tokens(answer: httpx.Response) -> Iterator[int]:
@@ -161,7 +175,7 @@ def _tokens(answer: httpx.Response) -> Iterator[int]:
 def _prompts(model: str, kinds: str | None, n_texts: int) -> list[list[int]]:
     """Return the prompts as token ids: those of a model that chats by its template."""
     with SpecSession(model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
-        kinds = kinds or ("fix,write" if session.has_chat_template else "copy,prose")
+        kinds = kinds or ("fix,rename" if session.has_chat_template else "copy,prose")
         texts = workload.for_model(workload.choose(kinds, None, n_texts), session, n_texts)
         return [task.prompt_tokens(session) for one in texts for task in one.tasks]
 
