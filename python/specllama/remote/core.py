@@ -181,7 +181,9 @@ class RemoteCore:
         if self._draft is None:
             return None
         if self._draft == "ngram":
-            return NGrams(tokens, options.reference)
+            # Who does not wait has n-grams of the same text himself, and sooner.
+            known_there = self._mode == "ahead" and len(options.reference) == 0
+            return None if known_there else NGrams(tokens, options.reference)
         self._n_started += 1
         return Custom(self._draft, self._asking, self._n_started, tokens, self.n_vocab)
 
