@@ -80,9 +80,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-md", "--draft-model", help="draft model (of the bundled target: its own)")
     parser.add_argument("-n", type=int, default=96, help="most tokens of a text (96)")
     parser.add_argument("--trips", default="0,10,40,100,200", help="both ways together, in ms")
-    parser.add_argument(
-        "--kinds", help="workloads (fix,rename; no chat template: copy,prose)"
-    )
+    parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
