@@ -191,16 +191,18 @@ def coder() -> Iterator[Server]:
 def test_a_model_that_was_trained_for_tools(coder: Server) -> None:
     client = coder.openai()
     options = ask(tools=[TOOL])
-    choice = client.chat.completions.create(**options).choices[0]
+    first = client.chat.completions.create(**options)
+    choice = first.choices[0]
     assert choice.finish_reason == "tool_calls"
     (call,) = choice.message.tool_calls or []
     assert json.loads(call.function.arguments)["city"] == "Paris"
     result = {"role": "tool", "tool_call_id": call.id, "content": "18 degrees and rain"}
     messages = [*options["messages"], choice.message, result]
     answer = client.chat.completions.create(**ask(messages=messages, tools=[TOOL]))
-    # Its own words are there still, in the same tokens.
+    # What came before its own words is there still; these, too, if the template writes a call as
+    # it did (in a code fence, at times).
     known = answer.usage.prompt_tokens_details.cached_tokens
-    assert known >= answer.usage.prompt_tokens - 40
+    assert known >= first.usage.prompt_tokens - 1
 
 
 @pytest.mark.slow
