@@ -113,21 +113,21 @@ bool settle(const Headers& headers, SessionOptions& options) {
 Drafters make_drafters(const SessionOptions& options, const Headers& headers,
                        const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
     Drafters drafters;
-    if (options.offers) drafters.offers = std::make_shared<Offers>();
+    const bool is_costly = given && given->costly();
     // A draft model of fixed length has nobody beside it, but in a tree.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!options.draft_model || !options.spec_length || branches) {
-        const bool is_costly = given && given->costly();
         if (given && !is_costly) drafters.all.push_back(std::move(given));
         if (!options.corpus.empty())
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
-        // A costly one is the last.
-        if (options.offers) drafters.all.push_back(drafters.offers);
-        if (is_costly) drafters.all.push_back(std::move(given));
-    } else if (options.offers) {
+    }
+    if (options.offers) {
+        drafters.offers = std::make_shared<Offers>();
         drafters.all.push_back(drafters.offers);
     }
+    // A costly one is the last, and there is one at most.
+    if (is_costly) drafters.all.push_back(std::move(given));
     if (!options.draft_model) return drafters;
     if (!headers.draft || is_eagle3(*headers.draft)) {
         drafters.head = std::make_shared<HeadDrafter>(target, *options.draft_model,

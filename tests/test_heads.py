@@ -4,16 +4,10 @@ multi-token prediction (MTP) in the target's own file."""
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import llama_cpp
-import numpy as np
 import pytest
 from heads import (
     eagle3_model,
@@ -26,17 +20,11 @@ from heads import (
     write_qwen,
 )
 from random_model import (
-    N_VOCAB,
-    QWEN35,
-    WIDTH,
     WRITERS,
-    RandomModel,
     delta_net_model,
     write_dense,
 )
-from specllama import ArgumentError, ModelError, SpecSession, _core
-from specllama.__main__ import main
-from split_model import split
+from specllama import ArgumentError, SpecSession, _core
 
 Open = Callable[..., SpecSession]
 
@@ -256,163 +244,3 @@ def test_options_of_the_draft_apply(tmp_path: Path, open_session: Open) -> None:
         open_session(target, head, draft_p_min=2.0)
     with pytest.raises(ArgumentError, match="draft_top_k"):
         open_session(target, head, draft_top_k=-1)
-
-
-def refusal(target: Path, draft: Path | str) -> str:
-    with pytest.raises(ModelError) as caught:
-        SpecSession(target, draft, n_gpu_layers=0, n_threads=1)
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
-    return message
-
-
-def without(name: str) -> RandomModel:
-    del (model := eagle3_model()).tensors[name]
-    return model
-
-
-def changed(name: str, tensor: Any) -> RandomModel:
-    (model := eagle3_model()).tensors[name] = np.asarray(tensor)
-    return model
-
-
-BAD_HEADS: dict[str, tuple[RandomModel, dict[str, Any], str]] = {
-    "layer": (eagle3_model(), {"target_layers": [0, 1, 2]}, "layer 2"),
-    "two layers": (eagle3_model(), {"target_layers": [0, 1]}, "three layers"),
-    "layers of a wrong type": (eagle3_model(), {"target_layers": [0.0, 1.0, 1.0]}, "array of f32"),
-    "width": (eagle3_model(), {"target_hidden_size": 64}, "states have 64 numbers"),
-    "heads": (eagle3_model(), {"attention.key_length": 64, "attention.value_length": 32}, "differ"),
-    "no fusion": (without("fc.weight"), {}, "fc.weight"),
-    "few embeddings": (changed("token_embd.weight", np.ones((50, WIDTH))), {}, "fewer tokens"),
-    "own tokens, no output": (
-        changed("d2t", np.arange(9, dtype=np.int64)),
-        {},
-        "",
-    ),
-    "tokens that are none": (changed("d2t", np.full(N_VOCAB, N_VOCAB, np.int64)), {}, "token 96"),
-    "tokens of a wrong type": (changed("d2t", np.zeros(N_VOCAB, np.int32)), {}, "d2t is of type"),
-}
-
-
-@pytest.mark.parametrize("fault", BAD_HEADS)
-def test_a_head_that_cannot_be_used_is_refused(tmp_path: Path, fault: str) -> None:
-    model, fields, why = BAD_HEADS[fault]
-    head = write_eagle3(tmp_path / "head.gguf", model, **fields)
-    assert why in refusal(write_dense(tmp_path / "target.gguf"), head)
-
-
-def test_a_head_of_another_model_is_refused(tmp_path: Path, bundled_model: Path) -> None:
-    head = write_eagle3(tmp_path / "head.gguf")
-    assert "does not tell" in refusal(WRITERS["recurrent"](tmp_path / "mamba.gguf"), head)
-    assert "numbers" in refusal(bundled_model, head)
-    assert "drafts for another model" in refusal(head, "ngram")
-    # Its layer has the width, its vocabulary is another.
-    write_knowing_pair(tmp_path, shares=False)
-    other = write_eagle3(tmp_path / "other.gguf", target_hidden_size=WIDTH)
-    assert "numbers" in refusal(tmp_path / "target.gguf", other)
-
-
-def test_mtp_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
-    assert "no layers of multi-token" in refusal(write_dense(tmp_path / "dense.gguf"), "mtp")
-    left_out = WRITERS["delta net"](tmp_path / "left out.gguf")
-    writer = delta_net_model(n_predicting=1)
-    for name in [name for name in writer.tensors if ".nextn." in name]:
-        del writer.tensors[name]
-    assert "left out" in refusal(write_qwen(left_out, writer), "mtp")
-    dense = write_glm(tmp_path / "dense glm.gguf", leading_dense_block_count=3)
-    assert "not as llama.cpp wants it" in refusal(dense, "mtp")
-    unknown = delta_net_model(n_predicting=1).write(
-        tmp_path / "unknown.gguf", "qwen3next", 3, QWEN35 | {"nextn_predict_layers": 1}
-    )
-    assert "has not been tried" in refusal(unknown, "mtp")
-    norm = delta_net_model(n_predicting=1)
-    del norm.tensors["blk.2.nextn.hnorm.weight"]
-    assert "hnorm" in refusal(write_qwen(tmp_path / "norm.gguf", norm), "mtp")
-
-
-WITHOUT_STATES = """
-import sys
-from specllama import ModelError, SpecSession, _core
-
-model, mtp, head = sys.argv[1:]
-print(_core.brings_head(mtp), _core.read_model_file(model).tells_width)
-for draft in ("auto", "mtp"):
-    try:
-        with SpecSession(mtp, draft, n_threads=1, n_gpu_layers=0, spec_length=4) as session:
-            print(len(session.generate([1, 5, 6] * 5, max_tokens=5).tokens))
-    except ModelError as error:
-        print(error)
-try:
-    SpecSession(model, head, n_threads=1, n_gpu_layers=0)
-except ModelError as error:
-    print(error)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux's linker")
-def test_without_the_functions_there_are_no_heads(tmp_path: Path) -> None:
-    """A libllama in which one of them has another name."""
-    name = b"_Z26llama_get_embeddings_nextnP13llama_context"
-    for path in (Path(llama_cpp.__file__).parent / "lib").glob("lib*.so*"):
-        if path.name == "libllama.so":
-            library = path.read_bytes()
-            assert library.count(name) > 0
-            (tmp_path / path.name).write_bytes(library.replace(name, name[::-1]))
-        elif "libllama" not in path.name:
-            (tmp_path / path.name).symlink_to(path)
-    model, mtp = write_dense(tmp_path / "dense.gguf"), write_qwen(tmp_path / "mtp.gguf")
-    head = write_eagle3(tmp_path / "head.gguf")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_STATES, model, mtp, head],
-        env=os.environ | {"LLAMA_CPP_LIB_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = done.stdout.splitlines()
-    assert lines[:2] == ["False 0", "5"]
-    assert len(lines) == 4
-    assert all("does not hand out the hidden states" in line for line in lines[2:])
-
-
-def test_the_list_of_models_knows_heads(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("HOME", "HF_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    write_dense(tmp_path / "target.gguf")
-    write_eagle3(tmp_path / "head.gguf")
-    write_qwen(tmp_path / "mtp.gguf")
-    write_knowing_pair(other := tmp_path / "other", shares=True)
-    assert main(["models", str(tmp_path), "--json"]) == 0
-    found = {}
-    for line in capsys.readouterr().out.splitlines():
-        record = json.loads(line)
-        found[Path(record["path"]).relative_to(tmp_path).as_posix()] = record
-    assert all(record["error"] is None for record in found.values())
-    head, others = str(tmp_path / "head.gguf"), str(other / "head.gguf")
-    assert found["target.gguf"]["drafts"] == [head]
-    assert found["other/target.gguf"]["drafts"] == [others]
-    assert head in found["mtp.gguf"]["drafts"]
-    assert found["head.gguf"]["drafts"] == found["other/head.gguf"]["drafts"] == []
-    assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
-
-
-def test_alpha_leaves_heads_to_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They have no distribution without the states of their model."""
-    target, head = write_knowing_pair(tmp_path / "models", shares=True)
-    for path, why in ((head, "is a head"), (head.parent, "No model in")):
-        assert main(["alpha", "-m", str(target), "-md", str(path)]) == 2
-        error = capsys.readouterr().err
-        assert why in error
-        assert error.count("\n") == 1
-
-
-def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:
-    first, *_ = split(
-        write_qwen(tmp_path / "model.gguf"), tmp_path / "parts" / "model.gguf", "qwen35", 5
-    )
-    assert _core.brings_head(str(first))
-    stats = open_session(first, "auto").generate(PROMPT, max_tokens=20, **NO_END).stats
-    assert stats.by_drafter["model"][0] > 0 == stats.drafter_errors

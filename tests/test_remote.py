@@ -15,7 +15,6 @@ from drafters import SometimesRight, Wrong
 from meddling import Meddling
 from numpy.typing import NDArray
 from prompts import PROMPTS
-from random_model import write_dense
 from serving import Server, serve
 from specllama import (
     ArgumentError,
@@ -23,8 +22,6 @@ from specllama import (
     ClosedError,
     Drafter,
     Generation,
-    ModelError,
-    RemoteError,
     SpecSession,
 )
 from specllama.session import BUNDLED_DRAFT
@@ -355,73 +352,3 @@ def test_what_cannot_be_had(connect: Connect) -> None:
     ):
         with pytest.raises(ArgumentError):
             call()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"model": "x.gguf"}, {"kv_type": "f16"}, {"exact": True}, {"n_ctx": 100}, {"offers": True},
-        {"spec_tree": 2}, {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_options_of_the_server(options: dict[str, Any]) -> None:
-    (name,) = options
-    with pytest.raises(ArgumentError, match=f"{name} is for the server of the target to decide"):
-        SpecSession(target="http://127.0.0.1:1", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"target": "127.0.0.1:8080"}, "must be the URL of a server"),
-        ({"target": "ftp://x"}, "must be the URL of a server"),
-        ({"target": "http://"}, "must be the URL of a server"),
-        ({"target": "http://[::1"}, "must be the URL of a server"),
-        ({"target": "http://x:port"}, "must be the URL of a server"),
-        ({"target": "http://x:99999"}, "must be the URL of a server"),
-        ({"target": 5}, "target must be a str"),
-        ({"target_mode": "fast"}, "target_mode must be"),
-        ({"target_key": 5}, "target_key must be a str"),
-        ({"target_key": "a\nb"}, "not printable"),
-        ({"target_key": ""}, "is empty"),
-        ({"target_timeout": 0}, "target_timeout must be above 0"),
-        ({"target_timeout": "x"}, "target_timeout must be a number"),
-        ({"n_seq": 0}, "n_seq must be from 1"),
-        ({"spec_length": 65}, "spec_length must be from 1 to 64"),
-        ({"draft": "mtp"}, "needs the model here"),
-    ],
-)
-def test_arguments_that_cannot_be_used(
-    server: Server, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        SpecSession(**({"target": server.url} | options))
-
-
-def test_a_draft_model_of_another_vocabulary(server: Server, tmp_path: Path) -> None:
-    other = tmp_path / "other.gguf"
-    write_dense(other)
-    description = server.session.model_description
-    with pytest.raises(ModelError, match="another vocabulary") as caught:
-        SpecSession(target=server.url, draft=other)
-    assert description in str(caught.value)
-    assert server.url in str(caught.value)
-
-
-def test_a_server_that_is_not_there() -> None:
-    with pytest.raises(RemoteError, match=r"Cannot reach http://127\.0\.0\.1:1"):
-        SpecSession(target="http://127.0.0.1:1")
-
-
-def test_keys(local: SpecSession) -> None:
-    options = EXACT | {"draft": None, "offers": True, "exact": True}
-    key = "secret \N{LATIN SMALL LETTER E WITH ACUTE}"
-    with SpecSession(**options) as session, serve(session, api_key=key) as server:
-        for wrong in (None, "secret"):
-            with pytest.raises(RemoteError, match="target_key"):
-                SpecSession(target=server.url, target_key=wrong)
-        expected = local.generate(MODULE, max_tokens=5)
-        for mode in MODES:
-            with SpecSession(target=server.url, target_key=key, target_mode=mode) as remote:
-                same(remote.generate(MODULE, max_tokens=5), expected)

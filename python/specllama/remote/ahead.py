@@ -29,7 +29,7 @@ _SENT_ONE_BY_ONE = 4
 class Ahead:
     """Hears the rounds as they come, and drafts meanwhile: from what it has heard on, over what is
     on its way. The server goes on by itself, and has a draft for as long as the text takes its
-    way, so that this is never slower than to be sent the text.
+    way: about what being sent the text is, and more where a draft meets it in time.
 
     Args:
         party: Whose text it is, and who drafts.
