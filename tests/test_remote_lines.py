@@ -106,6 +106,16 @@ def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mo
             same(remote.generate(MODULE, **options), expected)
 
 
+def test_over_a_long_way_the_target_does_not_wait(server: Server, expected: Generation) -> None:
+    """300 ms there and back are many decodes of so small a model, on any machine."""
+    with (
+        slow_link(server.url, delay=0.15) as link,
+        SpecSession(target=link.url, draft=None) as remote,
+    ):
+        assert remote.core.mode == "ahead"  # type: ignore[attr-defined]
+        same(remote.generate(MODULE, **OPTIONS), expected)
+
+
 def test_a_line_that_is_down_for_a_while(server: Server, expected: Generation, mode: str) -> None:
     with slow_link(server.url) as link:
 

@@ -309,7 +309,6 @@ def test_what_the_target_is(server: Server) -> None:
     session = server.session
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
     assert int(told["vocabulary"], 16) == session.core.vocabulary
-    assert told["most_drafted"] == 64
 
 
 def ahead(server: Server, **options: Any) -> ClientConnection:

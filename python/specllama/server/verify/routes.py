@@ -88,7 +88,6 @@ class Verify:
             "fim": core.fim,
             "chat_template": core.chat_template,
             "decode_seconds": core.decode_seconds(),
-            "most_drafted": MOST_DRAFTED,
         }
 
     async def _begin(self, request: Request) -> Response:
