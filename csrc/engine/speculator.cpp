@@ -116,7 +116,8 @@ void Speculator::ask_all(std::span<Sequence* const> sequences) {
             go_on_from_forced(d, sequences);
         } else if (drafters_[d]->costly()) {
             choose(sequences, {});
-            ask_costly(sequences);
+            // With nothing new the choice stands, but for what a tree has beside it.
+            if (!ask_costly(sequences) && branching_.siblings == 1) return;
         } else {
             ask(d, sequences);
             if (d == 0) go_on_from_forced(beyond(), sequences);
@@ -204,7 +205,8 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
 }
 
 // Asks the costly drafter, which goes on from what the cheap ones have that is worth verifying.
-void Speculator::ask_costly(std::span<Sequence* const> sequences) {
+// Whether it has drafted anything.
+bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     const std::size_t last = drafters_.size() - 1;
     std::vector<Proposal>& proposals = proposals_[last];
     for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -234,6 +236,7 @@ void Speculator::ask_costly(std::span<Sequence* const> sequences) {
     if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
         planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps, turns_[0].n_tokens,
                                       seconds / n_steps);
+    return n_steps > 0;
 }
 
 bool Speculator::another(std::size_t i, const Draft& draft) {

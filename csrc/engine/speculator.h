@@ -128,7 +128,7 @@ class Speculator {
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
-    void ask_costly(std::span<Sequence* const> sequences);
+    bool ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, Branching branching);
     void offer(std::size_t i, Branching branching);

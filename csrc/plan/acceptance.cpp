@@ -42,7 +42,13 @@ double match_prior(double length) {
 }
 
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+// [phase]: the factor by which it changes the odds of being wrong.
+const Phase::Weights kWrongOdds = [] {
+    Phase::Weights factors;
+    for (int i = 0; i < kPhases; ++i) factors[i] = std::exp(-tuning::kShifts[i]);
+    return factors;
+}();
 
 std::size_t view_of(Source source) {
     if (source == Source::grammar) return 2;
@@ -124,7 +130,8 @@ double Acceptance::prior_of(std::size_t bin) {
 }
 
 void Acceptance::Bin::set() {
-    for (int i = 0; i < kPhases; ++i) in_phase[i] = logistic(log_odds + tuning::kShifts[i]);
+    const double wrong_odds = std::exp(-log_odds);
+    for (int i = 0; i < kPhases; ++i) in_phase[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
 }
 
 // A step of natural gradient up the posterior of the log-odds, with the phase as it is known.
@@ -222,6 +229,7 @@ Acceptance::Forecast::Forecast(const Acceptance& acceptance, const Phase& phase,
     : acceptance_(acceptance), phase_(phase), view_(view_of(first)), position_(position) {
     pass(phase_, view_, position - 1);
     for (int s = 0; s < kPhases; ++s) survival_[s][s] = 1;
+    alive_.fill(1);
     tokens_.fill(1);
 }
 
@@ -230,31 +238,29 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
     const Table& table = acceptance_.tables_[phase_.temperature];
     const Phase::Weights& rates = table.bins[bin].in_phase;
     const int position = position_++;
+    PhaseLanes alive{};
     if (view == view_) {
-        constexpr auto kEnd = static_cast<float>(tuning::kPhaseEnd);
-        PhaseLanes ends{};
-        for (const PhaseLanes& row : survival_)
-            for (std::size_t s = 0; s < row.size(); ++s) ends[s] += kEnd * row[s];
         for (int t = 0; t < kPhases; ++t) {
             const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
-            const auto begins = static_cast<float>(phase_.next[view][t] * rates[t]);
+            const auto begins =
+                static_cast<float>(tuning::kPhaseEnd * phase_.next[view][t] * rates[t]);
             PhaseLanes& row = survival_[t];
-            for (std::size_t s = 0; s < row.size(); ++s) {
-                row[s] = lasts * row[s] + begins * ends[s];
-                tokens_[s] += row[s];
-            }
+            for (std::size_t s = 0; s < row.size(); ++s)
+                alive[s] += row[s] = lasts * row[s] + begins * alive_[s];
         }
-        return;
+    } else {
+        // Another view's phase is its own matter: its token is right by the same chance whatever
+        // the phase in the first view.
+        pass(phase_, view, position);
+        double rate = 0;
+        for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
+        for (double& weight : phase_.weights[view]) weight /= rate;
+        for (PhaseLanes& row : survival_)
+            for (std::size_t s = 0; s < row.size(); ++s)
+                alive[s] += row[s] *= static_cast<float>(rate);
     }
-    // Another view's phase is its own matter: its token is right by the same chance whatever the
-    // phase in the first view.
-    pass(phase_, view, position);
-    double rate = 0;
-    for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
-    for (double& weight : phase_.weights[view]) weight /= rate;
-    for (PhaseLanes& row : survival_)
-        for (std::size_t s = 0; s < row.size(); ++s)
-            tokens_[s] += row[s] *= static_cast<float>(rate);
+    alive_ = alive;
+    for (std::size_t s = 0; s < alive.size(); ++s) tokens_[s] += alive[s];
 }
 
 }  // namespace specllama

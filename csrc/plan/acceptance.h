@@ -100,6 +100,7 @@ class Acceptance {
         // [t][s]: probability that all tokens so far are right and the phase is t now, if it was s.
         // In this order, and in single precision, all sums run over all s at once.
         std::array<PhaseLanes, kPhases> survival_{};
+        PhaseLanes alive_;  // [s]: the sum over all t
         PhaseLanes tokens_;
     };
 

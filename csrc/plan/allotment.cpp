@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace specllama {
 
@@ -36,8 +37,12 @@ int Allotment::n_certain() const {
 }
 
 void Allotment::allot(const Price& price) {
-    // What comes after another row was added after it, and stays there.
-    std::ranges::stable_sort(rows_, std::ranges::greater(), &Row::gain);
+    // What comes after another row was added after it, and stays there. (Not stable_sort, which
+    // allocates.)
+    const auto before = [](const Row& a, const Row& b) {
+        return std::tie(b.gain, a.sequence, a.number) < std::tie(a.gain, b.sequence, b.number);
+    };
+    if (!std::ranges::is_sorted(rows_, before)) std::ranges::sort(rows_, before);
     lengths_.assign(participants_.size(), 0);
     saved_by_.assign(1, 0);
     n_best_ = 0;

@@ -1,6 +1,7 @@
 #include "plan/chain.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace specllama {
@@ -13,18 +14,26 @@ void Chain::weigh(const Terms& terms) {
         for (std::size_t s = 0; s < best_speed.size(); ++s)
             best_speed[s] = std::max(best_speed[s], (beside + in_phase[g][s]) * rounds_per_second);
     }
-    Phase::Weights worth;
-    for (int s = 0; s < kPhases; ++s)
-        worth[s] = terms.phases[s] * std::min<double>(1 / best_speed[s], terms.most_worth) /
-                   (1 + terms.caution);
-    token_worth = std::accumulate(worth.begin(), worth.end(), 0.0);
+    Phase::Weights shares;
+    for (int s = 0; s < kPhases; ++s) {
+        worth[s] = std::min<double>(1 / best_speed[s], terms.most_worth) / (1 + terms.caution);
+        shares[s] = terms.phases[s] * worth[s];
+    }
+    token_worth = std::accumulate(shares.begin(), shares.end(), 0.0);
     for (int g = 0; g <= longest; ++g) {
         tokens[g] = gain[g] = 0;
         for (int s = 0; s < kPhases; ++s) {
             tokens[g] += terms.phases[s] * in_phase[g][s];
-            gain[g] += worth[s] * (in_phase[g][s] - 1);
+            gain[g] += shares[s] * (in_phase[g][s] - 1);
         }
     }
+}
+
+double Chain::most_saved(int first, int last, double stake) const {
+    double most = -std::numeric_limits<double>::infinity();
+    for (int g = first; g <= last; ++g)
+        if (extra(g) <= stake) most = std::max(most, saved(g));
+    return most;
 }
 
 }  // namespace specllama

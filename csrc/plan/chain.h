@@ -23,25 +23,32 @@ struct Chain {
     };
 
     int longest = 0;
-    // [g]: to expect of the round in each phase; on average.
+    // [g]: tokens to expect of the round in each phase.
     std::array<PhaseLanes, kMaxSpecLength + 1> in_phase{};
-    std::array<double, kMaxSpecLength + 1> tokens{};
-    // Seconds of the decode, and of what drafting is still to be done for it.
+    // [g]: seconds of the decode, and of what drafting is still to be done for it.
     std::array<double, kMaxSpecLength + 1> seconds{};
-    // Seconds that its tokens are worth.
-    std::array<double, kMaxSpecLength + 1> gain{};
-    // Seconds that a token is worth that comes for certain.
-    double token_worth = 0;
 
-    // Fills in tokens, gain and token_worth, from in_phase and seconds.
-    //
+    // What weigh() makes of these. Seconds that a token is worth in each phase, and on average.
+    Phase::Weights worth{};
+    double token_worth = 0;
+    // [g]: tokens to expect, and the seconds that they are worth.
+    std::array<double, kMaxSpecLength + 1> tokens{};
+    std::array<double, kMaxSpecLength + 1> gain{};
+
     // Where the phase of the text is in doubt, tokens gained where many are right are cheap anyway,
     // and time lost where few are is not. So in each phase a token counts as the time it costs
     // there at the length that is best there.
     void weigh(const Terms& terms);
 
-    // Seconds by which a length is faster than none.
-    double saved(int g) const { return gain[g] - (seconds[g] - seconds[0]); }
+    // Seconds that a length adds to the decode; and by which it is faster than none, altogether.
+    double extra(int g) const { return seconds[g] - seconds[0]; }
+    double saved(int g) const { return gain[g] - extra(g); }
+    // The same if the text is in this phase for certain.
+    double saved_in(int phase, int g) const {
+        return worth[phase] * (in_phase[g][phase] - 1) - extra(g);
+    }
+    // By the best of some lengths that add no more than `stake`; -inf: all do.
+    double most_saved(int first, int last, double stake) const;
 };
 
 }  // namespace specllama

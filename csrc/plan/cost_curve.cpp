@@ -29,43 +29,39 @@ constexpr double kLeastWithoutContext = 0.1;
 CostCurve::CostCurve() { start(); }
 
 void CostCurve::start() {
-    for (int n = 1; n <= kMaxTokens; ++n) {
-        seconds_[n - 1] =
-            tuning::kPriorSeconds * (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
-        log_seconds_[n - 1] = std::log(seconds_[n - 1]);
-    }
-    settle_widths();
-    covariances_.fill(0);
+    for (int n = 1; n <= kMaxTokens; ++n)
+        log_seconds_[n - 1] =
+            std::log(tuning::kPriorSeconds *
+                     (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower)));
+    speed_ = shape_ = 0;
     wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
+    learned_.fill(0);
+    forget_known();
     observed_.fill(0);
     n_observed_ = 0;
     slope_ = ContextSlope();
 }
 
 void CostCurve::wander(double speed_sd, double shape_sd) {
-    const double speed = square(speed_sd);
-    const double shape = square(shape_sd);
-    double* row = covariances_.data();
-    for (int i = 0; i < kMaxTokens; row += ++i) {
-        // The shape's part goes by the logarithm of the smaller of both.
-        for (int j = 0; j <= i; ++j) row[j] += speed + shape * kLogs[j];
-        row[i] += shape * tuning::kStep;
-    }
+    speed_ += square(speed_sd);
+    shape_ += square(shape_sd);
 }
 
+// The shape's part goes by the logarithm of the smaller of both.
 double CostCurve::covariance(int n, int m) const {
     const auto [low, high] = std::minmax(n, m);
-    return covariances_[high * (high - 1) / 2 + low - 1];
+    const double of_shape = kLogs[low - 1] + (n == m ? tuning::kStep : 0);
+    return speed_ + shape_ * of_shape - learned_[high * (high - 1) / 2 + low - 1];
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
     if (n < 1 || n > kMaxTokens || n_context < 0 || !usable(seconds)) return;
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
-    const double empty = std::max(seconds - of_context, kLeastWithoutContext * seconds);
+    const double alone = std::max(seconds - of_context, kLeastWithoutContext * seconds);
     const double most = tuning::kOutlier * std::sqrt(covariance(n, n) + square(tuning::kTimingSd));
     const double log_seconds =
-        std::clamp(std::log(empty), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
+        std::clamp(std::log(alone), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
     learn(n, log_seconds, tuning::kTimingSd);
     slope_.observe(n, n_context, std::exp(log_seconds) + of_context);
     ++observed_[n - 1];
@@ -77,20 +73,21 @@ void CostCurve::learn(int n, double log_seconds, double sd) {
     for (int i = 0; i < kMaxTokens; ++i) with_n[i] = covariance(n, i + 1);
     const double total = with_n[n - 1] + square(sd);
     const double off = (log_seconds - log_seconds_[n - 1]) / total;
-    double* row = covariances_.data();
+    double* row = learned_.data();
     for (int i = 0; i < kMaxTokens; row += ++i) {
         log_seconds_[i] += with_n[i] * off;
-        seconds_[i] = std::exp(log_seconds_[i]);
         const double gain = with_n[i] / total;
-        for (int j = 0; j <= i; ++j) row[j] -= gain * with_n[j];
+        for (int j = 0; j <= i; ++j) row[j] += gain * with_n[j];
     }
-    settle_widths();
+    forget_known();
 }
 
-void CostCurve::settle_widths() {
+void CostCurve::forget_known() {
+    seconds_.fill(0);
+    margins_.fill(0);
     int cheapest = kMaxTokens;
     for (int n = kMaxTokens; n > 0; --n) {
-        if (seconds_[n - 1] <= seconds_[cheapest - 1]) cheapest = n;
+        if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
         widths_[n - 1] = cheapest;
     }
 }
@@ -100,21 +97,26 @@ int CostCurve::width(int n, int n_context) const {
     if (n <= 1 || n > kMaxTokens) return n;
     const int wider = widths_[n - 1];
     if (wider == n) return n;
-    const double believed = std::exp(tuning::kBeyondDoubt * doubt(wider, n));
-    return seconds(wider, n_context) * believed < seconds(n, n_context) ? wider : n;
+    double& margin = margins_[n - 1];
+    if (margin == 0) margin = std::exp(tuning::kBeyondDoubt * doubt(wider, n));
+    return seconds(wider, n_context) * margin < seconds(n, n_context) ? wider : n;
 }
 
 double CostCurve::seconds(int n, int n_context) const {
     const int known = std::clamp(n, 1, kMaxTokens);
-    const double empty = at_least_one(known) * std::max(n, 1) / known;
-    return empty + slope_.seconds(std::max(n, 1), std::max(n_context, 0));
+    return at_least_one(known) * std::max(n, 1) / known +
+           slope_.seconds(std::max(n, 1), std::max(n_context, 0));
 }
 
 // More tokens hardly ever cost less than one, though some processors' kernels for one are slow:
 // that is believed as far as it is beyond doubt.
 double CostCurve::at_least_one(int n) const {
-    if (seconds_[n - 1] >= seconds_[0]) return seconds_[n - 1];
-    return std::min(seconds_[0], seconds_[n - 1] * std::exp(tuning::kBeyondDoubt * doubt(n, 1)));
+    double& seconds = seconds_[n - 1];
+    if (seconds > 0) return seconds;
+    seconds = std::exp(log_seconds_[n - 1]);
+    if (log_seconds_[n - 1] < log_seconds_[0])
+        seconds = std::min(at_least_one(1), seconds * std::exp(tuning::kBeyondDoubt * doubt(n, 1)));
+    return seconds;
 }
 
 double CostCurve::doubt(int n, int m) const {
@@ -139,7 +141,7 @@ int CostCurve::next_probe(int n_max) const {
 CurvePoints CostCurve::points() const {
     CurvePoints points{std::vector<double>(kMaxTokens), slope_.base(), slope_.per_token()};
     for (int n = 1; n <= kMaxTokens; ++n)
-        if (measured(n)) points.seconds[n - 1] = seconds_[n - 1];
+        if (measured(n)) points.seconds[n - 1] = std::exp(log_seconds_[n - 1]);
     return points;
 }
 

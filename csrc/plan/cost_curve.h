@@ -25,6 +25,8 @@ struct CurvePoints {
 // moves all points together, many of them change the shape near 8, and a point that was never
 // measured has the guess's shape on the height of its measured neighbours. Both parts wander, so
 // that old measurements count less and less.
+//
+// One thread at a time, also where nothing changes; but for points().
 class CostCurve {
  public:
     // Decodes of more tokens are extrapolated, and not learned from.
@@ -66,16 +68,22 @@ class CostCurve {
     // The step of a Kalman filter: log_seconds of n were seen, give or take sd.
     void learn(int n, double log_seconds, double sd);
     void wander(double speed_sd, double shape_sd);
+    void forget_known();
     double at_least_one(int n) const;
-    void settle_widths();
     double covariance(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
-    Row seconds_;      // exp(log_seconds_)
     // [n - 1]: width(n) at an empty context.
     std::array<int, kMaxTokens> widths_;
-    // Of the errors of log_seconds_: row after row, each up to its diagonal.
-    std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> covariances_;
+    // The covariances of the errors of log_seconds_: what wandering has made of them, and what of
+    // that the decodes have taken off again, row after row, each up to its diagonal.
+    double speed_;
+    double shape_;
+    std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_;
+    // [n - 1]: what follows for n, found when it is first asked for; 0: not yet. The seconds at an
+    // empty context, and the factor by which a wider decode must be cheaper to be believed so.
+    mutable Row seconds_;
+    mutable Row margins_;
     std::array<int, kMaxTokens> observed_;
     int n_observed_;
     ContextSlope slope_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "plan/constants.h"
 
@@ -96,13 +97,23 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
         allotment_.allot(price);
 }
 
-void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft) {
-    chain_.longest = longest(turn, draft);
-    Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens, draft[0].source);
-    for (int g = 0; g <= chain_.longest; ++g) {
-        if (g > 0) forecast.add(draft[g - 1]);
+// Of a draft, and of what the draft model may still add to it: each token takes it `step` seconds,
+// and the first `start` more.
+void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft, int longest,
+                    double step, double start) {
+    Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens,
+                                  draft.empty() ? Source::model : draft[0].source);
+    const int n_drafted = static_cast<int>(draft.size());
+    chain_.longest = longest;
+    for (int g = 0; g <= longest; ++g) {
+        if (g > n_drafted)
+            forecast.add(Source::model);
+        else if (g > 0)
+            forecast.add(draft[g - 1]);
         chain_.in_phase[g] = forecast.tokens();
-        chain_.seconds[g] = decode_seconds(common, common.n_rows + g);
+        chain_.seconds[g] =
+            decode_seconds(common, common.n_rows + g) + std::max(g - n_drafted, 0) * step;
+        if (g > 0) chain_.seconds[g] += start;
     }
     chain_.weigh({.phases = forecast.weights(),
                   .n_beside = common.n_sequences - 1,
@@ -121,7 +132,8 @@ void Planner::offer(const Common& common, Turn& turn) {
         const Offer& one = turn.offers[i];
         if (one.evidence.empty()) continue;
         const int n = static_cast<int>(one.evidence.size());
-        weigh(common, turn, one.drawn ? one.evidence.first(1) : one.evidence);
+        const EvidenceSpan known = one.drawn ? one.evidence.first(1) : one.evidence;
+        weigh(common, turn, known, longest(turn, known));
         if (chain_.longest == 0) continue;
         double saved = -kAny;
         if (one.required) {
@@ -131,9 +143,7 @@ void Planner::offer(const Common& common, Turn& turn) {
             if (extra <= stake(*turn.phase)) saved = chain_.gain[1] - extra;
             if (saved <= 0) continue;
         } else {
-            for (int g = 1; g <= chain_.longest; ++g)
-                if (chain_.seconds[g] - chain_.seconds[0] <= stake(*turn.phase))
-                    saved = std::max(saved, chain_.saved(g));
+            saved = chain_.most_saved(1, chain_.longest, stake(*turn.phase));
         }
         if (saved <= best) continue;
         best = saved;
@@ -207,9 +217,10 @@ bool Planner::probe(const Common& common, double caution) {
     }
     if (hope < 0) return false;
     const double seconds = decode_seconds(common, n_certain + hope);
-    if (!budget_.afford(
-            std::max(best - allotment_.saved_by(hope), tuning::kProbeLeastLoss * seconds)))
-        return false;
+    const double loss =
+        std::max(best - allotment_.saved_by(hope), tuning::kProbeLeastLoss * seconds);
+    if (!budget_.has(loss)) return false;
+    budget_.lose(loss);
     allotment_.take(hope, [&](int n) { return decode_seconds(common, n); });
     cost_probe_.begin(width(n_certain + hope, common.n_context), seconds - common.overhead);
     return true;
@@ -253,63 +264,33 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double step = draft_step(common.n_sequences, turn.n_tokens);
     // Catching up pays for as long as a phase of the text lasts.
     const double behind = n_drafted == 0 ? catch_up(turn) : 0;
+    weigh(common, turn, draft, cap, step, tuning::kPhaseEnd * behind);
     const double most = stake(*turn.phase);
-    Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens,
-                                  draft.empty() ? Source::model : draft[0].source);
-    chain_.longest = cap;
-    for (int g = 0; g <= cap; ++g) {
-        if (g > n_drafted)
-            forecast.add(Source::model);
-        else if (g > 0)
-            forecast.add(draft[g - 1]);
-        chain_.in_phase[g] = forecast.tokens();
-        chain_.seconds[g] =
-            decode_seconds(common, common.n_rows + g) + std::max(g - n_drafted, 0) * step;
-        if (g > 0 && n_drafted == 0) chain_.seconds[g] += tuning::kPhaseEnd * behind;
-    }
-    const auto best_of = [&](int first, int last) {
-        double best = -kAny;
-        for (int g = first; g <= last; ++g)
-            if (chain_.seconds[g] - chain_.seconds[0] <= most)
-                best = std::max(best, chain_.saved(g));
-        return best;
-    };
     // What is saved by the best that is there already.
-    const auto so_far = [&] { return std::max(turn.choice.saved, best_of(0, n_drafted)); };
-    Chain::Terms terms{.phases = forecast.weights(),
-                       .n_beside = n_beside,
-                       .spent = common.spent,
-                       .most_worth = kAny,
-                       .caution = caution(*turn.phase)};
-    const auto pays = [&](const Phase::Weights& phases) {
-        terms.phases = phases;
-        chain_.weigh(terms);
-        return best_of(n_drafted + 1, cap) > so_far();
-    };
-    if (pays(forecast.weights())) return true;
+    const double so_far = std::max(turn.choice.saved, chain_.most_saved(0, n_drafted, most));
+    if (chain_.most_saved(n_drafted + 1, cap, most) > so_far) return true;
 
-    if (n_drafted > 0) return probe_longer(common, n_drafted, so_far(), step, terms.caution);
-    if (!model_probe_.due()) return false;
-    const auto may_pay = [&] {
-        for (int s = 0; s < kPhases; ++s) {
-            Phase::Weights only{};
-            only[s] = 1;
-            if (pays(only)) return true;
-        }
-        return false;
-    };
+    if (n_drafted > 0) return probe_longer(common, turn, n_drafted, so_far, step);
     // What the model has to take in grows with every token of silence; then a longer silence pays
     // for it.
-    if (!may_pay() || !budget_.afford(step + behind, model_probe_.n_missing() * step)) return false;
+    const double loss = step + behind;
+    if (!model_probe_.due() || !budget_.has(loss + model_probe_.n_missing() * step)) return false;
+    const auto may_pay = [&](int phase) {
+        for (int g = 1; g <= cap; ++g)
+            if (chain_.extra(g) <= most && chain_.saved_in(phase, g) > so_far) return true;
+        return false;
+    };
+    if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
+    budget_.lose(loss);
     model_probe_.begin();
     return true;
 }
 
 // Whether a longer draft, weighed in chain_, is worth a look, since its decode may be cheaper than
 // believed.
-bool Planner::probe_longer(const Common& common, int n_drafted, double best, double step,
-                           double caution) {
-    const double credit = 1 / (1 + caution);
+bool Planner::probe_longer(const Common& common, const Turn& turn, int n_drafted, double best,
+                           double step) {
+    const double credit = 1 / (1 + caution(*turn.phase));
     double hoped = best + credit * tuning::kProbeGain * chain_.seconds[0];
     double loss = -1;
     for (int g = n_drafted + 1; g <= chain_.longest; ++g) {
@@ -320,7 +301,9 @@ bool Planner::probe_longer(const Common& common, int n_drafted, double best, dou
         hoped = hope;
         loss = std::max(best - chain_.saved(g), tuning::kProbeLeastLoss * chain_.seconds[g]);
     }
-    return loss >= 0 && budget_.afford(step, loss);
+    if (loss < 0 || !budget_.has(step + loss)) return false;
+    budget_.lose(step);
+    return true;
 }
 
 void Planner::learn(const Turn& turn) {

@@ -88,14 +88,15 @@ class Planner {
     double decode_seconds(const Common& common, int n_rows) const;
     // By which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
-    void weigh(const Common& common, const Turn& turn, EvidenceSpan draft);
+    void weigh(const Common& common, const Turn& turn, EvidenceSpan draft, int longest,
+               double step = 0, double start = 0);
     void offer(const Common& common, Turn& turn);
     void add_rows(const Turn& turn, const Offer& offer);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
     bool probe(const Common& common, double caution);
-    bool probe_longer(const Common& common, int n_drafted, double best, double step,
-                      double caution);
+    bool probe_longer(const Common& common, const Turn& turn, int n_drafted, double best,
+                      double step);
     // Seconds by which a decode may be cheaper than believed, next to one of another width.
     double hoped_gain(int n, int other, double seconds) const;
 

@@ -2,15 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/constants.h"
-
 namespace specllama {
-
-bool ProbeBudget::afford(double loss, double reserve) {
-    if (lost_ + loss + reserve > tuning::kProbeShare * seconds_) return false;
-    lost_ += loss;
-    return true;
-}
 
 void CostProbe::begin(int n, double seconds) {
     n_rounds_ = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "plan/constants.h"
+
 namespace specllama {
 
 // Rounds that are not the best that is known, made to find out whether they are better: a small
@@ -7,8 +9,9 @@ namespace specllama {
 class ProbeBudget {
  public:
     void spend(double seconds) { seconds_ += seconds; }
-    // Whether so much may be lost, and `reserve` would be left; then it is lost.
-    bool afford(double loss, double reserve = 0);
+    // Whether so much may be lost.
+    bool has(double loss) const { return lost_ + loss <= tuning::kProbeShare * seconds_; }
+    void lose(double seconds) { lost_ += seconds; }
 
  private:
     double seconds_ = 0;  // of all decodes
