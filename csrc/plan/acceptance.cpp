@@ -126,7 +126,11 @@ double Acceptance::prior_of(std::size_t bin) {
     // A model's probability errs towards certainty.
     if (bin < kOther) return 0.1 + 0.85 * middle(bin - kModel, kModelBins);
     // Of what is not known nothing is believed at once.
-    return 0.6 * middle(bin - kOther, kOtherBins);
+    if (bin < kSibling) return 0.6 * middle(bin - kOther, kOtherBins);
+    // Where the first guess is wrong, that tells of a hard place.
+    const std::size_t at = bin - kSibling;
+    return 0.5 * middle(at % kBeliefBins, kBeliefBins) /
+           static_cast<double>(1 + at / kBeliefBins % kRanks);
 }
 
 void Acceptance::Bin::set() {
@@ -187,10 +191,34 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
     for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * next[i];
 }
 
+double Acceptance::rate(const Phase& phase, Source source, std::size_t bin) const {
+    const Phase::Weights& weights = phase.weights[view_of(source)];
+    const Phase::Weights& rates = tables_[phase.temperature].bins[bin].in_phase;
+    return std::inner_product(weights.begin(), weights.end(), rates.begin(), 0.0);
+}
+
 double Acceptance::rate(const Phase& phase, const Evidence& evidence) const {
-    const Phase::Weights& weights = phase.weights[view_of(evidence.source)];
-    const Bin& bin = tables_[phase.temperature].bins[bin_of(evidence)];
-    return std::inner_product(weights.begin(), weights.end(), bin.in_phase.begin(), 0.0);
+    return rate(phase, evidence.source, bin_of(evidence));
+}
+
+// What a model says of a guess beside others it says in the knowledge of these.
+std::size_t Acceptance::sibling_bin(const Phase& phase, const Evidence& evidence, int rank) const {
+    const bool knows = evidence.source == Source::model;
+    const auto belief = knows ? evidence.confidence : static_cast<float>(rate(phase, evidence));
+    const auto n_before = std::clamp<std::size_t>(rank, 1, kRanks) - 1;
+    return kSibling +
+           (static_cast<std::size_t>(evidence.source) * kRanks + n_before) * kBeliefBins +
+           part(belief, kBeliefBins);
+}
+
+double Acceptance::sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const {
+    return rate(phase, evidence.source, sibling_bin(phase, evidence, rank));
+}
+
+void Acceptance::observe_sibling(const Phase& phase, const Evidence& evidence, int rank,
+                                 bool right) {
+    tables_[phase.temperature].bins[sibling_bin(phase, evidence, rank)].observe(
+        phase.weights[view_of(evidence.source)], right);
 }
 
 int Acceptance::n_behind_model(const Phase& phase, int position) {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "plan/constants.h"
-#include "plan/siblings.h"
 #include "specllama/evidence.h"
 
 namespace specllama {
@@ -42,12 +41,13 @@ struct Phase {
 //
 // Two things are learned. For each kind of evidence (the length of a match and whether the token
 // copied had broken off a copy, the order and relative frequency of an n-gram, what is left of what
-// a grammar forces, the probability that a draft model gives), and for each class of temperature, a
-// running rate, shared by all requests. And for each request the phase its text is in: a hidden
-// state that shifts the log-odds of all rates of a view together, and now and then changes (the
-// filter of Hamilton, "A new approach to the economic analysis of nonstationary time series", 1989,
-// with Bernoulli observations). So rates are remembered over a text that changes between copying
-// and free, and a change is noticed within a few tokens.
+// a grammar forces, the probability that a draft model gives; and of a guess beside others, how
+// many come before it), and for each class of temperature, a running rate, shared by all requests.
+// And for each request the phase its text is in: a hidden state that shifts the log-odds of all
+// rates of a view together, and now and then changes (the filter of Hamilton, "A new approach to
+// the economic analysis of nonstationary time series", 1989, with Bernoulli observations). So rates
+// are remembered over a text that changes between copying and free, and a change is noticed within
+// a few tokens.
 class Acceptance {
  public:
     Acceptance();
@@ -65,12 +65,8 @@ class Acceptance {
     // How likely a token is right by itself, as the text is now; and how likely a guess beside
     // others is, once those are wrong.
     double rate(const Phase& phase, const Evidence& evidence) const;
-    double sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const {
-        return siblings_.rate(phase.temperature, evidence.source, rank, belief(phase, evidence));
-    }
-    void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right) {
-        siblings_.observe(phase.temperature, evidence.source, rank, belief(phase, evidence), right);
-    }
+    double sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const;
+    void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right);
 
     // Tokens before this position that no draft of the model was judged by: it has not seen them.
     static int n_behind_model(const Phase& phase, int position);
@@ -130,7 +126,12 @@ class Acceptance {
     static constexpr std::size_t kHabit = kForced + kForcedBins;  // of confidence below 1
     static constexpr std::size_t kModel = kHabit + kHabitBins;
     static constexpr std::size_t kOther = kModel + kModelBins;
-    static constexpr std::size_t kBins = kOther + kOtherBins;
+    // Guesses beside others, by their drafter, their rank (1, 2, more) and what is believed of
+    // them.
+    static constexpr std::size_t kRanks = 3;
+    static constexpr std::size_t kBeliefBins = 5;
+    static constexpr std::size_t kSibling = kOther + kOtherBins;
+    static constexpr std::size_t kBins = kSibling + kSourceNames.size() * kRanks * kBeliefBins;
     static constexpr std::size_t kTemperatures = 4;
 
     struct Table {
@@ -140,16 +141,13 @@ class Acceptance {
     };
 
     static std::size_t bin_of(const Evidence& evidence);
-    // Of a guess beside others: by its drafter, if that is a model, which knows the others.
-    double belief(const Phase& phase, const Evidence& evidence) const {
-        return evidence.source == Source::model ? evidence.confidence : rate(phase, evidence);
-    }
+    std::size_t sibling_bin(const Phase& phase, const Evidence& evidence, int rank) const;
+    double rate(const Phase& phase, Source source, std::size_t bin) const;
     static double prior_of(std::size_t bin);
     // Lets the phase in a view end, perhaps, in each token up to a position.
     static void pass(Phase& phase, std::size_t view, int position);
 
     std::array<Table, kTemperatures> tables_;
-    Siblings siblings_;
 };
 
 }  // namespace specllama

@@ -71,12 +71,6 @@ inline constexpr double kRequestPrior = 5;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
 
-// What a second guess is believed to be right by, as a part of what its drafter believes, where the
-// first is wrong: that one's being wrong tells of a hard place. And how many of them a rate
-// remembers.
-inline constexpr double kSiblingPrior = 0.5;
-inline constexpr double kSiblingWindow = 100;
-
 // -- Caution ---------------------------------------------------------------------------------
 
 // What must be promised more, as a part of the time at stake, for each token that could have been
