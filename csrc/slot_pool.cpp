@@ -1,4 +1,4 @@
-#include "engine/slot_pool.h"
+#include "slot_pool.h"
 
 #include <algorithm>
 
