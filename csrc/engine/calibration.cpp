@@ -17,6 +17,9 @@ constexpr SequenceId kSequence = 0;
 // Fixed, so that two runs measure the same.
 constexpr unsigned kSeed = 1;
 
+// Decodes by which still_holds() looks.
+constexpr int kRechecks = 5;
+
 class Probe {
  public:
     explicit Probe(Context& context)
@@ -48,8 +51,9 @@ class Probe {
 }  // namespace
 
 bool still_holds(Context& context, int n_max, const CostCurve& curve) {
+    constexpr double kMost = tuning::kCalibrationSeconds / kRechecks;
     int n = std::min({n_max, context.n_batch(), context.n_ctx(), CostCurve::kMaxTokens});
-    while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > tuning::kRecheckSeconds)) --n;
+    while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > kMost)) --n;
     if (n < 2 || !curve.measured(1)) return true;
     Probe probe(context);
     try {
@@ -57,7 +61,9 @@ bool still_holds(Context& context, int n_max, const CostCurve& curve) {
         const double one = std::min(probe(1), probe(1));
         const double many = std::min(probe(n), probe(n));
         const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
-        return std::abs(std::log(many / one / believed)) < tuning::kRecheckTolerance;
+        // Further off than a timing may be, it is that of a machine that was busy, or of another
+        // power plan.
+        return std::abs(std::log(many / one / believed)) < tuning::kOutlier * tuning::kTimingSd;
     } catch (const DecodeError&) {
         context.memory().rewind(kSequence, 0);
         return true;

@@ -30,12 +30,8 @@ inline constexpr double kOutlier = 3;
 // Of a curve from an earlier session: the same machine, perhaps busier or cooler.
 inline constexpr double kCachedSpeedSd = 0.3;
 inline constexpr double kCachedShapeSd = 0.1;
-// When a session opens with a curve of an earlier one, the widest decode that takes no longer than
-// this is timed against one of one token. Where their ratio is off by so much, of the logarithm,
-// the curve is that of a machine that was busy, or of another power plan: it is measured anew.
-inline constexpr double kRecheckSeconds = 0.1;
-inline constexpr double kRecheckTolerance = 0.25;
-// Seconds that measuring decodes may take when a session finds no curve of an earlier one.
+// Seconds that measuring decodes may take when a session finds no curve of an earlier one, or looks
+// whether that one still holds.
 inline constexpr double kCalibrationSeconds = 0.5;
 // That more tokens cost less than one is believed but for so many standard deviations.
 inline constexpr double kBeyondDoubt = 2;
