@@ -83,13 +83,12 @@ inline constexpr double kDebtCarried = 6;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of plain decoding's time that may be lost for good: a long text may change.
-inline constexpr double kDebtForgiven = 0.005;
+// Part of the time that may be lost for good: a long text may change, and some rounds only look
+// whether another choice is better.
+inline constexpr double kForgiven = 0.005;
 
 // -- Probes ----------------------------------------------------------------------------------
 
-// Part of the time that may go into rounds which only look whether another choice is better.
-inline constexpr double kProbeShare = 0.005;
 // What a probe must promise, as a factor of the best known speed, at costs one standard deviation
 // below what is believed.
 inline constexpr double kProbeGain = 0.02;

@@ -10,7 +10,7 @@ class ProbeBudget {
  public:
     void spend(double seconds) { seconds_ += seconds; }
     // Whether so much may be lost.
-    bool has(double loss) const { return lost_ + loss <= tuning::kProbeShare * seconds_; }
+    bool has(double loss) const { return lost_ + loss <= tuning::kForgiven * seconds_; }
     void lose(double seconds) { lost_ += seconds; }
 
  private:
