@@ -1,6 +1,7 @@
 #include "plan/probes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace specllama {
 
@@ -12,7 +13,8 @@ void CostProbe::begin(int n, double seconds) {
 
 void CostProbe::observe(int n, double seconds) {
     if (n == n_) {
-        const bool cheaper = seconds < (1 - tuning::kProbeSurprise) * believed_;
+        const bool cheaper =
+            std::log(seconds / believed_) < -tuning::kBeyondDoubt * tuning::kTimingSd;
         interval_ =
             cheaper ? 1 : std::min(tuning::kProbeSpacing * interval_, tuning::kProbeSpacingMost);
     }
