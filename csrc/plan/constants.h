@@ -27,9 +27,9 @@ inline constexpr double kSpeedWander = 0.02;
 inline constexpr double kShapeWander = 0.001;
 // A timing further off than this many standard deviations counts as one that far off.
 inline constexpr double kOutlier = 3;
-// Of a curve from an earlier session: the same machine, perhaps busier or cooler.
+// Of a curve from an earlier session, each point of which counts like a timing: the same machine,
+// perhaps busier or cooler.
 inline constexpr double kCachedSpeedSd = 0.3;
-inline constexpr double kCachedShapeSd = 0.1;
 // Seconds that measuring decodes may take when a session finds no curve of an earlier one, or looks
 // whether that one still holds.
 inline constexpr double kCalibrationSeconds = 0.5;

@@ -150,7 +150,7 @@ void CostCurve::restore(const CurvePoints& points) {
     const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
     for (int n = 1; n <= n_points; ++n) {
         if (!usable(points.seconds[n - 1])) continue;
-        learn(n, std::log(points.seconds[n - 1]), tuning::kCachedShapeSd);
+        learn(n, std::log(points.seconds[n - 1]), tuning::kTimingSd);
         ++observed_[n - 1];
         ++n_observed_;
     }
