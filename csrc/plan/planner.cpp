@@ -329,8 +329,8 @@ void Planner::learn(const Turn& turn) {
         extra *= static_cast<double>(choice.n_draft) / choice.n_drafted;
     if (turn.n_again > 0)
         extra += seconds(choice.n_committed + turn.n_again, turn.n_tokens) + turn.overhead - plain;
-    turn.phase->debt += extra + (turn.spent - (turn.n_accepted + tuning::kForgiven) * plain) /
-                                    choice.n_sequences;
+    turn.phase->debt +=
+        extra + (turn.spent - (turn.n_accepted + tuning::kForgiven) * plain) / choice.n_sequences;
     debt_ = turn.phase->debt;
 }
 
