@@ -25,11 +25,6 @@ int Allotment::add_row(int predecessor, double tokens, double gain) {
     return row;
 }
 
-void Allotment::drop_sequence() {
-    rows_.resize(participants_.back().first_row);
-    participants_.pop_back();
-}
-
 int Allotment::n_certain() const {
     int n = 0;
     for (const Participant& one : participants_) n += one.n_rows;

@@ -34,9 +34,6 @@ class Allotment {
     // it, and the seconds they are worth. Returns its number.
     int add_row(int predecessor, double tokens, double gain);
 
-    // Takes back the sequence that was added last, and its rows.
-    void drop_sequence();
-
     // Chooses the rows, and with them all that follows.
     void allot(const Price& price);
     // The same where only neighbours in the memory with as many rows each are decoded at once.

@@ -17,13 +17,13 @@ void Chain::weigh(const Terms& terms) {
     Phase::Weights shares;
     for (int s = 0; s < kPhases; ++s) {
         worth[s] = std::min<double>(1 / best_speed[s], terms.most_worth) / (1 + terms.caution);
-        shares[s] = terms.phases[s] * worth[s];
+        shares[s] = phases[s] * worth[s];
     }
     token_worth = std::accumulate(shares.begin(), shares.end(), 0.0);
     for (int g = 0; g <= longest; ++g) {
         tokens[g] = gain[g] = 0;
         for (int s = 0; s < kPhases; ++s) {
-            tokens[g] += terms.phases[s] * in_phase[g][s];
+            tokens[g] += phases[s] * in_phase[g][s];
             gain[g] += shares[s] * (in_phase[g][s] - 1);
         }
     }

@@ -11,7 +11,6 @@ namespace specllama {
 struct Chain {
     // What it is weighed against.
     struct Terms {
-        Phase::Weights phases{};
         // Tokens that other sequences get from the same decode.
         int n_beside = 0;
         // Seconds before the decode.
@@ -23,6 +22,8 @@ struct Chain {
     };
 
     int longest = 0;
+    // Probabilities of the phases.
+    Phase::Weights phases{};
     // [g]: tokens to expect of the round in each phase.
     std::array<PhaseLanes, kMaxSpecLength + 1> in_phase{};
     // [g]: seconds of the decode, and of what drafting is still to be done for it.

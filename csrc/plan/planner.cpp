@@ -69,6 +69,7 @@ void Planner::choose(std::span<Turn> turns) {
     if (turns.empty()) return;
     Common all = common(turns);
     all.token_seconds = kAny;
+    foresee(all, turns);
     if (turns.size() == 1) {
         allot(all, turns);
     } else {
@@ -89,7 +90,11 @@ void Planner::choose(std::span<Turn> turns) {
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
     allotment_.clear();
-    for (Turn& turn : turns) offer(common, turn);
+    std::size_t first = 0;
+    for (Turn& turn : turns) {
+        offer(common, turn, std::span(chains_).subspan(first, turn.offers.size()));
+        first += turn.offers.size();
+    }
     const Allotment::Price price = [&](int n) { return decode_seconds(common, n); };
     if (alike_ && turns.size() > 1)
         allotment_.allot_alike(price);
@@ -97,83 +102,94 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
         allotment_.allot(price);
 }
 
-// Of a draft, and of what the draft model may still add to it: each token takes it `step` seconds,
-// and the first `start` more.
-void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft, int longest,
-                    double step, double start) {
+// What may come of a draft, and of what the draft model may still add to it: each of its tokens
+// takes `step` seconds, and the first `start` more.
+void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Chain& chain,
+                      double step, double start) const {
     Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens,
                                   draft.empty() ? Source::model : draft[0].source);
     const int n_drafted = static_cast<int>(draft.size());
-    chain_.longest = longest;
-    for (int g = 0; g <= longest; ++g) {
+    for (int g = 0; g <= chain.longest; ++g) {
         if (g > n_drafted)
             forecast.add(Source::model);
         else if (g > 0)
             forecast.add(draft[g - 1]);
-        chain_.in_phase[g] = forecast.tokens();
-        chain_.seconds[g] =
+        chain.in_phase[g] = forecast.tokens();
+        chain.seconds[g] =
             decode_seconds(common, common.n_rows + g) + std::max(g - n_drafted, 0) * step;
-        if (g > 0) chain_.seconds[g] += start;
+        if (g > 0) chain.seconds[g] += start;
     }
-    chain_.weigh({.phases = forecast.weights(),
-                  .n_beside = common.n_sequences - 1,
-                  .spent = common.spent,
-                  .most_worth = common.token_seconds,
-                  .caution = caution(*turn.phase)});
+    chain.phases = forecast.weights();
 }
 
-// A sequence's part: of the drafts at hand the one that would save most if it were the only one in
-// the decode.
-void Planner::offer(const Common& common, Turn& turn) {
+void Planner::weigh(const Common& common, const Turn& turn, Chain& chain) const {
+    chain.weigh({.n_beside = common.n_sequences - 1,
+                 .spent = common.spent,
+                 .most_worth = common.token_seconds,
+                 .caution = caution(*turn.phase)});
+}
+
+// What may come of all offers, whatever a token is worth.
+void Planner::foresee(const Common& common, std::span<Turn> turns) {
+    std::size_t n = 0;
+    for (const Turn& turn : turns) {
+        for (const Offer& one : turn.offers) {
+            if (n == chains_.size()) chains_.emplace_back();
+            Chain& chain = chains_[n++];
+            const EvidenceSpan known = one.drawn ? one.evidence.first(1) : one.evidence;
+            chain.longest = longest(turn, known);
+            if (chain.longest > 0) foresee(common, turn, known, chain);
+        }
+    }
+}
+
+// Seconds that an offer would save if it were the only one in the decode; -inf: it cannot be had.
+double Planner::saved(const Common& common, const Turn& turn, const Offer& offer,
+                      const Chain& chain) const {
+    if (offer.required) return kAny;
+    const double most = stake(*turn.phase);
+    if (!offer.drawn) return chain.most_saved(1, chain.longest, most);
+    const int n = static_cast<int>(offer.evidence.size());
+    const double extra = decode_seconds(common, common.n_rows + n) - chain.seconds[0];
+    return extra <= most && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
+}
+
+// A sequence's part: of the drafts at hand the one that would save most.
+void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     turn.choice = {};
     double best = -kAny;
-    allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
     for (std::size_t i = 0; i < turn.offers.size(); ++i) {
-        const Offer& one = turn.offers[i];
-        if (one.evidence.empty()) continue;
-        const int n = static_cast<int>(one.evidence.size());
-        const EvidenceSpan known = one.drawn ? one.evidence.first(1) : one.evidence;
-        weigh(common, turn, known, longest(turn, known));
-        if (chain_.longest == 0) continue;
-        double saved = -kAny;
-        if (one.required) {
-            saved = kAny;
-        } else if (one.drawn) {
-            const double extra = decode_seconds(common, common.n_rows + n) - chain_.seconds[0];
-            if (extra <= stake(*turn.phase)) saved = chain_.gain[1] - extra;
-            if (saved <= 0) continue;
-        } else {
-            saved = chain_.most_saved(1, chain_.longest, stake(*turn.phase));
-        }
+        if (chains[i].longest == 0) continue;
+        weigh(common, turn, chains[i]);
+        const double saved = this->saved(common, turn, turn.offers[i], chains[i]);
         if (saved <= best) continue;
         best = saved;
         turn.choice.offer = static_cast<int>(i);
-        allotment_.drop_sequence();
-        if (one.drawn) {
-            turn.choice.n_draft = n;
-            allotment_.add_sequence(turn.n_pending + n, chain_.tokens[1], 0, turn.place);
-            continue;
-        }
-        turn.choice.n_draft = 0;
-        allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
-        add_rows(turn, one);
     }
+    const int at = turn.choice.offer;
+    if (at >= 0 && turn.offers[at].drawn) {
+        turn.choice.n_draft = static_cast<int>(turn.offers[at].evidence.size());
+        allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, chains[at].tokens[1], 0,
+                                turn.place);
+        return;
+    }
+    allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
+    if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 
-// The rows of the draft that was weighed last, and of what is beside it. What is right there comes
+// The rows of a draft, and of what is beside it. What is right there comes
 // again with the next decode, see Turn::n_again, so that much less is gained.
-void Planner::add_rows(const Turn& turn, const Offer& offer) {
-    reach_.assign(1, {1, chain_.token_worth});
+void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
+    reach_.assign(1, {1, chain.token_worth});
     int row = Allotment::kCommitted;
-    for (int g = 1; g <= chain_.longest; ++g) {
+    for (int g = 1; g <= chain.longest; ++g) {
         reach_.push_back(
-            {chain_.tokens[g] - chain_.tokens[g - 1], chain_.gain[g] - chain_.gain[g - 1]});
+            {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]});
         row = allotment_.add_row(row, reach_.back().tokens, reach_.back().gain);
     }
-    if (chain_.longest < std::ssize(offer.evidence)) return;
-    const int first = row - chain_.longest + 1;
-    const double again =
-        std::max(chain_.seconds[chain_.longest] - chain_.seconds[0], 0.0) / chain_.longest;
+    if (chain.longest < std::ssize(offer.evidence)) return;
+    const int first = row - chain.longest + 1;
+    const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
     for (const Side& side : offer.sides) {
         const Reach& before = reach_[side.parent + 1];
         const double rate = side.rank == 0
@@ -184,7 +200,7 @@ void Planner::add_rows(const Turn& turn, const Offer& offer) {
         for (int elder = side.elder; elder >= 0;) {
             left.tokens -= reach_[elder + 1].tokens;
             left.gain -= reach_[elder + 1].gain;
-            elder = elder < chain_.longest ? -1 : offer.sides[elder - chain_.longest].elder;
+            elder = elder < chain.longest ? -1 : offer.sides[elder - chain.longest].elder;
         }
         reach_.push_back({std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate});
         const Reach& own = reach_.back();
@@ -264,20 +280,23 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double step = draft_step(common.n_sequences, turn.n_tokens);
     // Catching up pays for as long as a phase of the text lasts.
     const double behind = n_drafted == 0 ? catch_up(turn) : 0;
-    weigh(common, turn, draft, cap, step, tuning::kPhaseEnd * behind);
+    Chain& chain = chains_[0];
+    chain.longest = cap;
+    foresee(common, turn, draft, chain, step, tuning::kPhaseEnd * behind);
+    weigh(common, turn, chain);
     const double most = stake(*turn.phase);
     // What is saved by the best that is there already.
-    const double so_far = std::max(turn.choice.saved, chain_.most_saved(0, n_drafted, most));
-    if (chain_.most_saved(n_drafted + 1, cap, most) > so_far) return true;
+    const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted, most));
+    if (chain.most_saved(n_drafted + 1, cap, most) > so_far) return true;
 
-    if (n_drafted > 0) return probe_longer(common, turn, n_drafted, so_far, step);
+    if (n_drafted > 0) return probe_longer(common, turn, chain, n_drafted, so_far, step);
     // What the model has to take in grows with every token of silence; then a longer silence pays
     // for it.
     const double loss = step + behind;
     if (!model_probe_.due() || !budget_.has(loss + model_probe_.n_missing() * step)) return false;
     const auto may_pay = [&](int phase) {
         for (int g = 1; g <= cap; ++g)
-            if (chain_.extra(g) <= most && chain_.saved_in(phase, g) > so_far) return true;
+            if (chain.extra(g) <= most && chain.saved_in(phase, g) > so_far) return true;
         return false;
     };
     if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
@@ -286,20 +305,20 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     return true;
 }
 
-// Whether a longer draft, weighed in chain_, is worth a look, since its decode may be cheaper than
+// Whether a longer draft is worth a look, since its decode may be cheaper than
 // believed.
-bool Planner::probe_longer(const Common& common, const Turn& turn, int n_drafted, double best,
-                           double step) {
+bool Planner::probe_longer(const Common& common, const Turn& turn, const Chain& chain,
+                           int n_drafted, double best, double step) {
     const double credit = 1 / (1 + caution(*turn.phase));
-    double hoped = best + credit * tuning::kProbeGain * chain_.seconds[0];
+    double hoped = best + credit * tuning::kProbeGain * chain.seconds[0];
     double loss = -1;
-    for (int g = n_drafted + 1; g <= chain_.longest; ++g) {
+    for (int g = n_drafted + 1; g <= chain.longest; ++g) {
         const double gain = hoped_gain(common.n_rows + g, common.n_rows + n_drafted,
                                        decode_seconds(common, common.n_rows + g));
-        const double hope = chain_.saved(g) + credit * gain;
+        const double hope = chain.saved(g) + credit * gain;
         if (hope <= hoped) continue;
         hoped = hope;
-        loss = std::max(best - chain_.saved(g), tuning::kProbeLeastLoss * chain_.seconds[g]);
+        loss = std::max(best - chain.saved(g), tuning::kProbeLeastLoss * chain.seconds[g]);
     }
     if (loss < 0 || !budget_.has(step + loss)) return false;
     budget_.lose(step);

@@ -88,15 +88,19 @@ class Planner {
     double decode_seconds(const Common& common, int n_rows) const;
     // By which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
-    void weigh(const Common& common, const Turn& turn, EvidenceSpan draft, int longest,
-               double step = 0, double start = 0);
-    void offer(const Common& common, Turn& turn);
-    void add_rows(const Turn& turn, const Offer& offer);
+    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Chain& chain,
+                 double step = 0, double start = 0) const;
+    void foresee(const Common& common, std::span<Turn> turns);
+    void weigh(const Common& common, const Turn& turn, Chain& chain) const;
+    double saved(const Common& common, const Turn& turn, const Offer& offer,
+                 const Chain& chain) const;
+    void offer(const Common& common, Turn& turn, std::span<Chain> chains);
+    void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
     bool probe(const Common& common, double caution);
-    bool probe_longer(const Common& common, const Turn& turn, int n_drafted, double best,
-                      double step);
+    bool probe_longer(const Common& common, const Turn& turn, const Chain& chain, int n_drafted,
+                      double best, double step);
     // Seconds by which a decode may be cheaper than believed, next to one of another width.
     double hoped_gain(int n, int other, double seconds) const;
 
@@ -116,7 +120,7 @@ class Planner {
     };
     std::vector<Reach> reach_;  // [node + 1] of an offer; [0]: of what is committed
     // Kept here for their size.
-    Chain chain_;
+    std::vector<Chain> chains_ = std::vector<Chain>(1);  // of all offers of a round, in turn
     Allotment allotment_;
 };
 
