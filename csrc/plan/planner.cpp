@@ -209,36 +209,38 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     }
 }
 
-double Planner::hoped_gain(int n, int other, double seconds) const {
-    if (std::min(n, other) < 1 || std::max(n, other) > CostCurve::kMaxTokens) return 0;
-    return seconds * (1 - std::exp(-cost_.doubt(n, other)));
+// Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
+// that is known, `best` with n_best rows; it may take a standard deviation less than is believed.
+// Who is cautious hopes for less. saved(n): by n rows, as believed.
+template <typename Saved>
+Planner::Hope Planner::hope(const Common& common, int first, int last, int n_best, double best,
+                            double caution, Saved saved) const {
+    const double credit = 1 / (1 + caution);
+    double most = best + credit * tuning::kProbeGain * decode_seconds(common, n_best);
+    Hope hope;
+    for (int n = first; n <= last; ++n) {
+        const double seconds = decode_seconds(common, n);
+        const bool in_doubt = std::max(n, n_best) <= CostCurve::kMaxTokens;
+        const double gain = in_doubt ? seconds * (1 - std::exp(-cost_.doubt(n, n_best))) : 0;
+        if (saved(n) + credit * gain <= most) continue;
+        most = saved(n) + credit * gain;
+        hope = {n, std::max(best - saved(n), tuning::kProbeLeastLoss * seconds)};
+    }
+    return hope;
 }
 
-// Takes another number of rows if that may be better than the best that is known. Who is
-// cautious hopes for less.
+// Takes another number of rows if that may be better than the best that is known.
 bool Planner::probe(const Common& common, double caution) {
     if (!cost_probe_.due()) return false;
     const int n_certain = allotment_.n_certain();
-    const double credit = 1 / (1 + caution);
-    const double best = allotment_.saved_by(allotment_.n_best());
-    double hoped = best + credit * tuning::kProbeGain * allotment_.seconds();
-    int hope = -1;
-    for (int k = 0; k <= allotment_.n_candidates(); ++k) {
-        const double gain = hoped_gain(n_certain + k, n_certain + allotment_.n_best(),
-                                       decode_seconds(common, n_certain + k));
-        const double saved = allotment_.saved_by(k) + credit * gain;
-        if (saved <= hoped) continue;
-        hope = k;
-        hoped = saved;
-    }
-    if (hope < 0) return false;
-    const double seconds = decode_seconds(common, n_certain + hope);
-    const double loss =
-        std::max(best - allotment_.saved_by(hope), tuning::kProbeLeastLoss * seconds);
-    if (!budget_.has(loss)) return false;
+    const auto [n, loss] =
+        hope(common, n_certain, n_certain + allotment_.n_candidates(),
+             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), caution,
+             [&](int rows) { return allotment_.saved_by(rows - n_certain); });
+    if (n < 0 || !budget_.has(loss)) return false;
     budget_.lose(loss);
-    allotment_.take(hope, [&](int n) { return decode_seconds(common, n); });
-    cost_probe_.begin(width(n_certain + hope, common.n_context), seconds - common.overhead);
+    allotment_.take(n - n_certain, [&](int rows) { return decode_seconds(common, rows); });
+    cost_probe_.begin(width(n, common.n_context), seconds(n, common.n_context));
     return true;
 }
 
@@ -289,7 +291,16 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted, most));
     if (chain.most_saved(n_drafted + 1, cap, most) > so_far) return true;
 
-    if (n_drafted > 0) return probe_longer(common, turn, chain, n_drafted, so_far, step);
+    if (n_drafted > 0) {
+        // Worth a look, since its decode may be cheaper than believed?
+        const int n_rows = common.n_rows;
+        const auto [n, loss] =
+            hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far,
+                 caution(*turn.phase), [&](int rows) { return chain.saved(rows - n_rows); });
+        if (n < 0 || !budget_.has(step + loss)) return false;
+        budget_.lose(step);
+        return true;
+    }
     // What the model has to take in grows with every token of silence; then a longer silence pays
     // for it.
     const double loss = step + behind;
@@ -302,26 +313,6 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
     budget_.lose(loss);
     model_probe_.begin();
-    return true;
-}
-
-// Whether a longer draft is worth a look, since its decode may be cheaper than
-// believed.
-bool Planner::probe_longer(const Common& common, const Turn& turn, const Chain& chain,
-                           int n_drafted, double best, double step) {
-    const double credit = 1 / (1 + caution(*turn.phase));
-    double hoped = best + credit * tuning::kProbeGain * chain.seconds[0];
-    double loss = -1;
-    for (int g = n_drafted + 1; g <= chain.longest; ++g) {
-        const double gain = hoped_gain(common.n_rows + g, common.n_rows + n_drafted,
-                                       decode_seconds(common, common.n_rows + g));
-        const double hope = chain.saved(g) + credit * gain;
-        if (hope <= hoped) continue;
-        hoped = hope;
-        loss = std::max(best - chain.saved(g), tuning::kProbeLeastLoss * chain.seconds[g]);
-    }
-    if (loss < 0 || !budget_.has(step + loss)) return false;
-    budget_.lose(step);
     return true;
 }
 

@@ -99,10 +99,14 @@ class Planner {
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
     bool probe(const Common& common, double caution);
-    bool probe_longer(const Common& common, const Turn& turn, const Chain& chain, int n_drafted,
-                      double best, double step);
-    // Seconds by which a decode may be cheaper than believed, next to one of another width.
-    double hoped_gain(int n, int other, double seconds) const;
+    // A decode of so many rows, -1: none, and the seconds that it may lose.
+    struct Hope {
+        int n_rows = -1;
+        double loss = 0;
+    };
+    template <typename Saved>
+    Hope hope(const Common& common, int first, int last, int n_best, double best, double caution,
+              Saved saved) const;
 
     bool pads_;
     bool alike_;
