@@ -5,19 +5,16 @@
 
 namespace specllama {
 
-void CostProbe::begin(int n, double seconds) {
+void ProbeSpacing::end(bool useful) {
     n_rounds_ = 0;
-    n_ = n;
-    believed_ = seconds;
+    interval_ =
+        useful ? std::max(interval_ / 2, 1) : std::min(2 * interval_, tuning::kProbeIntervalMost);
 }
 
 void CostProbe::observe(int n, double seconds) {
-    if (n == n_) {
-        const bool cheaper =
-            std::log(seconds / believed_) < -tuning::kBeyondDoubt * tuning::kTimingSd;
-        interval_ =
-            cheaper ? 1 : std::min(tuning::kProbeSpacing * interval_, tuning::kProbeSpacingMost);
-    }
+    if (n_ > 0)
+        spacing_.end(n == n_ &&
+                     std::log(seconds / believed_) < -tuning::kBeyondDoubt * tuning::kTimingSd);
     n_ = 0;
 }
 
@@ -25,15 +22,8 @@ int ModelProbe::n_missing() const { return std::max(tuning::kProbeRun - 1 - n_ri
 
 void ModelProbe::end(bool right) {
     under_way_ = false;
-    n_rounds_ = 0;
-    if (right) {
-        ++n_right_;
-        return;
-    }
-    interval_ = n_right_ < tuning::kProbeRun / 2
-                    ? std::min(2 * interval_, tuning::kProbeIntervalMost)
-                    : std::max(interval_ / 2, 1);
-    n_right_ = 0;
+    if (!right) spacing_.end(n_right_ >= tuning::kProbeRun / 2);
+    n_right_ = right ? n_right_ + 1 : 0;
 }
 
 }  // namespace specllama
