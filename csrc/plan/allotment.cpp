@@ -12,17 +12,15 @@ void Allotment::clear() {
 }
 
 int Allotment::add_sequence(int n_rows, double tokens, double stake, int place) {
-    participants_.push_back({n_rows, tokens, stake, place, rows_.size()});
+    participants_.push_back({n_rows, tokens, stake, place, rows_.size(), 0});
     return static_cast<int>(participants_.size()) - 1;
 }
 
 int Allotment::add_row(int predecessor, double tokens, double gain) {
-    const int sequence = static_cast<int>(participants_.size()) - 1;
     if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
-    const auto row = static_cast<int>(rows_.size());
-    rows_.push_back(
-        {sequence, row - static_cast<int>(participants_.back().first_row), tokens, gain});
-    return row;
+    const auto sequence = static_cast<int>(participants_.size()) - 1;
+    rows_.push_back({sequence, participants_.back().longest++, tokens, gain});
+    return static_cast<int>(rows_.size()) - 1;
 }
 
 int Allotment::n_certain() const {
@@ -78,40 +76,32 @@ void Allotment::add(const Row& row) {
 }
 
 void Allotment::allot_alike(const Price& price) {
-    const auto longest = [&](std::size_t i) {
-        const bool last = i + 1 == participants_.size();
-        return static_cast<int>((last ? rows_.size() : participants_[i + 1].first_row) -
-                                participants_[i].first_row);
-    };
-    const auto length = [&](std::size_t i, int g) { return longest(i) < g ? 0 : g; };
+    const auto length = [](const Participant& one, int g) { return one.longest < g ? 0 : g; };
+    const auto width = [&](const Participant& one, int g) { return one.n_rows + length(one, g); };
     const auto seconds = [&](int g) {
         double total = 0;
         int n = 0;
         for (std::size_t i = 0; i < participants_.size(); ++i) {
-            const Participant& one = participants_[i];
-            const int width = one.n_rows + length(i, g);
-            n += width;
-            const bool last = i + 1 == participants_.size();
-            if (!last && participants_[i + 1].place == one.place + 1 &&
-                participants_[i + 1].n_rows + length(i + 1, g) == width)
-                continue;
+            n += width(participants_[i], g);
+            const bool goes_on = i + 1 < participants_.size() &&
+                                 participants_[i + 1].place == participants_[i].place + 1 &&
+                                 width(participants_[i + 1], g) == width(participants_[i], g);
+            if (goes_on) continue;
             total += price(n);
             n = 0;
         }
         return total;
     };
-    int most = 0;
-    for (std::size_t i = 0; i < participants_.size(); ++i) most = std::max(most, longest(i));
     const double plain = seconds(0);
+    const int most = std::ranges::max(participants_, {}, &Participant::longest).longest;
     double most_saved = 0;
     int best = 0;
     for (int g = 1; g <= most; ++g) {
         double gain = 0;
         double stake = 0;
-        for (std::size_t i = 0; i < participants_.size(); ++i) {
-            if (length(i, g) == 0) continue;
-            stake += participants_[i].stake;
-            for (int t = 0; t < g; ++t) gain += rows_[participants_[i].first_row + t].gain;
+        for (const Participant& one : participants_) {
+            if (length(one, g) > 0) stake += one.stake;
+            for (int t = 0; t < length(one, g); ++t) gain += rows_[one.first_row + t].gain;
         }
         const double extra = seconds(g) - plain;
         if (extra > stake || gain - extra <= most_saved) continue;
@@ -121,8 +111,8 @@ void Allotment::allot_alike(const Price& price) {
     saved_by_.assign(1, 0);
     n_best_ = 0;
     start();
-    for (std::size_t i = 0; i < participants_.size(); ++i)
-        for (int t = 0; t < length(i, best); ++t) add(rows_[participants_[i].first_row + t]);
+    for (const Participant& one : participants_)
+        for (int t = 0; t < length(one, best); ++t) add(rows_[one.first_row + t]);
     seconds_ = seconds(best);
 }
 

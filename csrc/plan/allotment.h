@@ -74,6 +74,7 @@ class Allotment {
         double stake;
         int place;
         std::size_t first_row;
+        int longest;  // rows that it may have
     };
     struct Row {
         int sequence;
