@@ -7,8 +7,8 @@
 
 #include "beam/beam_search.h"
 #include "engine/clock.h"
-#include "engine/utf8.h"
 #include "specllama/error.h"
+#include "utf8.h"
 
 namespace specllama {
 

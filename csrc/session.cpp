@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "assembly.h"
-#include "engine/utf8.h"
 #include "scheduler.h"
 #include "specllama/error.h"
+#include "utf8.h"
 
 namespace specllama {
 

@@ -1,8 +1,8 @@
 #include "specllama/tokenizer.h"
 
-#include "engine/utf8.h"
 #include "llama/model.h"
 #include "specllama/error.h"
+#include "utf8.h"
 
 namespace specllama {
 

@@ -14,7 +14,7 @@
 #include <mach-o/dyld.h>
 #endif
 
-#include "engine/utf8.h"
+#include "utf8.h"
 
 namespace specllama::cli {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/utf8.h"
+#include "utf8.h"
 
 namespace specllama {
 
