@@ -155,14 +155,13 @@ void measure(Context& context, int n_max, CostCurve& cost) {
 KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
                         int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
     if (!speculator.plans()) return {};
-    const std::string target_key =
-        curve_key(headers.target, options.model, options.context, context.model().kernels());
-    std::optional<std::string> draft_key;
+    std::vector<std::string> keys = {
+        curve_key(headers.target, options.model, options.context, context.model().kernels())};
     if (draft_model != nullptr)
-        draft_key =
-            curve_key(*headers.draft, options.draft_model->model, options.draft_model->context,
-                      draft_model->context().model().kernels());
-    KeptCurves curves(target_key, std::move(draft_key));
+        keys.push_back(curve_key(*headers.draft, options.draft_model->model,
+                                 options.draft_model->context,
+                                 draft_model->context().model().kernels()));
+    KeptCurves curves(std::move(keys));
     Planner& planner = speculator.planner();
     curves.load(planner);
     measure(context, n_logits, planner.cost());

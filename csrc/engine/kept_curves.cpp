@@ -1,7 +1,8 @@
 #include "engine/kept_curves.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "plan/cost_curve.h"
 #include "plan/curve_file.h"
@@ -11,13 +12,8 @@ namespace specllama {
 
 namespace {
 
-void load_one(const std::optional<std::string>& key, CostCurve& curve) {
-    if (!key) return;
-    if (const auto points = load_curve(*key)) curve.restore(*points);
-}
-
-void keep_one(const std::optional<std::string>& key, const CostCurve& curve) {
-    if (key && curve.measured()) save_curve(*key, curve.points());
+std::array<CostCurve*, 2> curves(Planner& planner) {
+    return {&planner.cost(), &planner.draft_cost()};
 }
 
 }  // namespace
@@ -35,17 +31,15 @@ std::string curve_key(const Header& header, const ModelOptions& model,
     return key + ", " + model.device + ", " + context.kv_type.value_or("f16") + ", " + kernels;
 }
 
-KeptCurves::KeptCurves(std::string target, std::optional<std::string> draft)
-    : target_(std::move(target)), draft_(std::move(draft)) {}
-
 void KeptCurves::load(Planner& planner) const {
-    load_one(target_, planner.cost());
-    load_one(draft_, planner.draft_cost());
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+        if (const auto points = load_curve(keys_[i])) curves(planner)[i]->restore(*points);
 }
 
 void KeptCurves::keep(Planner& planner) const {
-    keep_one(target_, planner.cost());
-    keep_one(draft_, planner.draft_cost());
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+        if (const CostCurve& curve = *curves(planner)[i]; curve.measured())
+            save_curve(keys_[i], curve.points());
 }
 
 }  // namespace specllama

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "llama/gguf_file.h"
 #include "plan/planner.h"
@@ -21,7 +22,7 @@ class KeptCurves {
     // None are kept.
     KeptCurves() = default;
     // By the keys of the target's curve and of the draft model's, if there is one.
-    KeptCurves(std::string target, std::optional<std::string> draft);
+    explicit KeptCurves(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
     // Restores what an earlier session has kept.
     void load(Planner& planner) const;
@@ -29,8 +30,7 @@ class KeptCurves {
     void keep(Planner& planner) const;
 
  private:
-    std::optional<std::string> target_;
-    std::optional<std::string> draft_;
+    std::vector<std::string> keys_;  // none; of the target's curve; and of the draft model's
 };
 
 }  // namespace specllama
