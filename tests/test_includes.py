@@ -17,8 +17,8 @@ PURE = {"draft", "plan", "sample"}
 SHARED = {"fnv.h", "utf8.h"}
 LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf)\.h")
 
-# Besides what all may include: the public headers, SHARED, and what is named without a folder beside
-# the file.
+# Besides what all may include: the public headers, SHARED, and what is named without a folder
+# beside the file.
 MAY_INCLUDE = {
     "csrc/include/specllama": set[str](),
     "csrc/system": {"system"},
