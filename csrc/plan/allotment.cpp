@@ -93,7 +93,8 @@ void Allotment::allot_alike(const Price& price) {
         return total;
     };
     const double plain = seconds(0);
-    const int most = std::ranges::max(participants_, {}, &Participant::longest).longest;
+    int most = 0;
+    for (const Participant& one : participants_) most = std::max(most, one.longest);
     double most_saved = 0;
     int best = 0;
     for (int g = 1; g <= most; ++g) {

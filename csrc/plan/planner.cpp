@@ -177,8 +177,8 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 
-// The rows of a draft, and of what is beside it. What is right there comes
-// again with the next decode, see Turn::n_again, so that much less is gained.
+// The rows of a draft, and of what is beside it. What is right there comes again with the next
+// decode, see Turn::n_again, so that much less is gained.
 void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
     reach_.assign(1, {1, chain.token_worth});
     int row = Allotment::kCommitted;
