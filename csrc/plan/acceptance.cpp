@@ -257,8 +257,7 @@ Acceptance::Forecast::Forecast(const Acceptance& acceptance, const Phase& phase,
     : acceptance_(acceptance), phase_(phase), view_(view_of(first)), position_(position) {
     pass(phase_, view_, position - 1);
     for (int s = 0; s < kPhases; ++s) survival_[s][s] = 1;
-    alive_.fill(1);
-    tokens_.fill(1);
+    alive_ = tokens_ = PhaseLanes{} + 1.0F;
 }
 
 void Acceptance::Forecast::add(Source source, std::size_t bin) {
@@ -272,9 +271,7 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
             const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
             const auto begins =
                 static_cast<float>(tuning::kPhaseEnd * phase_.next[view][t] * rates[t]);
-            PhaseLanes& row = survival_[t];
-            for (std::size_t s = 0; s < row.size(); ++s)
-                alive[s] += row[s] = lasts * row[s] + begins * alive_[s];
+            alive += survival_[t] = lasts * survival_[t] + begins * alive_;
         }
     } else {
         // Another view's phase is its own matter: its token is right by the same chance whatever
@@ -283,12 +280,10 @@ void Acceptance::Forecast::add(Source source, std::size_t bin) {
         double rate = 0;
         for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
         for (double& weight : phase_.weights[view]) weight /= rate;
-        for (PhaseLanes& row : survival_)
-            for (std::size_t s = 0; s < row.size(); ++s)
-                alive[s] += row[s] *= static_cast<float>(rate);
+        for (PhaseLanes& row : survival_) alive += row *= static_cast<float>(rate);
     }
     alive_ = alive;
-    for (std::size_t s = 0; s < alive.size(); ++s) tokens_[s] += alive[s];
+    tokens_ += alive;
 }
 
 }  // namespace specllama

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <tuple>
 
 #include "plan/constants.h"
 #include "specllama/evidence.h"
@@ -16,9 +15,9 @@ inline constexpr int kViews = 3;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
 // A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
-// last phase nothing is asked.
-using PhaseLanes = std::array<float, 8>;
-static_assert(kPhases <= std::tuple_size_v<PhaseLanes>);
+// last phase nothing is asked. (A type of the compiler's: of arrays it makes no vectors here.)
+using PhaseLanes __attribute__((vector_size(8 * sizeof(float)))) = float;
+static_assert(kPhases <= sizeof(PhaseLanes) / sizeof(float));
 
 // What is known of one request's text: which phase it is in, in each view.
 struct Phase {

@@ -11,8 +11,8 @@ void Chain::weigh(const Terms& terms) {
     PhaseLanes best_speed{};
     for (int g = 0; g <= longest; ++g) {
         const auto rounds_per_second = static_cast<float>(1 / (terms.spent + seconds[g]));
-        for (std::size_t s = 0; s < best_speed.size(); ++s)
-            best_speed[s] = std::max(best_speed[s], (beside + in_phase[g][s]) * rounds_per_second);
+        const PhaseLanes speed = (in_phase[g] + beside) * rounds_per_second;
+        best_speed = speed > best_speed ? speed : best_speed;
     }
     Phase::Weights shares;
     for (int s = 0; s < kPhases; ++s) {
