@@ -93,8 +93,12 @@ inline constexpr double kForgiven = 0.005;
 inline constexpr double kProbeGain = 0.02;
 // A probe counts as a loss of at least this part of its time, however good it looked.
 inline constexpr double kProbeLeastLoss = 0.05;
-// Most rounds from one probe to the next. A draft model that does not seem to pay is asked once
-// there is time for a run of so many tokens: that many in a row tell one phase from another.
+// Rounds from one such probe to the next: longer by this factor after each, up to a most; 1 again
+// after one whose decode was cheaper than believed, beyond doubt.
+inline constexpr double kProbeSpacing = 1.1;
+inline constexpr double kProbeSpacingMost = 256;
+// A draft model that does not seem to pay is asked again after so many rounds at most, once there
+// is time for a run of so many tokens: that many in a row tell one phase from another.
 inline constexpr int kProbeIntervalMost = 1024;
 inline constexpr int kProbeRun = 8;
 

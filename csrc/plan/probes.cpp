@@ -5,16 +5,19 @@
 
 namespace specllama {
 
-void ProbeSpacing::end(bool useful) {
+void CostProbe::begin(int n, double seconds) {
     n_rounds_ = 0;
-    interval_ =
-        useful ? std::max(interval_ / 2, 1) : std::min(2 * interval_, tuning::kProbeIntervalMost);
+    n_ = n;
+    believed_ = seconds;
 }
 
 void CostProbe::observe(int n, double seconds) {
-    if (n_ > 0)
-        spacing_.end(n == n_ &&
-                     std::log(seconds / believed_) < -tuning::kBeyondDoubt * tuning::kTimingSd);
+    if (n == n_) {
+        const bool cheaper =
+            std::log(seconds / believed_) < -tuning::kBeyondDoubt * tuning::kTimingSd;
+        interval_ =
+            cheaper ? 1 : std::min(tuning::kProbeSpacing * interval_, tuning::kProbeSpacingMost);
+    }
     n_ = 0;
 }
 
@@ -22,8 +25,15 @@ int ModelProbe::n_missing() const { return std::max(tuning::kProbeRun - 1 - n_ri
 
 void ModelProbe::end(bool right) {
     under_way_ = false;
-    if (!right) spacing_.end(n_right_ >= tuning::kProbeRun / 2);
-    n_right_ = right ? n_right_ + 1 : 0;
+    n_rounds_ = 0;
+    if (right) {
+        ++n_right_;
+        return;
+    }
+    interval_ = n_right_ < tuning::kProbeRun / 2
+                    ? std::min(2 * interval_, tuning::kProbeIntervalMost)
+                    : std::max(interval_ / 2, 1);
+    n_right_ = 0;
 }
 
 }  // namespace specllama

@@ -18,33 +18,19 @@ class ProbeBudget {
     double lost_ = 0;     // of those, by probes
 };
 
-// Rounds from one probe to the next: twice as many after one that was useless, half as many after
-// another.
-class ProbeSpacing {
- public:
-    // Whether it is time for one; asked once a round.
-    bool due() { return ++n_rounds_ >= interval_; }
-    void end(bool useful);
-
- private:
-    int interval_ = 1;
-    int n_rounds_ = 0;  // since the last
-};
-
 // Decodes that may be cheaper than believed.
 class CostProbe {
  public:
-    bool due() { return spacing_.due(); }
+    // Whether it is time for one; asked once a round.
+    bool due() { return ++n_rounds_ >= interval_; }
     // One of n rows begins, believed to take so long.
-    void begin(int n, double seconds) {
-        n_ = n;
-        believed_ = seconds;
-    }
+    void begin(int n, double seconds);
     // What a decode took.
     void observe(int n, double seconds);
 
  private:
-    ProbeSpacing spacing_;
+    double interval_ = 1;  // rounds from one to the next
+    int n_rounds_ = 0;     // since the last
     int n_ = 0;            // rows of the one under way
     double believed_ = 0;  // seconds that it takes
 };
@@ -54,7 +40,8 @@ class CostProbe {
 // that a run of them shows the phase that the text is in.
 class ModelProbe {
  public:
-    bool due() { return spacing_.due() || n_right_ > 0; }
+    // Whether it is time for one; asked once a round.
+    bool due() { return ++n_rounds_ >= interval_ || n_right_ > 0; }
     // Tokens that a run of them still takes.
     int n_missing() const;
     void begin() { under_way_ = true; }
@@ -62,8 +49,9 @@ class ModelProbe {
     void end(bool right);
 
  private:
-    ProbeSpacing spacing_;  // a run is useful that goes half the way
-    int n_right_ = 0;       // in a row
+    int interval_ = 1;  // rounds from one to the next: longer, the more were useless
+    int n_rounds_ = 0;  // since the last
+    int n_right_ = 0;   // in a row
     bool under_way_ = false;
 };
 
