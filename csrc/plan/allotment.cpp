@@ -1,7 +1,9 @@
 #include "plan/allotment.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <span>
 #include <tuple>
 
 namespace specllama {
@@ -29,13 +31,23 @@ int Allotment::n_certain() const {
     return n;
 }
 
-void Allotment::allot(const Price& price) {
-    // What comes after another row was added after it, and stays there. (Not stable_sort, which
-    // allocates.)
+// What comes after another row was added after it, and stays there. Chains are in order already.
+void Allotment::sort() {
     const auto before = [](const Row& a, const Row& b) {
         return std::tie(b.gain, a.sequence, a.number) < std::tie(a.gain, b.sequence, b.number);
     };
-    if (!std::ranges::is_sorted(rows_, before)) std::ranges::sort(rows_, before);
+    sorted_.clear();
+    for (const Participant& one : participants_) {
+        const std::span own = std::span(rows_).subspan(one.first_row, one.longest);
+        if (!std::ranges::is_sorted(own, before)) std::ranges::sort(own, before);
+        merged_.clear();
+        std::ranges::merge(sorted_, own, std::back_inserter(merged_), before);
+        sorted_.swap(merged_);
+    }
+}
+
+void Allotment::allot(const Price& price) {
+    sort();
     lengths_.assign(participants_.size(), 0);
     saved_by_.assign(1, 0);
     n_best_ = 0;
@@ -43,7 +55,7 @@ void Allotment::allot(const Price& price) {
     const double plain = price(n);
     double gain = 0;
     double stake = 0;
-    for (const Row& row : rows_) {
+    for (const Row& row : sorted_) {
         gain += row.gain;
         if (lengths_[row.sequence]++ == 0) stake += participants_[row.sequence].stake;
         const double extra = price(++n) - plain;
@@ -56,7 +68,7 @@ void Allotment::allot(const Price& price) {
 
 void Allotment::take(int k, const Price& price) {
     start();
-    for (const Row& row : std::span(rows_).first(k)) add(row);
+    for (const Row& row : std::span(sorted_).first(k)) add(row);
     seconds_ = price(n_certain() + k);
 }
 

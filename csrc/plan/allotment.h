@@ -83,11 +83,14 @@ class Allotment {
         double gain;
     };
 
+    void sort();
     void start();
     void add(const Row& row);
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
+    std::vector<Row> sorted_;  // by their gain
+    std::vector<Row> merged_;  // on the way there
     std::vector<double> saved_by_;
     int n_best_ = 0;
     std::vector<int> lengths_;
