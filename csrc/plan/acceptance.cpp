@@ -148,7 +148,7 @@ void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
     }
     constexpr double kKeep = 1 - 1 / tuning::kRateWindow;
     information = information * kKeep + gained;
-    const double of_prior = tuning::kPrior * 0.25;
+    const double of_prior = tuning::kRatePrior * 0.25;
     gradient -= (1 - kKeep) * of_prior * (log_odds - prior);
     log_odds += gradient / (information + of_prior);
     set();
@@ -172,7 +172,7 @@ Phase Acceptance::begin(double temperature, int position) const {
         const double sum = std::accumulate(met.begin(), met.end(), 0.0);
         for (int i = 0; i < kPhases; ++i) {
             phase.next[view][i] = met[i] / sum;
-            phase.met[view][i] = tuning::kPrior * phase.next[view][i];
+            phase.met[view][i] = tuning::kRequestPrior * phase.next[view][i];
         }
     }
     phase.weights = phase.next;

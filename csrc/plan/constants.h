@@ -53,9 +53,8 @@ inline constexpr double kPriorDraftStep = 0.1;
 
 // A rate forgets: its memory is about so many tokens long, a few screens of text.
 inline constexpr double kRateWindow = 600;
-// Its prior counts like so many tokens; and so does, in a request, what those before it have shown
-// of phases.
-inline constexpr double kPrior = 6;
+// Its prior counts like so many tokens.
+inline constexpr double kRatePrior = 6;
 // Phases of a text (copying, free): how far each shifts the log-odds of all rates. Steps of 1.2 are
 // about what some twenty tokens can tell apart; 4 either way reaches from 0.5 to 0.02 and 0.98.
 // (Real answers need but three phases; a drafter that is never right, or always, needs the ends.)
@@ -63,6 +62,8 @@ inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4
 // How often each is found, before a text has shown it, counted as so many tokens.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
 inline constexpr double kShiftWindow = 200;
+// What earlier requests have shown counts like so many tokens of a new one.
+inline constexpr double kRequestPrior = 5;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
 
