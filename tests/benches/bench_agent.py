@@ -91,7 +91,7 @@ def _converse(
     """Run the loop; return in how many turns both answered the same."""
     system = "You work on a Python repository. Use one tool for each request."
     messages: list[Any] = [{"role": "system", "content": system}, *_given(repository)]
-    n_same = 0
+    n_same = n_calls = 0
     for turn, order in enumerate(orders):
         if time.monotonic() > until:
             break
@@ -107,12 +107,13 @@ def _converse(
         )
         if not same:
             print(f"  theirs {_said(answers[0])!r:.300}\n  ours   {_said(answers[1])!r:.300}")
-        message = answers[0] if answers[0].tool_calls else answers[1]
-        messages.append(message.to_dict())
-        for call in message.tool_calls or []:
-            result = repository.call(call.function.name, json.loads(call.function.arguments))
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-        # The model sees the result when it is asked the next thing.
+        answer = answers[0] if _call(answers[0]) else answers[1]
+        messages.append(answer.to_dict())
+        if call := _call(answer):  # the model sees the result when it is asked the next thing
+            n_calls += 1
+            call_id = answer.tool_calls[0].id if answer.tool_calls else f"call_{turn + 1}"
+            messages.append(_result(call_id, repository.call(*call)))
+    print(f"calls: {n_calls}")
     return n_same
 
 
@@ -126,16 +127,31 @@ def _given(repository: Repository) -> list[Any]:
     return [
         {"role": "user", "content": "Which files are there?"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_0", "content": repository.call("list_files", {})},
+        _result("call_0", repository.call("list_files", {})),
     ]
+
+
+def _result(call_id: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _call(message: Any) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the arguments of a call; also of one that stands in the text, since small
+    models leave out the tags, or write a fence instead; None: there is none."""
+    if message.tool_calls:
+        function = message.tool_calls[0].function
+        return function.name, json.loads(function.arguments)
+    text = message.content or ""
+    try:
+        call, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    except ValueError:
+        return None
+    name, arguments = call.get("name"), call.get("arguments")
+    return (name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
 
 
 def _said(message: Any) -> Any:
-    if not message.tool_calls:
-        return message.content
-    return [
-        (call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls
-    ]
+    return _call(message) or message.content
 
 
 def _report(servers: Sequence[Server], n_same: int) -> None:
