@@ -38,8 +38,8 @@ def test_plain_texts_become_strings() -> None:
     assert rewritten([said("a\nb"), said("c"), said('say "d"')]) == ': "a\\nb"\n: "say \\"d\\""'
     assert json.loads(rewritten([said(MIXED)])[2:]) == MIXED
     # What begins like JSON and is none is a text, however deep it nests.
-    for text in ('{"a": "b\n', "[x]\n", "[" * 100_000 + "\n"):
-        assert json.loads(rewritten([said(text)])[2:]) == text[: MOST_CHARACTERS - 5]
+    for text in ('{"a": "b\n', "[x]\n", "[" * 10_000 + "\n"):
+        assert json.loads(rewritten([said(text)])[2:]) == text
 
 
 def test_strings_become_plain_texts() -> None:
@@ -67,7 +67,6 @@ def rounds(session: SpecSession, prompt: str, text: str, **options: Any) -> Gene
     return found
 
 
-# Behind a script that copies nothing but what the prompt has.
 EDITED = MODULE.replace("offset", "place").replace("data too long", 'the "data" is \\ too long')
 
 

@@ -1,7 +1,7 @@
 """An agent's loop against two servers, in turns:
 
     python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
-        [--flags="--spec-type ngram-map-k"] [--minutes N]
+        [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N]
 
 Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
 are up and asked one after the other, each turn the other one first. Both see the same conversation,
@@ -71,12 +71,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
     parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
     parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
+    parser.add_argument("--flash-attn", default="auto", help="of both servers (auto)")
     parser.add_argument("--flags", default="", help="more flags of llama-server (none)")
     given = parser.parse_args(argv)
     flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
+    flags += ["--jinja", "-fa", given.flash_attn]
     with (
-        serving(given.llama_server, [*flags, "--jinja", *given.flags.split()], n_slots=1) as theirs,
-        specllama(given.model, given.threads, N_CTX) as ours,
+        serving(given.llama_server, [*flags, *given.flags.split()], n_slots=1) as theirs,
+        specllama(given.model, given.threads, N_CTX, "-fa", given.flash_attn) as ours,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = [Server(client(theirs.address)), Server(client(ours))]
@@ -172,10 +174,10 @@ def client(address: str) -> openai.OpenAI:
 
 
 @contextmanager
-def specllama(model: str, n_threads: int, n_ctx: int) -> Iterator[str]:
+def specllama(model: str, n_threads: int, n_ctx: int, *flags: str) -> Iterator[str]:
     """Start our server; yield its address."""
     command = [sys.executable, "-m", "specllama", "serve", "-m", model, "-c", str(n_ctx)]
-    command += ["-t", str(n_threads), "-np", "1", "--port", "0", "--exact", "off"]
+    command += ["-t", str(n_threads), "-np", "1", "--port", "0", "--exact", "off", *flags]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     try:

@@ -16,14 +16,14 @@ MOST_CHARACTERS = 64_000
 
 def rewritten(messages: Sequence[Message]) -> str:
     """Return the texts that change when they are written otherwise, in their order; "": none."""
+    last_first = (
+        text for message in reversed(messages) for text in reversed(list(_of_message(message)))
+    )
     texts: list[str] = []
     room = MOST_CHARACTERS
-    for message in reversed(messages):
-        for text in reversed(list(_of_message(message))):
-            texts.append(text[:room])
-            room -= len(text)
-            if room <= 0:
-                break
+    for text in last_first:
+        texts.append(text[:room])
+        room -= len(text)
         if room <= 0:
             break
     # Half a surrogate pair, which JSON can hold, is no text.
