@@ -86,7 +86,7 @@ def test_copies_go_on_through_escapes(
         prompt, answer = f"{json.dumps(source, ensure_ascii=False)}\n", text
     without = rounds(session, prompt, answer).stats
     told = rounds(session, prompt, answer, reference=rewritten([message])).stats
-    assert told.rounds < 0.85 * without.rounds
+    assert told.rounds < 0.75 * without.rounds
     assert told.accepted > without.accepted
 
 
