@@ -47,7 +47,10 @@ def test_strings_become_plain_texts() -> None:
     assert rewritten([call(edits=[{"old": "a\nb"}, {"new": ["c\td", 1, None]}])]) == "a\nb\nc\td"
     for result in ({"file": {"text": MIXED}, "size": 3}, ["x", MIXED]):
         for escaped in (True, False):
-            assert rewritten([said(json.dumps(result, ensure_ascii=escaped), "tool")]) == MIXED
+            content = json.dumps(result, ensure_ascii=escaped)
+            quoted, plain = rewritten([said(content, "tool")]).split("\n", 1)
+            assert json.loads(quoted[2:]) == content
+            assert plain == MIXED
 
 
 def test_the_last_texts_count() -> None:
@@ -58,7 +61,7 @@ def test_the_last_texts_count() -> None:
     assert len(text) < MOST_CHARACTERS + 100
     assert rewritten([said("x\n"), said("y\n" * MOST_CHARACTERS)]).startswith(': "y\\n')
     # Half a surrogate pair cannot be written.
-    assert rewritten([said('["a\\n\\ud800b"]', "tool")]) == "a\nb"
+    assert rewritten([said('["a\\n\\ud800b"]', "tool")]).endswith("\na\nb")
 
 
 def rounds(session: SpecSession, prompt: str, text: str, **options: Any) -> Generation:

@@ -11,7 +11,7 @@ from typing import Any
 from specllama.model.chat_template import Message
 
 MOST_CHARACTERS = 64_000
-"""Of the texts; the last count. It takes a few milliseconds to make tokens of so many."""
+"""Of the texts; the last count. Every request makes tokens of them anew."""
 
 
 def rewritten(messages: Sequence[Message]) -> str:
@@ -33,8 +33,8 @@ def rewritten(messages: Sequence[Message]) -> str:
 def _of_message(message: Message) -> Iterator[str]:
     content = message.get("content")
     if isinstance(content, str):
-        value = _parsed(content)
-        yield from _strings(content if value is None else value, quoted=value is None)
+        yield from _strings(content, quoted=True)  # be it JSON: a file may be
+        yield from _strings(_parsed(content), quoted=False)
     for call in message.get("tool_calls") or []:
         yield from _strings(call["function"]["arguments"], quoted=False)
 
