@@ -99,6 +99,16 @@ class Foreign(Drafter):
         return next(self.bad)
 
 
+class Longest(Meddling):
+    """Knows what comes, and notes how much it is asked for."""
+
+    longest = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.longest = max(self.longest, max_tokens)
+        return super().propose(sequence, tokens, max_tokens)
+
+
 DRAFTS: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "ngram": lambda: "ngram",
@@ -137,6 +147,18 @@ def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any, m
     assert max(found.stats.drafted_by_position, default=0) > 0
     if mode == "lockstep":  # ahead, the server drafts, too
         assert len(found.stats.drafted_by_position) <= 3
+
+
+def test_no_draft_is_longer_than_the_server_verifies(server: Server, local: SpecSession) -> None:
+    """Its length is fixed."""
+    expected = local.generate(MODULE, max_tokens=N)
+    for given in ({}, {"spec_length": 16}):
+        drafter = Longest(expected.tokens, {}, n_most=64)
+        options: dict[str, Any] = {"target_mode": "lockstep", "draft": drafter, **given}
+        with SpecSession(target=server.url, **options) as session:
+            assert session.core.longest_draft == FIXED["spec_length"]
+            same(session.generate(MODULE, max_tokens=N), expected)
+        assert drafter.longest == FIXED["spec_length"]
 
 
 def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
 from specllama.formats.wire import Digest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosedOK, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 MODULE = PROMPTS["module"]
@@ -83,6 +84,7 @@ def test_rounds(server: Server, expected: list[int]) -> None:
     assert told["n"] == 4
     assert not told["done"]
     assert told["seconds"] > 0
+    assert (told["rounds"], told["offered"], told["used"]) == (1, 3, 2)
     assert [chunk[0] for chunk in told["chunks"]] == expected[1:4]
     assert [chunk[2] for chunk in told["chunks"]] == [1, 1, 0]
     while not told["done"]:
@@ -309,6 +311,20 @@ def test_what_the_target_is(server: Server) -> None:
     session = server.session
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
     assert int(told["vocabulary"], 16) == session.core.vocabulary
+    # Of a session with a fixed length, too.
+    n = FIXED["spec_length"]
+    assert told["longest_draft"] == n
+    assert told["drafts"]
+    assert all(told["decode_seconds"][i] > 0 for i in (0, n))
+
+
+def test_what_targets_of_other_kinds_are() -> None:
+    with SpecSession(draft=None, **EXACT, offers=True) as session, serve(session) as server:
+        told = server.get("/v1/verify").json()
+        assert (told["longest_draft"], told["drafts"]) == (64, False)
+        assert told["decode_seconds"][0] > 0
+    with SpecSession(draft=None, **EXACT) as session:
+        assert session.core.longest_draft == 0
 
 
 def ahead(server: Server, **options: Any) -> ClientConnection:
@@ -329,6 +345,64 @@ def test_a_socket_tells_every_round(server: Server, expected: list[int]) -> None
             tokens += told["tokens"]
         assert tokens == expected
         assert told["finish_reason"] == "length"
+
+
+def heard(socket: ClientConnection) -> list[int]:
+    """Return the tokens of a generation to its end."""
+    tokens: list[int] = []
+    told: dict[str, Any] = {"done": False}
+    while not told["done"]:
+        told = json.loads(socket.recv(30))
+        tokens += told["tokens"]
+    return tokens
+
+
+def test_one_generation_after_the_other_on_a_socket(server: Server, expected: list[int]) -> None:
+    """Drafts that come too late are dropped, whatever they are."""
+    with ahead(server) as socket:
+        for n in (N, 1, 5):
+            socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": n}}))
+            assert heard(socket) == expected[:n]
+            for late in ([10**6], "x", [5]):
+                socket.send(json.dumps({"n_before": 3, "draft": late}))
+
+
+def test_two_generations_at_once_on_a_socket(server: Server) -> None:
+    with ahead(server) as socket:
+        for _ in range(2):
+            socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 1500}}))
+        while "error" not in (told := json.loads(socket.recv(30))):
+            pass
+    assert "wait for its end" in told["error"]["message"]
+    wait_until_idle(server)
+
+
+def test_a_socket_without_a_generation_is_closed(session: SpecSession, expected: list[int]) -> None:
+    with serve(session, idle=0.05) as server, ahead(server) as socket:
+        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": N}}))
+        assert heard(socket) == expected
+        with pytest.raises(ConnectionClosedOK):
+            socket.recv(30)
+
+
+def test_a_text_to_copy_from(server: Server, expected: list[int]) -> None:
+    """It changes no token; what is wrong with it is said."""
+    reference = [int(token) for token in server.session.tokenize(PROMPTS["json"])]
+    for given in ([*expected, *reference], []):
+        with ahead(server) as socket:
+            body = {"prompt": MODULE, "reference": given, "options": {"max_tokens": N}}
+            socket.send(json.dumps(body))
+            assert heard(socket) == expected
+    refused(server.post("/v1/verify", {"prompt": "x", "reference": "x"}), 400, "reference")
+    with ahead(server) as socket:
+        socket.send(json.dumps({"prompt": "x", "reference": [10**6]}))
+        assert json.loads(socket.recv(30))["status"] == 400
+
+
+def wait_until_idle(server: Server) -> None:
+    done = threading.Event()
+    while server.session.load.n_running:
+        done.wait(0.005)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,12 @@ Engine::Engine(Context& target, Speculator speculator)
     path_.reserve(kMaxSpecLength);
 }
 
+int Engine::longest_draft() const {
+    if (!speculator_.speculates()) return 0;
+    const int most = specllama::longest_draft(speculator_.longest(), target_.memory().n_cuttable());
+    return std::min({most, speculator_.most_nodes(), target_.n_batch() - 1});
+}
+
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // What the next prompt can go back to where the memory cannot be cut: a conversation that is
     // taken up again before its last turn.

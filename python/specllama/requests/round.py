@@ -18,6 +18,8 @@ class Round:
         n_generated: Tokens generated, all together.
         chunks: What became certain of the text.
         drafted, accepted: Tokens of drafts that were verified, and of those, right ones.
+        offered, used: Of these, those that were drafted elsewhere (or by a drafter of the caller's
+            own, whose tokens count as such).
         seconds: What the model took.
         done: The generation is over.
     """
@@ -27,6 +29,8 @@ class Round:
     chunks: list[Chunk]
     drafted: int
     accepted: int
+    offered: int
+    used: int
     seconds: float
     done: bool
 
@@ -42,6 +46,7 @@ class Rounds:
         self._n_told = n_generated
         self._seconds = 0.0
         self._drafted = self._accepted = 0
+        self._offered = self._used = 0
 
     def news(self, core: CoreStream, chunks: list[Chunk]) -> Round | None:
         """Return what is new; None if nothing is."""
@@ -51,15 +56,19 @@ class Rounds:
             return None
         stats = core.stats
         seconds = stats.seconds.prefill + stats.seconds.verify
+        offered, used = stats.by_drafter.get("other", (0, 0))
         news = Round(
             tokens=tokens[self._n_told :],
             n_generated=len(tokens),
             chunks=chunks,
             drafted=stats.drafted - self._drafted,
             accepted=stats.accepted - self._accepted,
+            offered=offered - self._offered,
+            used=used - self._used,
             seconds=seconds - self._seconds,
             done=done,
         )
         self._n_told, self._seconds = len(tokens), seconds
         self._drafted, self._accepted = stats.drafted, stats.accepted
+        self._offered, self._used = offered, used
         return news

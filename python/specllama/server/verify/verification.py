@@ -115,6 +115,9 @@ async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
         "chunks": [chunk_to_wire(chunk) for one in rounds for chunk in one.chunks],
         "drafted": sum(one.drafted for one in rounds),
         "accepted": sum(one.accepted for one in rounds),
+        "offered": sum(one.offered for one in rounds),
+        "used": sum(one.used for one in rounds),
+        "rounds": len(rounds),
         "seconds": sum(one.seconds for one in rounds),
         "done": last.done,
     }
