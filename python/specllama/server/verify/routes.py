@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -19,12 +19,15 @@ from specllama import ClosedError, Handle, SpecllamaError, SpecSession
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields, read_body
 from specllama.server.settings import Settings
-from specllama.server.verify.ahead import AheadSocket, gone, told
+from specllama.server.verify.ahead import AheadSocket, gone, refuse, told
 from specllama.server.verify.opening import Opening, names_of
 from specllama.server.verify.verification import Verification
 
 _MOST_OPEN = 64
 """Generations that may wait for their drafts at once."""
+_MOST_EACH = 32
+"""Of these and of connections, those that a client may have."""
+_LONGEST_NAME = 64
 
 
 class Verify:
@@ -49,7 +52,9 @@ class Verify:
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._calls: Counter[str] = Counter()
-        self._ahead: set[AheadSocket] = set()
+        self._named: dict[str, str] = {}  # what clients call them; ids
+        self._beginning: list[str] = []  # clients of those that are not in _open yet
+        self._ahead: dict[AheadSocket, str] = {}  # with their clients
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -94,15 +99,46 @@ class Verify:
 
     async def _begin(self, request: Request) -> Response:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
+        client = _client(request)
+        id_ = secrets.token_hex(12)
+        self._replace(fields, id_)
         self._drop_finished()
-        if len(self._open) >= _MOST_OPEN:
-            raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
-        opening, handle = await self._host(fields, paced=True)
-        name = secrets.token_hex(12)
-        one = self._open[name] = Verification(opening, handle)
+        self._check_room(client)
+        self._beginning.append(client)
+        try:
+            opening, handle = await self._host(fields, paced=True)
+        finally:
+            self._beginning.remove(client)
+        one = self._open[id_] = Verification(opening, handle, client)
+        if (name := fields.text("name")) and self._named.get(name) != id_:
+            self._forget(id_)  # asked for again meanwhile
+            raise gone()
         return JSONResponse(
-            {"id": name, **told(opening), **await self._answer(name, one.first, fields)}
+            {"id": id_, **told(opening), **await self._answer(id_, one.first, fields)}
         )
+
+    def _replace(self, fields: Fields, id_: str) -> None:
+        """End what a client has opened before by the same name: its answer was lost."""
+        name = fields.text("name")
+        if len(name) > _LONGEST_NAME:
+            fields.refuse("name", f"at most {_LONGEST_NAME} characters")
+        if name:
+            self._forget(self._named.pop(name, ""))
+            self._named[name] = id_
+            while len(self._named) > 4 * _MOST_OPEN:
+                del self._named[next(iter(self._named))]
+
+    def _check_room(self, client: str) -> None:
+        if len(self._open) + len(self._beginning) >= _MOST_OPEN:
+            raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
+        self._check_room_of(client)
+
+    def _check_room_of(self, client: str) -> None:
+        at_work = [one.client for one in self._open.values() if not one.over]
+        if [*at_work, *self._beginning, *self._ahead.values()].count(client) >= _MOST_EACH:
+            raise ApiError(
+                503, f"A client may have {_MOST_EACH} generations open.", code="server_overloaded"
+            )
 
     async def _host(self, fields: Fields, *, paced: bool) -> tuple[Opening, Handle]:
         def host() -> tuple[Opening, Handle]:
@@ -170,9 +206,22 @@ class Verify:
             timer.cancel()
 
     async def _go_ahead(self, socket: WebSocket) -> None:
+        client = _client(socket)
+        try:
+            self._check_room_of(client)
+        except ApiError as error:
+            await socket.accept()
+            await refuse(socket, error)
+            return
         one = AheadSocket(socket, self._settings, partial(self._host, paced=False))
-        self._ahead.add(one)
+        self._ahead[one] = client
         try:
             await one.serve()
         finally:
-            self._ahead.discard(one)
+            del self._ahead[one]
+
+
+def _client(connection: HTTPConnection) -> str:
+    """Return who asks: by key and address."""
+    host = connection.client.host if connection.client else ""
+    return f"{host} {connection.headers.get('authorization', '')}"
