@@ -315,6 +315,18 @@ def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSessio
     same(session.generate(MODULE, max_tokens=N), expected)
 
 
+def test_an_interrupted_text_has_what_a_stop_string_held_back(
+    connect: Connect, local: SpecSession, mode: str
+) -> None:
+    text = local.generate(MODULE, max_tokens=N).text
+    session = connect(Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(MODULE, max_tokens=N, stop=text[:60] + "\N{ROCKET}")
+    assert session.last is not None
+    assert session.last.text == local.detokenize(session.last.tokens)
+    assert session.last.text or mode == "ahead"  # where nobody may have been asked
+
+
 class Selfish(Drafter):
     """Wants something of its own session."""
 

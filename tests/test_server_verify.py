@@ -300,6 +300,44 @@ def test_too_many_are_refused(session: SpecSession) -> None:
         Client(server, prompt="x").end()
 
 
+def test_a_client_may_not_have_all(session: SpecSession) -> None:
+    """Neither by rounds nor by connections; by another key or address there is room."""
+    with serve(session) as server, ahead(server) as socket:
+        client = Client(server, prompt="x")
+        names = server.app._verify._open
+        for i in range(30):
+            names[f"name {i}"] = names[client.id]
+        message = "A client may have 32 generations open."
+        refusal = server.post("/v1/verify", {"prompt": "x"})
+        assert refused(refusal, 503)["message"] == message
+        with ahead(server) as other:
+            told = json.loads(other.recv(30))
+            assert (told["status"], told["error"]["message"]) == (503, message)
+        headers = {"Authorization": "Bearer another"}
+        assert server.post("/v1/verify", {"prompt": "x"}, headers=headers).is_success
+        for i in range(30):
+            del names[f"name {i}"]
+        socket.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))
+        assert len(heard(socket)) == 1
+        Client(server, prompt="x").end()
+
+
+def test_what_is_opened_again_by_its_name_takes_the_place_of_the_first(
+    server: Server, expected: list[int]
+) -> None:
+    """As when the answer to the opening was lost, whoever has its id."""
+    first = Client(server, prompt=MODULE, name="a name")
+    other = Client(server, prompt=MODULE, name="another")
+    refused(other.ask(first.body([]) | {"hash": "x"}), 409)
+    again = Client(server, prompt=MODULE, name="a name")
+    refused(first.ask(first.body([])), 410)
+    for client in (again, other):
+        assert client.round(expected[1:3])["accepted"] == 2
+        client.end()
+    for name in (5, "x" * 65):
+        refused(server.post("/v1/verify", {"prompt": "x", "name": name}), 400, "name")
+
+
 def test_a_prompt_longer_than_allowed(session: SpecSession) -> None:
     with serve(session, max_prompt=3) as server:
         error = refused(server.post("/v1/verify", {"prompt": MODULE}), 400, "prompt")
