@@ -13,8 +13,10 @@ def seconds(n: int) -> float:
     return PLAIN * (0.9 + 0.1 * n)
 
 
-def prospects(*, drafts_there: bool = True, alike: bool = False, most: int = 16) -> Prospects:
-    return Prospects(seconds, most, drafts_there=drafts_there, alike=alike)
+def prospects(
+    *, drafts_here: bool = True, drafts_there: bool = True, alike: bool = False
+) -> Prospects:
+    return Prospects(seconds, 16, drafts_here=drafts_here, drafts_there=drafts_there, alike=alike)
 
 
 def best(right: float, trip: float, step: float, most: int = 16) -> float:
@@ -38,11 +40,18 @@ def test_the_formula() -> None:
 
 
 def test_without_drafts_anywhere_only_the_way_counts() -> None:
-    one = prospects(drafts_there=False, most=0)
+    one = prospects(drafts_here=False, drafts_there=False)
     assert one.ahead() == 1 / PLAIN
     assert one.lockstep(0.05, 0) == 1 / (2 * PLAIN)
     assert one.mode(0.0, 0) == one.mode(0.05 * PLAIN, 0) == "lockstep"
     assert one.mode(0.06 * PLAIN, 0) == "ahead"
+
+
+def test_who_does_not_draft_pays_the_way_for_every_token() -> None:
+    one = prospects(drafts_here=False)
+    one.heard(8, 8, 9)
+    assert one.lockstep(0.05, 0) == 1 / (2 * PLAIN)
+    assert one.mode(0, 0) == "ahead"
 
 
 def test_what_was_not_seen_is_as_the_other() -> None:

@@ -353,7 +353,8 @@ def test_what_the_target_is(server: Server) -> None:
     n = FIXED["spec_length"]
     assert told["longest_draft"] == n
     assert told["drafts"]
-    assert all(told["decode_seconds"][i] > 0 for i in (0, n))
+    assert told["decode_seconds"][0] > 0
+    assert any(told["decode_seconds"][1 : n + 1])
 
 
 def test_what_targets_of_other_kinds_are() -> None:

@@ -15,8 +15,8 @@ line of `support/slow_link.py` that takes half a trip each way. A row is a way t
     stream, plain       the server's answer as a stream, without speculation
     stream              the same as the server is by default: with n-grams of its own
 
-Texts are answers to the benchmark's questions, or `edit`: a function that is written again with one
-change, the old one being given as `reference` to who drafts here or ahead. (The stream has it in
+Texts are answers to the benchmark's questions, or `edit`: a file of three functions is written again
+with a change in one, and given as `reference` to who drafts here or ahead. (The stream has it in
 its prompt only.)
 
 All texts are written once over no way at all, so that both sides have learned what they learn.
@@ -212,7 +212,8 @@ def _texts(model: str, kinds: str | None, n_texts: int) -> list[Text]:
         kinds = kinds or ("fix,rename" if session.has_chat_template else "copy,prose")
         texts = []
         if "edit" in kinds.split(","):
-            texts += [_edit(edit, session) for edit in load("edit")[:n_texts]]
+            edits = load("edit")
+            texts += [_edit(edits[3 * i : 3 * i + 3], session) for i in range(n_texts)]
             kinds = ",".join(kind for kind in kinds.split(",") if kind != "edit")
         if kinds:
             chosen = workload.for_model(workload.choose(kinds, None, n_texts), session, n_texts)
@@ -220,10 +221,13 @@ def _texts(model: str, kinds: str | None, n_texts: int) -> list[Text]:
         return texts
 
 
-def _edit(edit: Replay, session: SpecSession) -> Text:
-    message: Message = {"role": "user", "content": edit.prompt.removesuffix("```python\n")}
-    old = edit.prompt.split("```python\n")[1].split("```")[0]
-    return Text(session.render_chat([message]), f"```python\n{old}```")
+def _edit(edits: Sequence[Replay], session: SpecSession) -> Text:
+    """Return a file of these functions that is to be written again, the middle one changed."""
+    file = "\n\n".join(edit.prompt.split("```python\n")[1].split("```")[0] for edit in edits)
+    change = edits[len(edits) // 2].prompt.split("\n")[0]
+    asked = f"```python\n{file}```\n\n{change} Write the whole file again, unchanged otherwise."
+    message: Message = {"role": "user", "content": asked}
+    return Text(session.render_chat([message]), f"```python\n{file}```")
 
 
 @contextmanager

@@ -74,6 +74,7 @@ class RemoteCore:
         self._prospects = Prospects(
             self._planner.cost.seconds,
             self._longest if spec_length is None else min(self._longest, spec_length),
+            drafts_here=draft is not None or draft_model is not None,
             drafts_there=bool(self._about["drafts"]),
             alike=draft == "ngram" and draft_model is None,
         )

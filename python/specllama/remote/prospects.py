@@ -50,21 +50,29 @@ class Prospects:
         lockstep    E(g) / (trip + g d + v(1 + g))    a: of what is drafted here
         ahead       E(g) / v(1 + g)                   a: of what the server has used, by itself
 
-    Whichever of the two was not seen yet is believed to be as the other; of a server without
-    drafters of its own, nothing is.
+    Whichever of the two was not seen yet is believed to be as the other; where nobody drafts, a is
+    0.
 
     Args:
         seconds: v(n), what a decode of n tokens takes there.
         most: Tokens of the longest draft.
+        drafts_here: Somebody drafts here.
         drafts_there: The server has drafters of its own.
         alike: They draft as is done here, so that what is seen of one holds for both.
     """
 
     def __init__(
-        self, seconds: Callable[[int], float], most: int, *, drafts_there: bool, alike: bool
+        self,
+        seconds: Callable[[int], float],
+        most: int,
+        *,
+        drafts_here: bool,
+        drafts_there: bool,
+        alike: bool,
     ) -> None:
         self._seconds = seconds
         self._most = most
+        self._drafts_here = drafts_here
         self._drafts_there = drafts_there
         self.here = Share()
         self.there = self.here if alike and drafts_there else Share()
@@ -80,13 +88,13 @@ class Prospects:
     def lockstep(self, trip: float, step: float) -> float:
         """Tokens a second. step: what drafting a token takes."""
         right = self.here if self.here.seen else self.there
-        return self._best(right.value, trip, step)
+        return self._best(right.value if self._drafts_here else 0.0, trip, step)
 
     def ahead(self) -> float:
         """Tokens a second."""
-        if self.there.seen:
-            return self._best(self.there.value, 0, 0)
-        return self._best(self.here.value if self._drafts_there else 0.0, 0, 0)
+        right = self.there if self.there.seen else self.here
+        drafts = self._drafts_there or self.there.seen
+        return self._best(right.value if drafts else 0.0, 0, 0)
 
     def mode(self, trip: float, step: float) -> Mode:
         """The way to go."""
