@@ -15,9 +15,9 @@ line of `support/slow_link.py` that takes half a trip each way. A row is a way t
     stream, plain       the server's answer as a stream, without speculation
     stream              the same as the server is by default: with n-grams of its own
 
-Texts are answers to the benchmark's questions, or `edit`: a file of three functions is written again
-with a change in one, and given as `reference` to who drafts here or ahead. (The stream has it in
-its prompt only.)
+Texts are answers to the benchmark's questions, or `edit`: a file of three functions is written
+again with a change in one, and given as `reference` to who drafts here or ahead. (The stream has it
+in its prompt only.)
 
 All texts are written once over no way at all, so that both sides have learned what they learn.
 Then, at each trip, a text is asked for with few tokens, so that its prompt is known, and measured
