@@ -1,7 +1,7 @@
 """A target on a server, drafts made here: tokens per second, by what the way takes.
 
     python tests/benches/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
-        [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways NAME,NAME,...]
+        [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
         [--plot FILE]
 
 The server is a process of its own, by one thread, and so is what drafts here; between them lies a
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trips", default="0,10,40,100,200", help="both ways together, in ms")
     parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
-    parser.add_argument("--ways", help="rows, as above, with commas between them (all)")
+    parser.add_argument("--ways", help="rows, as above, with semicolons between them (all)")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for speculation in ("ngram", "plain"):
         ways = _ways(speculation, draft)
         if given.ways is not None:
-            ways = {way: one for way, one in ways.items() if way in given.ways.split(",")}
+            ways = {way: one for way, one in ways.items() if way in given.ways.split(";")}
         if not ways:
             continue
         with _server(given.model, speculation) as url:
