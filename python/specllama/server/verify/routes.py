@@ -129,7 +129,7 @@ class Verify:
                 del self._named[next(iter(self._named))]
 
     def _check_room(self, client: str) -> None:
-        if len(self._open) + len(self._beginning) >= _MOST_OPEN:
+        if self._n_open >= _MOST_OPEN:
             raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
         self._check_room_of(client)
 
@@ -181,10 +181,14 @@ class Verify:
                 self._count_idle(name)
         return news
 
+    @property
+    def _n_open(self) -> int:
+        return len(self._open) + len(self._beginning)
+
     def _drop_finished(self) -> None:
         """Make room: the last answers of generations that are over are kept while there is."""
         for name in [name for name, one in self._open.items() if one.over]:
-            if len(self._open) < _MOST_OPEN:
+            if self._n_open < _MOST_OPEN:
                 return
             self._forget(name)
 
