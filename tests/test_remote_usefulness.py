@@ -28,11 +28,15 @@ def used(n: int, n_used: int, slower: float = 1.0) -> Heard:
     return Heard(1, n, n_used, n, n_used, slower * v(1 + n))
 
 
-def wanted(one: Usefulness, rounds: list[Heard], trip: float = 0.0) -> list[bool]:
+def wanted(
+    one: Usefulness, rounds: list[Heard], trip: float = 0.0, offers: bool = True
+) -> list[bool]:
     """Return for each round whether the draft model was asked before it."""
     asked = []
     for heard in rounds:
         asked.append(one.wanted)
+        if one.wanted and offers:
+            one.offer()
         one.hear(heard, 100, trip)
     return asked
 
@@ -82,8 +86,22 @@ def test_what_is_on_its_way_is_no_try() -> None:
     assert asked == [True] * 26 + [False] * 14
 
 
+def test_taking_in_the_text_is_no_try_where_it_costs_the_server_nothing() -> None:
+    one = usefulness()
+    assert all(wanted(one, [plain()] * 500, offers=False))
+    assert all(wanted(one, [used(4, 4)] * 100))
+    asked = wanted(usefulness(), [plain()] * 1100, offers=False)
+    assert asked == [True] * 1024 + [False] * 64 + [True] * 12
+
+
+def test_taking_in_the_text_ends_where_it_costs_the_server_much() -> None:
+    asked = wanted(usefulness(), [plain(1.2)] * 17, offers=False)
+    assert asked == [True] * 16 + [False]
+
+
 def test_several_rounds_in_a_message() -> None:
     one = usefulness()
+    one.offer()
     one.hear(Heard(16, 0, 0, 0, 0, 16 * v(1)), 100, 0)
     assert not one.wanted
     one.hear(Heard(64, 0, 0, 0, 0, 64 * v(1)), 100, 0)

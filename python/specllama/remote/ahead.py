@@ -49,7 +49,7 @@ class Ahead:
         self._again = False  # the next word opens a generation
         self._draft = Draft()  # behind what has been heard
         self._n_sent = -1  # tokens of it that the server has; -1: it has another draft
-        self._model: Iterator[tuple[int, Evidence]] | None = None
+        self._model: Iterator[tuple[int, Evidence] | None] | None = None
 
     def round(self) -> None:
         """Go on by a round at least. Raises what `Link.post` does; what breaks off is opened
@@ -156,12 +156,15 @@ class Ahead:
             return False
         if self._model is None:
             self._model = party.model_tokens(self._draft.tokens, room)
-        drafted = next(self._model, None)
+        drafted = next(self._model, ())
         party.tally.draft_seconds += time.monotonic() - began
-        if drafted is None:
+        if drafted is None:  # it still takes in the text; what has come meanwhile goes first
+            return True
+        if not drafted:
             self._tell()
             return False
         self._draft.add(*drafted)
+        party.usefulness.offer()
         n_new = len(self._draft.tokens) - self._n_sent
         if self._n_sent < _SENT_ONE_BY_ONE or n_new >= _SENT_ONE_BY_ONE:
             self._tell()

@@ -129,12 +129,14 @@ class Lockstep:
         n = room - len(draft.tokens)
         if n < 1 or not goes_on():
             return longer
-        for token, evidence in party.model_tokens(longer.tokens, n):
+        for drafted in party.model_tokens(longer.tokens, n):
+            if drafted is None:
+                continue
             now = time.monotonic()
             if len(longer.tokens) > len(draft.tokens):  # the first took in what it did not know
                 party.planner.observe_draft_decode(1, party.text.n_tokens, now - last)
             last = now
-            longer.add(token, evidence)
+            longer.add(*drafted)
             if not goes_on():
                 break
         return longer

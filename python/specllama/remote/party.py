@@ -51,13 +51,18 @@ class Party:
         self.tally = Tally(self.text.seed, len(self.text.prompt))
         self._sampling: _core.SamplingOptions | None = None
 
-    def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence]]:
-        """Yield what the draft model adds to a draft, n tokens at most."""
+    def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence] | None]:
+        """Yield what the draft model adds to a draft, n tokens at most; None for as long as it
+        still takes in the text."""
         assert self.draft_model is not None
         if self._sampling is None:
             self._sampling = draft_sampling(self.text.options.sampling, self.text.seed)
         tokens = [*self.text.prompt, *self.text.generated, *draft]
-        for token, likely in self.draft_model.tokens(tokens, n, self._sampling):
+        for drafted in self.draft_model.tokens(tokens, n, self._sampling):
+            if drafted is None:
+                yield None
+                continue
+            token, likely = drafted
             self.tally.n_draft_decoded += 1
             yield token, Evidence(Source.model, confidence=likely)
 

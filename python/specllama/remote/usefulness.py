@@ -11,6 +11,8 @@ _TRIED = 16
 """Rounds by which a draft model is judged."""
 _LEAST = 0.02
 """Part of those rounds' time that it has to save."""
+_MOST_LOST = 0.05
+"""Part of the time that the server may lose while the model still takes in the text."""
 _FIRST_SILENCE = 64
 _LONGEST_SILENCE = 1024
 """Rounds without it before it is tried again: twice as many after each try in vain."""
@@ -44,7 +46,8 @@ class Usefulness:
     does. Against that stands what it costs the server's decodes where both models share a memory or
     processors: by how much longer they take than in rounds in which it was not asked. When it did
     not save enough in some rounds it is asked no more for a while; the while grows with every try
-    in vain.
+    in vain. A try begins with its first token; it may take in the text before for as long as that
+    costs the server little.
 
     It reads no clock, and the same rounds give the same decisions. One serves a session.
 
@@ -56,14 +59,18 @@ class Usefulness:
         self._cost = cost
         self._silence = _FIRST_SILENCE
         self._n_silent = 0  # rounds still to go without it
-        self._n_on_way = -1  # rounds that know nothing of it yet; -1: to be found
-        self._n_tried = 0
-        self._saved = self._lost = 0.0
+        self._n_on_way = -1  # rounds that know nothing of its first offer; -1: there was none
+        self._has_offered = False
+        self._start()
 
     @property
     def wanted(self) -> bool:
         """Whether it is to be asked."""
         return self._n_silent == 0
+
+    def offer(self) -> None:
+        """It has drafted a token."""
+        self._has_offered = True
 
     def hear(self, heard: Heard, n_context: int, trip: float) -> None:
         """Take in rounds that were made.
@@ -81,14 +88,25 @@ class Usefulness:
             self._n_silent = max(self._n_silent - heard.n_rounds, 0)
             return
         plain = self._seconds(0, n_context)
+        if not self._has_offered:
+            self._weigh(heard, n_context, plain)
+            too_dear = self._lost > _MOST_LOST * self._n_tried * plain
+            if self._n_tried >= _LONGEST_SILENCE or (self._n_tried >= _TRIED and too_dear):
+                self._judge(plain)
+            return
         if self._n_on_way < 0:
             self._n_on_way = math.ceil(min(trip / plain, _LONGEST_SILENCE))
+            self._start()
         if self._n_on_way > 0:
             self._n_on_way = max(self._n_on_way - heard.n_rounds, 0)
             return
         self._weigh(heard, n_context, plain)
         if self._n_tried >= _TRIED:
             self._judge(plain)
+
+    def _start(self) -> None:
+        self._n_tried = 0
+        self._saved = self._lost = 0.0
 
     def _weigh(self, heard: Heard, n_context: int, plain: float) -> None:
         self._n_tried += heard.n_rounds
@@ -107,8 +125,8 @@ class Usefulness:
             self._n_silent = self._silence
             self._silence = min(2 * self._silence, _LONGEST_SILENCE)
             self._n_on_way = -1
-        self._n_tried = 0
-        self._saved = self._lost = 0.0
+            self._has_offered = False
+        self._start()
 
     def _seconds(self, n_drafted: float, n_context: int) -> float:
         return self._cost.seconds(1 + round(n_drafted), n_context)
