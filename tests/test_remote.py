@@ -24,6 +24,7 @@ from specllama import (
     Generation,
     SpecSession,
 )
+from specllama.remote.trip import Trip
 from specllama.session import BUNDLED_DRAFT
 
 Connect = Callable[..., SpecSession]
@@ -159,6 +160,20 @@ def test_no_draft_is_longer_than_the_server_verifies(server: Server, local: Spec
             assert session.core.longest_draft == FIXED["spec_length"]
             same(session.generate(MODULE, max_tokens=N), expected)
         assert drafter.longest == FIXED["spec_length"]
+
+
+def test_auto_changes_the_way_between_generations(server: Server, local: SpecSession) -> None:
+    """By what is known of it, which is set here, so that the clock has no say."""
+    expected = local.generate(MODULE, max_tokens=N)
+    with SpecSession(target=server.url, draft=Wrong()) as session:
+        core: Any = session.core
+        for seconds, way in ((0.0, "lockstep"), (1e3, "ahead"), (0.0, "lockstep")):
+            core._trip = Trip()
+            core._trip.observe(seconds)
+            core._prospects.heard(0, 0, 5000)  # the server's drafts were no good, nor were ours
+            core._prospects.drafted(1, 0, 5000)
+            assert core.mode == way
+            same(session.generate(MODULE, max_tokens=N), expected)
 
 
 def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:
