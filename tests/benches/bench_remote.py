@@ -2,7 +2,7 @@
 
     python tests/benches/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
         [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
-        [--plot FILE]
+        [--rounds] [--plot FILE]
 
 The server is a process of its own, by one thread, and so is what drafts here; between them lies a
 line of `support/slow_link.py` that takes half a trip each way. A row is a way to have the text:
@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -42,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from specllama import SpecSession, Stats
+from specllama import SpecSession
 from specllama.bench import workload
 from specllama.model.chat_template import Message
 from specllama.server.app import App
@@ -92,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
     parser.add_argument("--ways", help="rows, as above, with semicolons between them (all)")
+    parser.add_argument("--rounds", action="store_true", help="print (drafted, accepted) of rounds")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     texts = _texts(given.model, given.kinds, given.texts)
     rates: Rates = defaultdict(dict)
     for speculation in ("ngram", "plain"):
-        ways = _ways(speculation, draft)
+        ways = _ways(speculation, draft, given.rounds)
         if given.ways is not None:
             ways = {way: one for way, one in ways.items() if way in given.ways.split(";")}
         if not ways:
@@ -149,19 +149,22 @@ def _rate(write: Write, texts: Sequence[Text], n: int) -> float:
     return clock.n_tokens / clock.seconds
 
 
-def _ways(speculation: str, draft: str | None) -> dict[str, OpenWay]:
-    """Return the ways to have a text of a server of this kind, and how to measure them."""
+def _ways(speculation: str, draft: str | None, rounds: bool) -> dict[str, OpenWay]:
+    """Return the ways to have a text of a server of this kind, and how to measure them.
+
+    rounds: Print of each text how many tokens its rounds drafted, and accepted.
+    """
     if speculation == "plain":
         return {"stream, plain": _streamed}
-    ways = {"plain": _drafted("lockstep", None)}
+    ways = {"plain": _drafted("lockstep", None, rounds)}
     for mode in ("lockstep", "ahead"):
-        ways[f"{mode}, n-grams"] = _drafted(mode, "ngram")
+        ways[f"{mode}, n-grams"] = _drafted(mode, "ngram", rounds)
         if draft is not None:
-            ways[f"{mode}, model"] = _drafted(mode, draft)
+            ways[f"{mode}, model"] = _drafted(mode, draft, rounds)
     return ways | {"stream": _streamed}
 
 
-def _drafted(mode: str, draft: str | None) -> OpenWay:
+def _drafted(mode: str, draft: str | None, rounds: bool) -> OpenWay:
     @contextmanager
     def opened(url: str) -> Iterator[Write]:
         options: dict[str, Any] = {"target_mode": mode, "n_threads": 1}
@@ -171,7 +174,8 @@ def _drafted(mode: str, draft: str | None) -> OpenWay:
                 with session.stream(text.prompt, max_tokens=n, reference=text.reference) as stream:
                     for chunk in stream:
                         yield int(chunk.token is not None)
-                    _explain(stream.result().stats)
+                    if rounds:
+                        print(stream.result().stats.by_round, file=sys.stderr)
 
             yield write
 
@@ -198,12 +202,6 @@ def _tokens(answer: httpx.Response) -> Iterator[int]:
             for choice in json.loads(line[6:])["choices"]:
                 logprobs = choice.get("logprobs")
                 yield 0 if logprobs is None else len(logprobs["tokens"])
-
-
-def _explain(stats: Stats) -> None:
-    """Say what a text was made of, for who wants to know what limits it."""
-    if os.environ.get("EXPLAIN"):
-        print(f"  {stats.rounds} rounds: {stats.by_round}", file=sys.stderr)
 
 
 def _texts(model: str, kinds: str | None, n_texts: int) -> list[Text]:
