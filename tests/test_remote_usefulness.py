@@ -55,8 +55,8 @@ def test_offers_that_nobody_uses_end_soon() -> None:
 
 
 def test_offers_that_are_wrong_end() -> None:
-    asked = wanted(usefulness(), [used(4, 0)] * 100)
-    assert asked[16:80] == [False] * 64
+    asked = wanted(usefulness(), [used(4, 0)] * 81)
+    assert asked == [True] * 16 + [False] * 64 + [True]
 
 
 def test_offers_that_slow_the_server_down_must_bring_more_than_that() -> None:
@@ -95,8 +95,8 @@ def test_taking_in_the_text_is_no_try_where_it_costs_the_server_nothing() -> Non
 
 
 def test_taking_in_the_text_ends_where_it_costs_the_server_much() -> None:
-    asked = wanted(usefulness(), [plain(1.2)] * 17, offers=False)
-    assert asked == [True] * 16 + [False]
+    asked = wanted(usefulness(), [plain(1.3)] * 67, offers=False)
+    assert asked == [True] * 3 + [False] * 64
 
 
 def test_several_rounds_in_a_message() -> None:

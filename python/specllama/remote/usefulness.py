@@ -12,7 +12,8 @@ _TRIED = 16
 _LEAST = 0.02
 """Part of those rounds' time that it has to save."""
 _MOST_LOST = 0.05
-"""Part of the time that the server may lose while the model still takes in the text."""
+"""Part of those rounds' time that decodes which take longer may cost before they are over; of more
+while the model still takes in the text."""
 _FIRST_SILENCE = 64
 _LONGEST_SILENCE = 1024
 """Rounds without it before it is tried again: twice as many after each try in vain."""
@@ -88,20 +89,16 @@ class Usefulness:
             self._n_silent = max(self._n_silent - heard.n_rounds, 0)
             return
         plain = self._seconds(0, n_context)
-        if not self._has_offered:
-            self._weigh(heard, n_context, plain)
-            too_dear = self._lost > _MOST_LOST * self._n_tried * plain
-            if self._n_tried >= _LONGEST_SILENCE or (self._n_tried >= _TRIED and too_dear):
-                self._judge(plain)
-            return
-        if self._n_on_way < 0:
+        if self._has_offered and self._n_on_way < 0:
             self._n_on_way = math.ceil(min(trip / plain, _LONGEST_SILENCE))
             self._start()
         if self._n_on_way > 0:
             self._n_on_way = max(self._n_on_way - heard.n_rounds, 0)
             return
         self._weigh(heard, n_context, plain)
-        if self._n_tried >= _TRIED:
+        most = _TRIED if self._has_offered else _LONGEST_SILENCE
+        too_dear = _MOST_LOST * max(self._n_tried, _TRIED) * plain
+        if self._n_tried >= most or self._lost - max(self._saved, 0.0) > too_dear:
             self._judge(plain)
 
     def _start(self) -> None:
