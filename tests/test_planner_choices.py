@@ -102,8 +102,12 @@ def test_a_width_beyond_the_stake_keeps_nobody_from_a_shorter_one(n_tokens: int)
         CurvePoints(seconds=seconds, context_base=5.7e-6, context_per_token=7.6e-6)
     )
     copy = [Evidence(Source.match, min(20 + i, 64)) for i in range(MAX_DRAFT)]
-    assert choose(planner, planner.begin(), [copy], n_tokens).n_draft >= 15
-    assert choose(planner, planner.begin(), [copy], n_tokens, overhead=0.04).n_draft >= 15
+    phase = planner.begin()
+    for i in range(80):  # decoded plainly, each of them as the copy says: it is surer and surer
+        judge(planner, phase, n_tokens + i, copy, 1, 1)
+        for overhead in (0.0, 0.04):
+            chosen = choose(planner, phase, [copy], n_tokens + 1 + i, overhead=overhead)
+            assert chosen.n_draft >= 15 or i == 0
 
 
 def test_the_better_draft_is_taken() -> None:
