@@ -320,7 +320,7 @@ void Speculator::absorb(Sequence& sequence, Position first, std::span<const int>
 }
 
 void Speculator::observe_decode(int n, int n_context, double seconds) {
-    if (plans()) planner_.observe_decode(n, n_context, seconds);
+    if (times()) planner_.observe_decode(n, n_context, seconds);
 }
 
 void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,

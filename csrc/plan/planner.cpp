@@ -32,8 +32,9 @@ double Planner::caution(const Phase& phase) const {
                       tuning::kCautionMost);
 }
 
-double Planner::stake(const Phase& phase) const {
-    return tuning::kStake * cost_.seconds(1, 0) + std::max(-phase.debt, 0.0);
+double Planner::stake(const Turn& turn) const {
+    const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
+    return tuning::kStake * plain + std::max(-turn.phase->debt, 0.0);
 }
 
 double Planner::draft_step(int n, int n_context) const {
@@ -108,7 +109,8 @@ void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft) 
                   .n_beside = common.n_sequences - 1,
                   .spent = common.spent,
                   .most_worth = common.token_seconds,
-                  .caution = caution(*turn.phase)});
+                  .caution = caution(*turn.phase),
+                  .stake = stake(turn)});
 }
 
 // A sequence's part: of the drafts at hand the one that would save most if it were the only one in
@@ -116,7 +118,7 @@ void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft) 
 void Planner::offer(const Common& common, Turn& turn) {
     turn.choice = {};
     double best = -kAny;
-    allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
+    allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place);
     for (std::size_t i = 0; i < turn.offers.size(); ++i) {
         const Offer& one = turn.offers[i];
         if (one.evidence.empty()) continue;
@@ -128,11 +130,11 @@ void Planner::offer(const Common& common, Turn& turn) {
             saved = kAny;
         } else if (one.drawn) {
             const double extra = decode_seconds(common, common.n_rows + n) - chain_.seconds[0];
-            if (extra <= stake(*turn.phase)) saved = chain_.gain[1] - extra;
+            if (extra <= stake(turn)) saved = chain_.gain[1] - extra;
             if (saved <= 0) continue;
         } else {
             for (int g = 1; g <= chain_.longest; ++g)
-                if (chain_.seconds[g] - chain_.seconds[0] <= stake(*turn.phase))
+                if (chain_.seconds[g] - chain_.seconds[0] <= stake(turn))
                     saved = std::max(saved, chain_.saved(g));
         }
         if (saved <= best) continue;
@@ -145,7 +147,7 @@ void Planner::offer(const Common& common, Turn& turn) {
             continue;
         }
         turn.choice.n_draft = 0;
-        allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
+        allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place);
         add_rows(turn, one);
     }
 }
@@ -253,7 +255,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double step = draft_step(common.n_sequences, turn.n_tokens);
     // Catching up pays for as long as a phase of the text lasts.
     const double behind = n_drafted == 0 ? catch_up(turn) : 0;
-    const double most = stake(*turn.phase);
+    const double most = stake(turn);
     Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens,
                                   draft.empty() ? Source::model : draft[0].source);
     chain_.longest = cap;
@@ -280,7 +282,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
                        .n_beside = n_beside,
                        .spent = common.spent,
                        .most_worth = kAny,
-                       .caution = caution(*turn.phase)};
+                       .caution = caution(*turn.phase),
+                       .stake = most};
     const auto pays = [&](const Phase::Weights& phases) {
         terms.phases = phases;
         chain_.weigh(terms);

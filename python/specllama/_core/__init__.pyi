@@ -802,6 +802,14 @@ class Session:
     def vocabulary(self) -> int: ...
     def decode_seconds(self) -> list[float]: ...
     @property
+    def longest_draft(self) -> int:
+        """Most tokens of a draft that a round verifies; 0: none are."""
+
+    @property
+    def drafts(self) -> bool:
+        """Whether anybody drafts here, beside those outside."""
+
+    @property
     def n_threads(self) -> int: ...
     @property
     def model_description(self) -> str: ...
