@@ -10,8 +10,8 @@ void Allotment::clear() {
     rows_.clear();
 }
 
-int Allotment::add_sequence(int n_rows, double tokens, double stake, int place) {
-    participants_.push_back({n_rows, tokens, stake, place, rows_.size()});
+int Allotment::add_sequence(int n_rows, double tokens, double stake, int place, int most) {
+    participants_.push_back({n_rows, tokens, stake, place, most, rows_.size()});
     return static_cast<int>(participants_.size()) - 1;
 }
 
@@ -38,6 +38,10 @@ int Allotment::n_certain() const {
 void Allotment::allot(const Price& price) {
     // What comes after another row was added after it, and stays there.
     std::ranges::stable_sort(rows_, std::ranges::greater(), &Row::gain);
+    lengths_.assign(participants_.size(), 0);
+    std::erase_if(rows_, [&](const Row& row) {
+        return ++lengths_[row.sequence] > participants_[row.sequence].most;
+    });
     lengths_.assign(participants_.size(), 0);
     saved_by_.assign(1, 0);
     n_best_ = 0;

@@ -118,7 +118,7 @@ void Planner::weigh(const Common& common, const Turn& turn, EvidenceSpan draft) 
 void Planner::offer(const Common& common, Turn& turn) {
     turn.choice = {};
     double best = -kAny;
-    allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place);
+    allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place, turn.max_rows);
     for (std::size_t i = 0; i < turn.offers.size(); ++i) {
         const Offer& one = turn.offers[i];
         if (one.evidence.empty()) continue;
@@ -147,7 +147,7 @@ void Planner::offer(const Common& common, Turn& turn) {
             continue;
         }
         turn.choice.n_draft = 0;
-        allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place);
+        allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place, turn.max_rows);
         add_rows(turn, one);
     }
 }
