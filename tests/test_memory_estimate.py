@@ -1,4 +1,4 @@
-"""What a model will take is told before it is loaded."""
+"""What a model, or a search of beams, will take is told before it is loaded, or begins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from c_library import compiled, needs_compiler
 from random_model import write_hybrid, write_hybrid_with_snapshots, write_recurrent
 from specllama import OutOfMemoryError, SpecSession
 from specllama.session import BUNDLED_DRAFT
@@ -56,3 +57,47 @@ def test_a_device_is_named(tmp_path: Path) -> None:
             None, BUNDLED_DRAFT, device=name, draft_device=name, exact=True
         ) as session:
             assert session.generate("import", max_tokens=3).stats.exact
+
+
+SEARCH = """
+import os, sys
+from specllama import OutOfMemoryError, SpecSession
+
+def tell(n_beams):
+    try:
+        print(len(session.generate("def f(x):", n_beams=n_beams, max_tokens=12)))
+    except OutOfMemoryError as error:
+        print(error)
+
+session = SpecSession(None, "ngram", n_ctx=512, n_threads=1)
+tell(8)
+with open(os.environ["LITTLE_MEMORY"], "w") as file:
+    print("MemTotal: 9999999 kB\\nMemAvailable: 9000 kB", file=file)
+tell(8)
+tell(1)
+print(len(session.generate("def f(x):", max_tokens=5).tokens))
+os.remove(os.environ["LITTLE_MEMORY"])
+tell(8)
+"""
+
+
+@needs_compiler
+def test_a_search_has_no_room(tmp_path: Path) -> None:
+    """On a machine that says it has 9 MB left. What needs less is done."""
+    library = compiled("little_memory", tmp_path)
+    names = {"LD_PRELOAD": str(library), "LITTLE_MEMORY": str(tmp_path / "meminfo")}
+    run = subprocess.run(
+        [sys.executable, "-c", SEARCH],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | names,
+    )
+    before, refused, one, others, after = run.stdout.splitlines()
+    assert (before, one, others, after) == ("8", "1", "5", "8")
+    assert re.fullmatch(
+        r"A search with 8 beams needs \d+ MiB of its own \(KV memory for \d+ tokens \d+ MiB, "
+        r"computing \d+ MiB\), but main memory has 9 MiB free; lower n_beams or max_tokens, or "
+        r"shorten the prompt\.",
+        refused,
+    )
