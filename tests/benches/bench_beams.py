@@ -28,8 +28,8 @@ CONTESTANTS: dict[str, dict[str, Any]] = {
 def seconds(stats: Stats) -> float:
     """Return what a token took behind the prompt."""
     spent = stats.seconds
-    n_timed = stats.generated_tokens - stats.prefill_generated_tokens
-    return (spent.verify + spent.choose + spent.draft) / n_timed
+    # The first token comes with the prompt.
+    return (spent.verify + spent.choose + spent.draft) / (stats.generated_tokens - 1)
 
 
 def main() -> None:

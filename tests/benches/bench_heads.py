@@ -101,7 +101,7 @@ Speed = Callable[[list[int], int, float], float]
 def of_session(session: SpecSession) -> Speed:
     def speed(prompt: list[int], seed: int, temperature: float) -> float:
         chosen: Any = {"seed": seed, "temperature": temperature, "max_tokens": N_PREDICT}
-        return session.generate(prompt, **chosen).stats.tokens_per_second
+        return float(session.generate(prompt, **chosen).stats.tokens_per_second)
 
     return speed
 
