@@ -60,30 +60,35 @@ def test_a_device_is_named(tmp_path: Path) -> None:
 
 
 SEARCH = """
-import os, sys
+import os, re
 from specllama import OutOfMemoryError, SpecSession
 
-def tell(n_beams):
+def leave(mib):
+    with open(os.environ["LITTLE_MEMORY"], "w") as file:
+        print(f"MemTotal: 9999999 kB\\nMemAvailable: {mib * 1024} kB", file=file)
+
+def search():
     try:
-        print(len(session.generate("def f(x):", n_beams=n_beams, max_tokens=12)))
+        return str(len(session.generate("def f(x):", n_beams=8, max_tokens=12)))
     except OutOfMemoryError as error:
-        print(error)
+        return str(error)
 
 session = SpecSession(None, "ngram", n_ctx=512, n_threads=1)
-tell(8)
-with open(os.environ["LITTLE_MEMORY"], "w") as file:
-    print("MemTotal: 9999999 kB\\nMemAvailable: 9000 kB", file=file)
-tell(8)
-tell(1)
+print(search())
+leave(1)
+refused = search()
+print(refused)
 print(len(session.generate("def f(x):", max_tokens=5).tokens))
-os.remove(os.environ["LITTLE_MEMORY"])
-tell(8)
+needed = int(re.search("needs ([0-9]+)", refused)[1])
+for mib in (needed, needed - 1):
+    leave(mib)
+    print(search())
 """
 
 
 @needs_compiler
 def test_a_search_has_no_room(tmp_path: Path) -> None:
-    """On a machine that says it has 9 MB left. What needs less is done."""
+    """On a machine that says it has so much left. What needs less is done."""
     library = compiled("little_memory", tmp_path)
     names = {"LD_PRELOAD": str(library), "LITTLE_MEMORY": str(tmp_path / "meminfo")}
     run = subprocess.run(
@@ -93,11 +98,12 @@ def test_a_search_has_no_room(tmp_path: Path) -> None:
         check=True,
         env=os.environ | names,
     )
-    before, refused, one, others, after = run.stdout.splitlines()
-    assert (before, one, others, after) == ("8", "1", "5", "8")
+    before, refused, other, with_room, without = run.stdout.splitlines()
+    assert (before, other, with_room) == ("8", "5", "8")
+    assert without.startswith("A search with 8 beams needs")
     assert re.fullmatch(
         r"A search with 8 beams needs \d+ MiB of its own \(KV memory for \d+ tokens \d+ MiB, "
-        r"computing \d+ MiB\), but main memory has 9 MiB free; lower n_beams or max_tokens, or "
+        r"computing \d+ MiB\), but main memory has 1 MiB free; lower n_beams or max_tokens, or "
         r"shorten the prompt\.",
         refused,
     )

@@ -73,7 +73,8 @@ ContextOptions own_context(ContextOptions context, const BeamOptions& options, i
 
 Context open_context(const std::shared_ptr<const Model>& model, const ContextOptions& options,
                      int n_rows, int n_beams) {
-    check_memory(*model, options, n_rows, "A search with " + std::to_string(n_beams) + " beams",
+    check_memory(*model, options, n_rows,
+                 "A search with " + std::to_string(n_beams) + (n_beams == 1 ? " beam" : " beams"),
                  "lower n_beams or max_tokens, or shorten the prompt");
     return {model, options, n_rows};
 }
