@@ -154,7 +154,7 @@ void measure(Context& context, int n_max, CostCurve& cost) {
 // n_logits: most rows of the target's logits that a decode may give.
 KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
                         int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
-    if (!speculator.plans()) return {};
+    if (!speculator.times()) return {};
     std::vector<std::string> keys = {
         curve_key(headers.target, options.model, options.context, context.model().kernels())};
     if (draft_model != nullptr)

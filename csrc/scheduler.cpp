@@ -108,6 +108,8 @@ Scheduler::Scheduler(Assembly parts)
       n_ctx_(context_->n_ctx()),
       n_seq_(context_->n_seq()),
       n_threads_(context_->n_threads()),
+      longest_draft_(engine_->longest_draft()),
+      drafts_(engine_->speculator().drafts()),
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
       n_free_(n_seq_) {}

@@ -42,6 +42,8 @@ class Scheduler {
     int n_threads() const { return open().n_threads_; }
     int n_seq() const { return open().n_seq_; }
     int n_free() const { return open().n_free_; }
+    int longest_draft() const { return open().longest_draft_; }
+    bool drafts() const { return open().drafts_; }
 
     void close();
 
@@ -99,6 +101,8 @@ class Scheduler {
     int n_ctx_;
     int n_seq_;
     int n_threads_;
+    int longest_draft_;
+    bool drafts_;
     bool exact_;
     std::string state_key_;
     std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their beginning

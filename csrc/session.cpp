@@ -69,6 +69,10 @@ std::uint64_t Session::vocabulary() const { return scheduler_->model()->vocab().
 
 std::vector<double> Session::decode_seconds() const { return scheduler_->decode_seconds(); }
 
+int Session::longest_draft() const { return scheduler_->longest_draft(); }
+
+bool Session::drafts() const { return scheduler_->drafts(); }
+
 Token Session::bos() const { return scheduler_->model()->vocab().bos(); }
 
 Token Session::eos() const { return scheduler_->model()->vocab().eos(); }

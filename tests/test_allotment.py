@@ -114,6 +114,20 @@ def test_stakes_bound_what_a_decode_is_made_longer() -> None:
         assert allotment.lengths == [length, 0]
 
 
+def test_of_a_sequence_no_more_than_it_may_have() -> None:
+    allotment = Allotment()
+    allotment.add_sequence(most=3)
+    first = allotment.add_row(COMMITTED, 0.9, 0.9)
+    for gain in (0.3, 0.8, 0.5):
+        allotment.add_row(first, gain, gain)
+    allotment.add_sequence()
+    for gain in (0.6, 0.4):
+        allotment.add_row(COMMITTED, gain, gain)
+    allotment.allot(CURVES["flat"])
+    assert allotment.lengths == [3, 2]
+    assert allotment.gains[0] == pytest.approx(0.9 + 0.8 + 0.5)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
     rng = random.Random(seed)

@@ -87,6 +87,11 @@ def test_copies_take_fewer_decodes(open_session: Open, n_beams: int) -> None:
     assert stats.rounds < {2: 0.85, 4: 0.95, 8: 1}[n_beams] * plain.rounds
     assert 0 < stats.accepted <= stats.drafted
     assert sum(accepted for _, accepted in stats.by_round) == stats.accepted
+    by_drafter = stats.by_drafter
+    assert sum(drafted for drafted, _ in by_drafter.values()) == stats.drafted
+    assert sum(accepted for _, accepted in by_drafter.values()) == stats.accepted
+    assert by_drafter["match"][1] > 0
+    assert by_drafter["model"] == by_drafter["grammar"] == (0, 0)
 
 
 class Wrong(Drafter):
@@ -131,6 +136,7 @@ def test_a_drafter_of_ones_own_is_told_each_text(open_session: Open) -> None:
     )
     assert stats.rounds <= 1 + 40 / 5 + 1
     assert stats.accepted == stats.drafted
+    assert stats.by_drafter["other"] == (stats.drafted, stats.accepted)
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])

@@ -246,6 +246,23 @@ def test_a_habit_is_drafted(scripted: Script, open_session: Open) -> None:
     assert right > 0.8 * n
 
 
+def test_a_habit_is_that_of_other_requests(scripted: Script, open_session: Open) -> None:
+    """What one text has shown is drafted in the next from its first key on."""
+    pieces = ["{", "a", ":", " ", "1", "}"]
+    _, drafting = scripted_session(scripted, open_session, pieces, then=None)
+    grammar = r'root ::= "{a" " "? ":" [ \n]? [0-9] "}"'
+    first, second = (
+        drafting.generate([BOS], grammar=grammar, max_tokens=40, trace=True) for _ in range(2)
+    )
+    assert first.text == second.text == "{a: 1}"
+    n_habits = [
+        sum(one.confidence < 1 for round in done.trace.rounds for one in round.draft)
+        for done in (first, second)
+    ]
+    assert n_habits[0] == 0 < n_habits[1]
+    assert second.stats.rounds < first.stats.rounds
+
+
 def test_a_match_goes_on_where_the_grammar_ends(open_session: Open) -> None:
     # A text that the model would write in the same tokens.
     grammar = r'root ::= "import sys\n" [^\x00]*'

@@ -381,3 +381,29 @@ def test_rounds_of_a_text_with_a_stop_string(session: SpecSession) -> None:
     assert (found.tokens, found.text) == (expected.tokens, expected.text)
     assert rounds[-1].n_generated == len(expected.tokens)
     assert "".join(chunk.text for one in rounds for chunk in one.chunks) == expected.text
+
+
+def test_each_handle_is_read_its_way(session: SpecSession) -> None:
+    hosted, plain = session.host(MODULE, max_tokens=3), session.submit(MODULE, max_tokens=3)
+    with pytest.raises(ArgumentError, match="its chunks come with its rounds"):
+        next(iter(hosted))
+    with pytest.raises(ArgumentError, match="its chunks come with its rounds"):
+        asyncio.run(hosted.next_chunks())
+    with pytest.raises(ArgumentError, match=r"was not made by host\(\)"):
+        asyncio.run(plain.next_rounds())
+    assert hosted.result(60).tokens == plain.result(60).tokens
+
+
+def test_what_a_stop_string_holds_back_is_told(session: SpecSession) -> None:
+    text = session.generate(MODULE, max_tokens=N).text
+    stop = text[:20] + "\N{ROCKET}"  # begins, and never ends
+    found, rounds = paced(session, lambda *_: [], stop=stop)
+    assert found.text == text
+    certain = ""
+    for one in rounds:
+        certain += "".join(chunk.text for chunk in one.chunks)
+        assert text.startswith(certain + one.held)
+    assert certain == text
+    assert rounds[2].held
+    assert not rounds[2].chunks
+    assert not rounds[-1].held

@@ -1,4 +1,4 @@
-"""What a model will take is told before it is loaded."""
+"""What a model, or a search of beams, will take is told before it is loaded, or begins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from c_library import compiled, needs_compiler
 from random_model import write_hybrid, write_hybrid_with_snapshots, write_recurrent
 from specllama import OutOfMemoryError, SpecSession
 from specllama.session import BUNDLED_DRAFT
@@ -56,3 +57,53 @@ def test_a_device_is_named(tmp_path: Path) -> None:
             None, BUNDLED_DRAFT, device=name, draft_device=name, exact=True
         ) as session:
             assert session.generate("import", max_tokens=3).stats.exact
+
+
+SEARCH = """
+import os, re
+from specllama import OutOfMemoryError, SpecSession
+
+def leave(mib):
+    with open(os.environ["LITTLE_MEMORY"], "w") as file:
+        print(f"MemTotal: 9999999 kB\\nMemAvailable: {mib * 1024} kB", file=file)
+
+def search():
+    try:
+        return str(len(session.generate("def f(x):", n_beams=8, max_tokens=12)))
+    except OutOfMemoryError as error:
+        return str(error)
+
+session = SpecSession(None, "ngram", n_ctx=512, n_threads=1)
+print(search())
+leave(1)
+refused = search()
+print(refused)
+print(len(session.generate("def f(x):", max_tokens=5).tokens))
+needed = int(re.search("needs ([0-9]+)", refused)[1])
+for mib in (needed, needed - 1):
+    leave(mib)
+    print(search())
+"""
+
+
+@needs_compiler
+def test_a_search_has_no_room(tmp_path: Path) -> None:
+    """On a machine that says it has so much left. What needs less is done."""
+    library = compiled("little_memory", tmp_path)
+    names = {"LD_PRELOAD": str(library), "LITTLE_MEMORY": str(tmp_path / "meminfo")}
+    run = subprocess.run(
+        [sys.executable, "-c", SEARCH],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | names,
+    )
+    before, refused, other, with_room, without = run.stdout.splitlines()
+    assert (before, other, with_room) == ("8", "5", "8")
+    assert without.startswith("A search with 8 beams needs")
+    assert re.fullmatch(
+        r"A search with 8 beams needs \d+ MiB of its own \(KV memory for \d+ tokens \d+ MiB, "
+        r"computing \d+ MiB\), but main memory has 1 MiB free; lower n_beams or max_tokens, or "
+        r"shorten the prompt\.",
+        refused,
+    )

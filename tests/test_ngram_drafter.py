@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from specllama import Drafter, MatchFinder, NGramPredictor, SpecSession
-from specllama._core.plan import NGramFollower
+from specllama._core import Source
+from specllama._core.plan import Evidence, NGramFollower
 
 Open = Callable[..., SpecSession]
 
@@ -162,3 +163,73 @@ def test_a_copy_goes_on_near_where_it_broke_off() -> None:
     assert [token for token, _ in follower.draft(4)] == [8, 9]
     follower.append_batch([62, 50])  # nowhere near
     assert [token for token, _ in follower.draft(1)] == [7]
+
+
+def paths(tree: list[tuple[int, Evidence, int]]) -> list[list[int]]:
+    """The tokens to every node, its own included."""
+    found: list[list[int]] = []
+    for token, _, parent in tree:
+        found.append([*(found[parent] if parent >= 0 else []), token])
+    return found
+
+
+def test_what_other_matches_say_rides_beside_a_copy() -> None:
+    follower = NGramFollower()
+    for value, after in ((101, 6), (102, 7), (102, 8), (102, 9)):
+        follower.append_batch([1, 2, 3, 4, 5, value, after, 10, 11, 12])
+    follower.append_batch([1, 2, 3, 4, 5])
+    copied = [token for token, _ in follower.draft(4)]
+    assert copied == [102, 9, 10, 11]
+    tree = follower.tree(4, 3)
+    assert [token for token, _, _ in tree[:4]] == copied
+    leaves = [path for path in paths(tree) if len(path) == 4]
+    # The latest first: of as many tokens that agree those that differ from the copy later.
+    assert leaves == [copied, [102, 8, 10, 11], [102, 7, 10, 11], [101, 6, 10, 11]]
+    assert all(known.source == Source.match for _, known, _ in tree)
+    # Before 101 nothing stood that agreed.
+    length = {token: known.length for token, known, parent in tree if parent == -1}
+    assert length == {102: 8, 101: 5}
+    assert [token for token, _, parent in follower.tree(4, 1) if parent in (-1, 0)] == [
+        102, 9, 8, 101
+    ]  # fmt: skip
+
+
+def test_what_comes_second_most_often_rides_beside_ngrams() -> None:
+    follower = NGramFollower()
+    for i, after in enumerate((7, 7, 7, 8, 8, 9)):
+        follower.append_batch([50 + i, 5, after, 30 + after])
+    follower.append_batch([60, 5])
+    tree = follower.tree(2, 1)
+    assert [(token, parent) for token, _, parent in tree[:2]] == [(7, -1), (37, 0)]
+    sides = [(token, known.confidence) for token, known, parent in tree[2:] if parent == -1]
+    assert sides == [(8, pytest.approx(2 / 6 * 6 / 7))]
+
+
+def test_nothing_rides_unasked_and_nothing_else() -> None:
+    """Against every place where the same four tokens stood."""
+    rng = np.random.default_rng(3)
+    n_beside = 0
+    for _ in range(40):
+        text = rng.integers(0, 3, 60).tolist()
+        follower = NGramFollower()
+        follower.append_batch(text)
+        trunk = [token for token, _ in follower.draft(6)]
+        assert [token for token, _, _ in follower.tree(6, 0)] == trunk
+        for most in (1, 2):
+            tree = follower.tree(6, most)
+            assert [token for token, _, _ in tree[: len(trunk)]] == trunk
+            parents = [parent for _, _, parent in tree]
+            assert max(parents.count(parent) for parent in set(parents)) <= 1 + most
+            n_beside += len(tree) - len(trunk)
+            for path, (_, known, _) in zip(paths(tree), tree, strict=True):
+                assert len(path) <= 6
+                if known.source == Source.match and path != trunk[: len(path)]:
+                    whole = text + path
+                    context = whole[len(whole) - 1 - min(known.length, len(whole) - 1) : -1]
+                    places = [
+                        i
+                        for i in range(len(context), len(whole) - 1)
+                        if whole[i - len(context) : i + 1] == [*context, path[-1]]
+                    ]
+                    assert places
+    assert n_beside > 50

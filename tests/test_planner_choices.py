@@ -12,7 +12,7 @@ from simulation import (
     curves,
 )
 from specllama._core import Source
-from specllama._core.plan import Choice, Evidence, Phase, Planner, Turn
+from specllama._core.plan import Choice, CurvePoints, Evidence, Phase, Planner, Turn
 from specllama.simulate import calibrated_planner, curve_of
 
 CURVES = curves()
@@ -89,6 +89,25 @@ def verify(planner: Planner, phase: Phase, n_draft: int, n_accepted: int) -> Non
     assert turn.choice.n_draft == n_draft
     turn.came(n_accepted, [0], 0)
     planner.learn(turn)
+
+
+@pytest.mark.parametrize("n_tokens", [0, 1200])
+def test_a_width_beyond_the_stake_keeps_nobody_from_a_shorter_one(n_tokens: int) -> None:
+    """Of 4-bit weights on a processor with one thread: the widest decode has the cheapest tokens,
+    but is too much to bet; far into the context, too."""
+    widths = {1: 1, 2: 2, 4: 3.3, 8: 6.1, 12: 7.5, 16: 6.5, 17: 8.1, 32: 11.2, 64: 13.3, 65: 18}
+    planner = Planner()
+    seconds = [0.048 * widths.get(n, 0) for n in range(1, 66)]
+    planner.cost.restore(
+        CurvePoints(seconds=seconds, context_base=5.7e-6, context_per_token=7.6e-6)
+    )
+    copy = [Evidence(Source.match, min(20 + i, 64)) for i in range(MAX_DRAFT)]
+    phase = planner.begin()
+    for i in range(80):  # decoded plainly, each of them as the copy says: it is surer and surer
+        judge(planner, phase, n_tokens + i, copy, 1, 1)
+        for overhead in (0.0, 0.04):
+            chosen = choose(planner, phase, [copy], n_tokens + 1 + i, overhead=overhead)
+            assert chosen.n_draft >= 15 or i == 0
 
 
 def test_the_better_draft_is_taken() -> None:

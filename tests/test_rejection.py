@@ -245,6 +245,7 @@ SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"grammar": 'root ::= (" w" [02468])+'},
     ),
     "ngram": ("ngram", {"ngram_order": 2}, {}),
+    "ngram, tree": ("ngram", {"ngram_order": 2, "spec_tree": 3}, {}),
     "ngram, drawn": ("ngram", {"ngram_order": 2, "ngram_draw": True}, {}),
 }
 

@@ -24,6 +24,7 @@ from specllama import (
     Generation,
     SpecSession,
 )
+from specllama.remote.trip import Trip
 from specllama.session import BUNDLED_DRAFT
 
 Connect = Callable[..., SpecSession]
@@ -99,6 +100,16 @@ class Foreign(Drafter):
         return next(self.bad)
 
 
+class Longest(Meddling):
+    """Knows what comes, and notes how much it is asked for."""
+
+    longest = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.longest = max(self.longest, max_tokens)
+        return super().propose(sequence, tokens, max_tokens)
+
+
 DRAFTS: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "ngram": lambda: "ngram",
@@ -137,6 +148,32 @@ def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any, m
     assert max(found.stats.drafted_by_position, default=0) > 0
     if mode == "lockstep":  # ahead, the server drafts, too
         assert len(found.stats.drafted_by_position) <= 3
+
+
+def test_no_draft_is_longer_than_the_server_verifies(server: Server, local: SpecSession) -> None:
+    """Its length is fixed."""
+    expected = local.generate(MODULE, max_tokens=N)
+    for given in ({}, {"spec_length": 16}):
+        drafter = Longest(expected.tokens, {}, n_most=64)
+        options: dict[str, Any] = {"target_mode": "lockstep", "draft": drafter, **given}
+        with SpecSession(target=server.url, **options) as session:
+            assert session.core.longest_draft == FIXED["spec_length"]
+            same(session.generate(MODULE, max_tokens=N), expected)
+        assert drafter.longest == FIXED["spec_length"]
+
+
+def test_auto_changes_the_way_between_generations(server: Server, local: SpecSession) -> None:
+    """By what is known of it, which is set here, so that the clock has no say."""
+    expected = local.generate(MODULE, max_tokens=N)
+    with SpecSession(target=server.url, draft=Wrong()) as session:
+        core: Any = session.core
+        for seconds, way in ((0.0, "lockstep"), (1e3, "ahead"), (0.0, "lockstep")):
+            core._trip = Trip()
+            core._trip.observe(seconds)
+            core._prospects.heard(0, 0, 5000)  # the server's drafts were no good, nor were ours
+            core._prospects.drafted(1, 0, 5000)
+            assert core.mode == way
+            same(session.generate(MODULE, max_tokens=N), expected)
 
 
 def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:
@@ -291,6 +328,18 @@ def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSessio
     assert session.last is not None
     assert session.last.tokens == expected.tokens[: len(session.last.tokens)]
     same(session.generate(MODULE, max_tokens=N), expected)
+
+
+def test_an_interrupted_text_has_what_a_stop_string_held_back(
+    connect: Connect, local: SpecSession, mode: str
+) -> None:
+    text = local.generate(MODULE, max_tokens=N).text
+    session = connect(Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(MODULE, max_tokens=N, stop=text[:60] + "\N{ROCKET}")
+    assert session.last is not None
+    assert session.last.text == local.detokenize(session.last.tokens)
+    assert session.last.text or mode == "ahead"  # where nobody may have been asked
 
 
 class Selfish(Drafter):

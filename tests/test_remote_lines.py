@@ -116,6 +116,47 @@ def test_over_a_long_way_the_target_does_not_wait(server: Server, expected: Gene
         same(remote.generate(MODULE, **OPTIONS), expected)
 
 
+def test_the_next_generation_needs_one_trip(server: Server, expected: Generation) -> None:
+    """To open a connection takes two more."""
+    one_token = OPTIONS | {"max_tokens": 1}
+    tokens = server.session.tokenize(MODULE)
+    for mode, n_first in (("lockstep", 1), ("ahead", 3)):
+        with (
+            slow_link(server.url) as link,
+            SpecSession(target=link.url, target_mode=mode, draft=None) as remote,  # type: ignore[arg-type]
+        ):
+            for n_trips in (n_first, 1, 1):
+                n_before = link.n_trips
+                assert remote.generate(tokens, **one_token).tokens == expected.tokens[:1]
+                assert link.n_trips == n_before + n_trips, mode
+
+
+def test_a_connection_that_was_given_up_meanwhile(
+    session: SpecSession, expected: Generation
+) -> None:
+    """By the server, and by the line."""
+    with (
+        serve(session, idle=0.05) as server,
+        slow_link(server.url) as link,
+        SpecSession(target=link.url, target_mode="ahead", draft=None) as remote,
+    ):
+        same(remote.generate(MODULE, **OPTIONS), expected)
+        wait_until(lambda: not server.app._verify._ahead)
+        same(remote.generate(MODULE, **OPTIONS), expected)
+        link.break_all()
+        same(remote.generate(MODULE, **OPTIONS), expected)
+
+
+def test_a_stream_that_is_left_leaves_no_rounds_behind(
+    server: Server, expected: Generation
+) -> None:
+    with SpecSession(target=server.url, target_mode="ahead", draft=None) as remote:
+        for _ in range(3):
+            with remote.stream(MODULE, **(OPTIONS | {"max_tokens": 500, "seed": 5})) as stream:
+                next(stream)
+            same(remote.generate(MODULE, **OPTIONS), expected)
+
+
 def test_a_line_that_is_down_for_a_while(server: Server, expected: Generation, mode: str) -> None:
     with slow_link(server.url) as link:
 

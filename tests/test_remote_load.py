@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,8 @@ class Load:
         self._random = random.Random(1)
 
     async def run(self) -> None:
-        limits = httpx.Limits(max_connections=N_CLIENTS)
-        async with httpx.AsyncClient(base_url=self._url, timeout=300, limits=limits) as client:
-            await asyncio.gather(*(self._client(client) for _ in range(N_CLIENTS)))
+        await asyncio.gather(*(self._client(i) for i in range(N_CLIENTS)))
+        async with httpx.AsyncClient(base_url=self._url, timeout=300) as client:
             while True:  # until the last of those that vanished is given up
                 load = (await client.get("/health")).json()
                 if load["running"] == load["waiting"] == 0:
@@ -73,22 +73,28 @@ class Load:
             opened = [await client.post("/v1/verify", json=body(request, [])) for _ in range(4)]
             assert all(one.is_success for one in opened)
 
-    async def _client(self, client: httpx.AsyncClient) -> None:
-        while len(self.memory) < N_GENERATIONS:
-            pages = Path(f"/proc/{self._pid}/statm").read_text().split()[1]
-            self.memory.append(4096 * int(pages))
-            self.outcomes[await self._generation(client)] += 1
+    async def _client(self, i: int) -> None:
+        address = f"127.0.1.{i}"  # each has one: who has too many generations open is refused
+        transport = httpx.AsyncHTTPTransport(local_address=address)
+        async with httpx.AsyncClient(
+            base_url=self._url, timeout=300, transport=transport
+        ) as client:
+            while len(self.memory) < N_GENERATIONS:
+                pages = Path(f"/proc/{self._pid}/statm").read_text().split()[1]
+                self.memory.append(4096 * int(pages))
+                self.outcomes[await self._generation(client, address)] += 1
 
-    async def _generation(self, client: httpx.AsyncClient) -> str:
+    async def _generation(self, client: httpx.AsyncClient, address: str) -> str:
         request = self._random.choice(list(self._expected))
         coming = self._expected[request]
         # Where it vanishes; most do not.
         leave = self._random.randrange(1, N) if self._random.random() < 0.3 else N + 1
-        way = self._ahead if self._random.random() < 0.5 else self._lockstep
+        ahead = partial(self._ahead, address)
+        way = ahead if self._random.random() < 0.5 else partial(self._lockstep, client)
         generated: list[int] = []
         while True:
             try:
-                done = await way(client, request, generated, coming, leave)
+                done = await way(request, generated, coming, leave)
             except VanishedError:
                 return "vanished"
             if done:
@@ -141,11 +147,11 @@ class Load:
         raise VanishedError
 
     async def _ahead(
-        self, client: httpx.AsyncClient, request: Request, generated: list[int],
-        coming: list[int], leave: int,
-    ) -> bool:  # fmt: skip
+        self, address: str, request: Request, generated: list[int], coming: list[int], leave: int
+    ) -> bool:
         url = "ws" + self._url.removeprefix("http") + "/v1/verify/ahead"
-        async with connect(url, proxy=None, open_timeout=None, close_timeout=1) as socket:
+        options: dict[str, Any] = {"proxy": None, "open_timeout": None, "close_timeout": 1}
+        async with connect(url, local_addr=(address, 0), **options) as socket:
             await socket.send(json.dumps(body(request, generated)))
             prompt: list[int] = []
             while True:

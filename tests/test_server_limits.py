@@ -341,6 +341,8 @@ def test_the_command_with_bad_input() -> None:
     assert serve_with("--port", "70000")[0] == 2
     assert serve_with("--max-queue", "-1")[0] == 2
     assert serve_with("--api-key", "")[0] == 2
+    code, message = serve_with("--port", "0", "-ngl", "0", "--exact", "on", "--flash-attn", "off")
+    assert (code, "flash attention is off" in message) == (2, True)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, message = serve_with("--port", str(taken.getsockname()[1]))
     assert code == 1

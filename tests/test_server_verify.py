@@ -13,8 +13,7 @@ from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
 from specllama.formats.wire import Digest
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import ClientConnection, connect
+from verifying import ahead, heard, refused
 
 MODULE = PROMPTS["module"]
 N = 12
@@ -67,14 +66,6 @@ class Client:
         httpx.delete(f"{self.server.url}/v1/verify/{self.id}")
 
 
-def refused(answer: httpx.Response, status: int, param: str | None = None) -> dict[str, Any]:
-    assert answer.status_code == status, answer.text
-    error: dict[str, Any] = answer.json()["error"]
-    assert error["message"].endswith(".")
-    assert param is None or error["param"] == param, error
-    return error
-
-
 def test_rounds(server: Server, expected: list[int]) -> None:
     client = Client(server, prompt=MODULE)
     assert client.prompt == server.session.tokenize(MODULE)
@@ -83,6 +74,7 @@ def test_rounds(server: Server, expected: list[int]) -> None:
     assert told["n"] == 4
     assert not told["done"]
     assert told["seconds"] > 0
+    assert (told["rounds"], told["offered"], told["used"]) == (1, 3, 2)
     assert [chunk[0] for chunk in told["chunks"]] == expected[1:4]
     assert [chunk[2] for chunk in told["chunks"]] == [1, 1, 0]
     while not told["done"]:
@@ -298,6 +290,44 @@ def test_too_many_are_refused(session: SpecSession) -> None:
         Client(server, prompt="x").end()
 
 
+def test_a_client_may_not_have_all(session: SpecSession) -> None:
+    """Neither by rounds nor by connections; others have room."""
+    with serve(session) as server, ahead(server) as socket:
+        client = Client(server, prompt="x")
+        names = server.app._verify._open
+        for i in range(30):
+            names[f"name {i}"] = names[client.id]
+        message = "A client may have 32 generations open."
+        refusal = server.post("/v1/verify", {"prompt": "x"})
+        assert refused(refusal, 503)["message"] == message
+        with ahead(server) as other:
+            told = json.loads(other.recv(30))
+            assert (told["status"], told["error"]["message"]) == (503, message)
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as stranger:
+            assert stranger.post(f"{server.url}/v1/verify", json={"prompt": "x"}).is_success
+        for i in range(30):
+            del names[f"name {i}"]
+        socket.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))
+        assert len(heard(socket)) == 1
+        Client(server, prompt="x").end()
+
+
+def test_what_is_opened_again_by_its_name_takes_the_place_of_the_first(
+    server: Server, expected: list[int]
+) -> None:
+    """As when the answer to the opening was lost, whoever has its id."""
+    first = Client(server, prompt=MODULE, name="a name")
+    other = Client(server, prompt=MODULE, name="another")
+    refused(other.ask(first.body([]) | {"hash": "x"}), 409)
+    again = Client(server, prompt=MODULE, name="a name")
+    refused(first.ask(first.body([])), 410)
+    for client in (again, other):
+        assert client.round(expected[1:3])["accepted"] == 2
+        client.end()
+    for name in (5, "x" * 65):
+        refused(server.post("/v1/verify", {"prompt": "x", "name": name}), 400, "name")
+
+
 def test_a_prompt_longer_than_allowed(session: SpecSession) -> None:
     with serve(session, max_prompt=3) as server:
         error = refused(server.post("/v1/verify", {"prompt": MODULE}), 400, "prompt")
@@ -309,74 +339,21 @@ def test_what_the_target_is(server: Server) -> None:
     session = server.session
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
     assert int(told["vocabulary"], 16) == session.core.vocabulary
+    # Of a session with a fixed length, too.
+    n = FIXED["spec_length"]
+    assert told["longest_draft"] == n
+    assert told["drafts"]
+    assert told["decode_seconds"][0] > 0
+    assert any(told["decode_seconds"][1 : n + 1])
 
 
-def ahead(server: Server, **options: Any) -> ClientConnection:
-    url = "ws" + server.url.removeprefix("http") + "/v1/verify/ahead"
-    return connect(url, proxy=None, compression=None, **options)
-
-
-def test_a_socket_tells_every_round(server: Server, expected: list[int]) -> None:
-    with ahead(server) as socket:
-        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": N}}))
-        tokens: list[int] = []
-        told = json.loads(socket.recv(30))
-        assert told["prompt"] == server.session.tokenize(MODULE)
-        tokens += told["tokens"]
-        while not told["done"]:
-            told = json.loads(socket.recv(30))
-            assert "prompt" not in told
-            tokens += told["tokens"]
-        assert tokens == expected
-        assert told["finish_reason"] == "length"
-
-
-@pytest.mark.parametrize(
-    ("message", "param"),
-    [
-        ("x", None), ("[]", None), (b"\xff\xfe", None), ("{}", "n_before"),
-        ({"n_before": "x"}, "n_before"), ({"n_before": -1}, "n_before"),
-        ({"n_before": 10**30}, "n_before"), ({"n_before": 0, "draft": "x"}, "draft"),
-        ({"n_before": 0, "draft": [10**6]}, "draft"), ({"n_before": 0, "draft": [10**30]}, None),
-        ({"n_before": 0, "draft": [5] * 257}, "draft"),
-        ({"n_before": 0, "draft": [5], "confidence": 5}, "confidence"),
-        ({"n_before": 0, "draft": [5], "confidence": ["x"]}, "confidence"),
-        ({"n_before": 0, "draft": [5], "confidence": [2]}, "confidence"),
-    ],
-    ids=lambda value: repr(value)[:50],
-)  # fmt: skip
-def test_drafts_on_a_socket_that_cannot_be_understood(
-    server: Server, message: Any, param: str | None
-) -> None:
-    """They end it, with the reason."""
-    with ahead(server) as socket:
-        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 1500}}))
-        socket.recv(30)
-        socket.send(message if isinstance(message, (str, bytes)) else json.dumps(message))
-        while "error" not in (told := json.loads(socket.recv(30))):
-            pass
-    assert told["status"] == 400
-    assert param is None or told["error"]["param"] == param
-
-
-def test_who_may_open_a_socket(session: SpecSession) -> None:
-    def status(server: Server, **headers: str) -> int:
-        try:
-            with ahead(server, additional_headers=headers):
-                return 101
-        except InvalidStatus as error:
-            return error.response.status_code
-
-    with serve(session, api_key="secret") as server:
-        assert status(server) == 403
-        assert status(server, Authorization="Bearer wrong") == 403
-        assert status(server, Authorization="Bearer secret") == 101
-        assert refused(server.get("/v1/verify"), 401)["code"] == "invalid_api_key"
-        refused(server.post("/v1/verify", {"prompt": "x"}), 401)
-    with serve(session) as server:
-        assert status(server, Origin="http://example.org") == 403
-        assert status(server, Origin=server.url) == 101
-        assert status(server) == 101
+def test_what_targets_of_other_kinds_are() -> None:
+    with SpecSession(draft=None, **EXACT, offers=True) as session, serve(session) as server:
+        told = server.get("/v1/verify").json()
+        assert (told["longest_draft"], told["drafts"]) == (64, False)
+        assert told["decode_seconds"][0] > 0
+    with SpecSession(draft=None, **EXACT) as session:
+        assert session.core.longest_draft == 0
 
 
 def test_a_session_without_offers() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import signal
@@ -30,22 +31,34 @@ def exact(model: Path | None, draft: Any, **options: Any) -> SpecSession:
     return SpecSession(model, draft, exact=X86 or "auto", n_threads=1, n_gpu_layers=0, **options)
 
 
-def check(model: Path | None, place: str, n_texts: int, max_tokens: int, **options: Any) -> int:
-    """Compare with plain decoding; return how many tokens of side branches were accepted."""
+def prompt_of(model: Path | None, seed: int) -> Any:
+    """A prompt, another one for most seeds."""
+    if model is not None:
+        return [1, *range(3 + seed % 41, 60)]
+    return PROMPTS[[*PROMPTS][seed % len(PROMPTS)]][seed // len(PROMPTS) :]
+
+
+def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **options: Any) -> int:
+    """Compare so many tokens, at least, with plain decoding; return how many of side branches were
+    accepted."""
     drafter = Branching(N_VOCAB if model else 4096, place)
     n_aside = 0
     with (
         exact(model, None) as plain,
         exact(model, drafter, **({"spec_length": 4, "spec_tree": 3} | options)) as session,
     ):
-        prompt = PROMPTS["counting"] if model is None else RANDOM_PROMPT
-        for seed in range(n_texts):
+        n_compared = 0
+        for seed in itertools.count():
+            if n_compared >= n_tokens:
+                break
+            prompt = prompt_of(model, seed)
             for temperature in TEMPERATURES:
                 chosen: Any = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
                 expected = plain.generate(prompt, **chosen)
                 drafter.coming = expected.tokens
                 generation = session.generate(prompt, **chosen)
                 assert generation.tokens == expected.tokens
+                n_compared += len(expected.tokens)
                 stats = generation.stats
                 assert stats.exact == X86
                 assert sum(stats.drafted_by_rank) == stats.drafted
@@ -58,24 +71,24 @@ def check(model: Path | None, place: str, n_texts: int, max_tokens: int, **optio
 @pytest.mark.parametrize("kind", ["dense", "experts"])
 def test_no_token_differs_from_plain(tmp_path: Path, kind: str, place: str) -> None:
     model = {"dense": write_dense, "experts": write_experts}[kind](tmp_path / "model.gguf")
-    n_aside = check(model, place, n_texts=2, max_tokens=60)
+    n_aside = check(model, place, n_tokens=300, max_tokens=60)
     # What ends a text is where nothing more is known, and may be guessed by chance.
     assert (n_aside > 10) == (place in ("side", "random"))
 
 
 @pytest.mark.parametrize("place", ["side", "random"])
 def test_nor_with_the_bundled_model(place: str) -> None:
-    assert check(None, place, n_texts=1, max_tokens=60, spec_length=6, spec_tree=3) > 0
+    assert check(None, place, n_tokens=150, max_tokens=60, spec_length=6, spec_tree=3) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", ["dense", "experts", "bundled"])
 def test_nor_in_long_texts(tmp_path: Path, kind: str, place: str) -> None:
-    """50,000 tokens of each kind and place."""
+    """50,000 tokens of each kind and place, at all temperatures."""
     writers = {"dense": write_dense, "experts": write_experts}
     model = writers[kind](tmp_path / "model.gguf") if kind in writers else None
-    check(model, place, n_texts=84, max_tokens=200)
+    check(model, place, n_tokens=50_000, max_tokens=200)
 
 
 def test_a_draft_model_and_ngrams(open_session: Open) -> None:
@@ -94,6 +107,42 @@ def test_a_draft_model_and_ngrams(open_session: Open) -> None:
                 if options["spec_length"] == 4:
                     n_aside += sum(generation.stats.accepted_by_rank[1:])
     assert n_aside > 10
+
+
+@pytest.mark.parametrize("spec_length", [4, "auto"])
+def test_where_a_second_match_is_right(open_session: Open, spec_length: int | str) -> None:
+    """Of three pieces that begin alike the first is right, and the copy comes from the last."""
+    prompt = PROMPTS["module"]
+    plain = open_session(draft=None).generate(prompt, max_tokens=120)
+    reference: list[int] = []
+    for start in range(0, 120, 8):
+        right = plain.tokens[start : start + 12]
+        reference += right + 2 * [*right[:7], *((token + 1) % 4096 for token in right[7:])]
+    options: Any = {"max_tokens": 120, "reference": reference}
+    rounds = {}
+    for spec_tree in ("off", 2):
+        session = open_session(draft="ngram", spec_length=spec_length, spec_tree=spec_tree)
+        generation = session.generate(prompt, **options)
+        assert generation.tokens == plain.tokens
+        rounds[spec_tree] = generation.stats.rounds
+        aside = generation.stats.accepted_by_rank[1:]
+        if spec_tree == "off" or spec_length == 4:
+            assert (sum(aside) > 5) == (spec_tree == 2)
+            assert (len(generation.stats.drafted_by_rank) > 1) == (spec_tree == 2)
+    if spec_length == 4:
+        assert rounds[2] < 0.9 * rounds["off"]
+
+
+def test_nothing_comes_behind_the_end_of_a_branch(tmp_path: Path) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    says = Says([[3, 4, 5], [6, 2, 7], [2, 8, 9]], keeps_to_it=False)
+    with exact(model, says, spec_length=3, spec_tree=3) as session:
+        options: Any = {"max_tokens": 12, "logit_bias": {2: -100.0}}
+        generation = session.generate(RANDOM_PROMPT, trace=True, **options)
+    assert generation.trace is not None
+    drafted = {one.token for each in generation.trace.rounds for one in each.draft}
+    assert {3, 4, 5, 6, 2} <= drafted
+    assert not drafted & {7, 8, 9}
 
 
 def test_second_choices_are_right_where_first_are_not(open_session: Open) -> None:

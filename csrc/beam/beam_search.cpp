@@ -5,6 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/text_stream.h"
+#include "llama/footprint.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -70,6 +71,14 @@ ContextOptions own_context(ContextOptions context, const BeamOptions& options, i
     return context;
 }
 
+Context open_context(const std::shared_ptr<const Model>& model, const ContextOptions& options,
+                     int n_rows, int n_beams) {
+    check_memory(*model, options, n_rows,
+                 "A search with " + std::to_string(n_beams) + (n_beams == 1 ? " beam" : " beams"),
+                 "lower n_beams or max_tokens, or shorten the prompt");
+    return {model, options, n_rows};
+}
+
 GenerateOptions own_request(int max_tokens) {
     GenerateOptions request;
     request.max_tokens = max_tokens;
@@ -84,10 +93,10 @@ BeamSearch::BeamSearch(std::shared_ptr<const Model> model, const ContextOptions&
     : options_(options),
       max_tokens_(settle_max_tokens(options, static_cast<int>(prompt.size()), context.n_ctx)),
       most_rows_(most_rows(options, speculator, context.n_batch)),
-      target_(model,
-              own_context(context, options, static_cast<int>(prompt.size()), max_tokens_,
-                          model->is_longrope()),
-              most_rows_),
+      target_(open_context(model,
+                           own_context(context, options, static_cast<int>(prompt.size()),
+                                       max_tokens_, model->is_longrope()),
+                           most_rows_, options.n_beams)),
       vocab_(target_.model().vocab()),
       speculator_(speculator),
       request_(vocab_, prompt, own_request(max_tokens_), context.n_ctx),
@@ -170,9 +179,11 @@ void BeamSearch::advance() {
 
 void BeamSearch::count_accepted() {
     for (const Hypothesis& one : hypotheses_.running()) {
-        if (!trie_.known(one.node) || drafted_in_[one.node] < 0) continue;
+        if (!trie_.known(one.node) || ahead_[one.node].round < 0) continue;
+        const Ahead& ahead = ahead_[one.node];
         ++request_.stats.accepted;
-        ++request_.stats.by_round[drafted_in_[one.node]].accepted;
+        ++request_.stats.by_round[ahead.round].accepted;
+        ++request_.stats.by_source[static_cast<std::size_t>(ahead.source)].accepted;
     }
 }
 
@@ -205,9 +216,14 @@ void BeamSearch::step() {
     const auto n_rows = static_cast<int>(rows_.size());
     const int n_drafted = n_rows - n_waited_for;
     stats.drafted += n_drafted;
-    drafted_in_.resize(trie_.size(), -1);
-    for (int i = n_waited_for; i < n_rows; ++i)
-        drafted_in_[rows_[i].node] = static_cast<int>(stats.by_round.size());
+    ahead_.resize(trie_.size());
+    for (int i = 0; i < n_rows; ++i) {
+        const auto [node, _, source] = rows_[i];
+        ahead_[node] = {};
+        if (i < n_waited_for) continue;
+        ahead_[node] = {static_cast<int>(stats.by_round.size()), source};
+        ++stats.by_source[static_cast<std::size_t>(source)].drafted;
+    }
     for (int first = 0; first < n_rows; first += most_rows_) {
         stats.by_round.push_back({first == 0 ? n_drafted : 0, 0});
         decode(first, std::min(first + most_rows_, n_rows));
@@ -220,7 +236,7 @@ void BeamSearch::look_ahead() {
     continuations_.follow(hypotheses_.running());
     outlook_.look(
         trie_, hypotheses_.running(), options_.n_beams, most_levels(),
-        [&](NodeId node, int n, std::vector<Token>& tokens) {
+        [&](NodeId node, int n, std::vector<Outlook::Guessed>& tokens) {
             continuations_.guess(node, n, tokens);
         },
         [&](Token token) { return vocab_.is_end(token); });
@@ -260,7 +276,7 @@ int BeamSearch::choose_levels() {
 void BeamSearch::lay_out(int n_levels) {
     rows_.clear();
     for (int level = 0; level <= n_levels; ++level)
-        for (const NodeId node : outlook_.unknown(level)) {
+        for (const auto& [node, source] : outlook_.unknown(level)) {
             const NodeId parent = trie_.parent(node);
             SequenceId sequence = Branches::kNone;
             if (branches_->holds(parent))
@@ -268,7 +284,7 @@ void BeamSearch::lay_out(int n_levels) {
             else if (const auto row = std::ranges::find(rows_, parent, &Row::node);
                      row != rows_.end())
                 sequence = row->sequence;
-            if (sequence != Branches::kNone) rows_.push_back({node, sequence});
+            if (sequence != Branches::kNone) rows_.push_back({node, sequence, source});
         }
 }
 

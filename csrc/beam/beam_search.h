@@ -31,7 +31,7 @@ class BeamSearch {
  public:
     // context: as the session's, settled. id: what the drafters know the search by, of no request.
     // Throws InvalidArgument when an option is out of range, or the context has no room for that
-    // many tokens of each beam behind the prompt; and OutOfMemory.
+    // many tokens of each beam behind the prompt; and OutOfMemory, before anything is allocated.
     BeamSearch(std::shared_ptr<const Model> model, const ContextOptions& context,
                Speculator& speculator, SequenceId id, TokenSpan prompt, const BeamOptions& options);
 
@@ -84,10 +84,16 @@ class BeamSearch {
     struct Row {
         NodeId node;
         SequenceId sequence;
+        Source source;  // of what is decoded ahead
     };
     std::vector<Row> rows_;
-    std::vector<int> n_rows_;      // [g]: rows of levels 0 to g
-    std::vector<int> drafted_in_;  // [node]: round in which it was decoded ahead; -1: in none
+    std::vector<int> n_rows_;  // [g]: rows of levels 0 to g
+    // That a node was decoded ahead: in which round, -1: in none, and who said that it would come.
+    struct Ahead {
+        int round = -1;
+        Source source = Source::other;
+    };
+    std::vector<Ahead> ahead_;  // [node]
 };
 
 }  // namespace specllama

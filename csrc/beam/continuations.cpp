@@ -44,7 +44,7 @@ void Continuations::follow(std::span<const Hypothesis> running) {
     stem_ = stem;
 }
 
-void Continuations::guess(NodeId node, int n, std::vector<Token>& tokens) {
+void Continuations::guess(NodeId node, int n, std::vector<Outlook::Guessed>& tokens) {
     tokens.clear();
     behind_.clear();
     trie_.append_path(stem_, node, behind_);
@@ -62,14 +62,16 @@ void Continuations::guess(NodeId node, int n, std::vector<Token>& tokens) {
             if (!proposal_.error.empty()) throw DrafterError(proposal_.error);
             const TokenSpan proposed = proposal_.draft.tokens;
             const bool fits =
-                std::ssize(proposed) <= proposal_.max_tokens && std::ssize(proposed) >= n_behind &&
-                std::ranges::all_of(proposed,
-                                    [&](Token token) { return token >= 0 && token < n_vocab_; });
+                proposal_.draft.whole() && std::ssize(proposed) <= proposal_.max_tokens &&
+                std::ssize(proposed) >= n_behind && std::ranges::all_of(proposed, [&](Token token) {
+                    return token >= 0 && token < n_vocab_;
+                });
             if (!fits)
                 throw DrafterError(
                     "The drafter proposed tokens that the model does not have, or more than were "
-                    "asked for.");
-            tokens.assign(proposed.begin() + n_behind, proposed.end());
+                    "asked for, or some without evidence.");
+            for (auto i = n_behind; i < std::ssize(proposed); ++i)
+                tokens.push_back({proposed[i], proposal_.draft.evidence[i].source});
         });
         if (!tokens.empty()) return;
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "beam/beams.h"
+#include "beam/outlook.h"
 #include "beam/trie.h"
 #include "engine/sequence.h"
 #include "specllama/drafter.h"
@@ -33,7 +34,7 @@ class Continuations {
 
     // Replaces `tokens` by what may follow a node, which descends from what they have in common: at
     // most n, often none.
-    void guess(NodeId node, int n, std::vector<Token>& tokens);
+    void guess(NodeId node, int n, std::vector<Outlook::Guessed>& tokens);
 
  private:
     template <typename Call>

@@ -28,9 +28,11 @@ void Outlook::look(Trie& trie, std::span<const Hypothesis> running, int n_beams,
                 foreseen_, one.parent, [](const Foreseen& it) { return it.hypothesis.node; });
             const NodeId node = trie.child(one.parent, one.successor.token);
             Foreseen& added = next_.emplace_back(Foreseen{{node, one.logprob}});
-            if (from->draft < 0) continue;
+            const Guessed* const guessed = next_drafted(*from);
+            if (guessed == nullptr || guessed->token != one.successor.token) continue;
             added.draft = from->draft;
             added.n_used = from->n_used + 1;
+            added.source = guessed->source;
         }
         if (next_.empty()) return;
         foreseen_.swap(next_);
@@ -45,17 +47,24 @@ bool Outlook::add_drafted(Foreseen& one, int n_levels, const Guess& guess) {
         one.draft = static_cast<int>(drafts_.size());
         guess(node, n_levels, drafts_.emplace_back());
     }
-    const std::vector<Token>& draft = drafts_[one.draft];
-    if (one.n_used == std::ssize(draft)) return false;
-    extensions_.push_back({node, {draft[one.n_used], 0}, logprob});
+    const Guessed* const guessed = next_drafted(one);
+    if (guessed == nullptr) return false;
+    extensions_.push_back({node, {guessed->token, 0}, logprob});
     return true;
+}
+
+// What its draft says comes next; null: nothing.
+const Outlook::Guessed* Outlook::next_drafted(const Foreseen& one) const {
+    if (one.draft < 0 || one.n_used == std::ssize(drafts_[one.draft])) return nullptr;
+    return &drafts_[one.draft][one.n_used];
 }
 
 void Outlook::enter(const Trie& trie, std::span<const Foreseen> foreseen) {
     Level& level = levels_.emplace_back();
     for (const Foreseen& one : foreseen) {
         level.nodes.push_back(one.hypothesis.node);
-        if (!trie.known(one.hypothesis.node)) level.unknown.push_back(one.hypothesis.node);
+        if (!trie.known(one.hypothesis.node))
+            level.unknown.push_back({one.hypothesis.node, one.source});
     }
 }
 

@@ -77,6 +77,21 @@ FrequencyTable::Best FrequencyTable::best(std::uint64_t hash) const {
     return {best.token, best.count, contexts_[context].total};
 }
 
+FrequencyTable::Best FrequencyTable::second(std::uint64_t hash) const {
+    const Index context = find_context(hash);
+    if (context == kNone) return {};
+    const Context& owner = contexts_[context];
+    Best found{.total = owner.total};
+    int n = 0;
+    for (Index i = owner.first; i != kNone && n < kMaxRivals; i = continuations_[i].next) {
+        if (i == owner.best) continue;
+        ++n;
+        const Continuation& one = continuations_[i];
+        if (one.count > found.count) found = {one.token, one.count, owner.total};
+    }
+    return found;
+}
+
 void FrequencyTable::frequencies(std::uint64_t hash, Distribution& out) const {
     out.clear();
     const Index context = find_context(hash);

@@ -40,6 +40,11 @@ class FrequencyTable {
     // token == kNoToken when the context is unknown. Never allocates.
     Best best(std::uint64_t context) const;
 
+    // The most frequent of its other continuations, of the kMaxRivals that first came last; token
+    // == kNoToken when there is none. Never allocates.
+    static constexpr int kMaxRivals = 32;
+    Best second(std::uint64_t context) const;
+
     // Writes the relative frequencies of all continuations of a context; nothing when it is
     // unknown.
     void frequencies(std::uint64_t context, Distribution& out) const;

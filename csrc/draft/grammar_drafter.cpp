@@ -46,7 +46,8 @@ void GrammarDrafter::propose(std::span<Proposal> proposals) {
         if (proposal.max_tokens == 0 || proposal.sampler->mask() == nullptr) continue;
         auto found = followers_.find(proposal.sequence);
         if (found == followers_.end()) {
-            found = followers_.try_emplace(proposal.sequence, Scout(byte_tokens()), 0).first;
+            found =
+                followers_.try_emplace(proposal.sequence, Scout(byte_tokens(), habits_), 0).first;
             enter(proposal, found->second);
         } else if (found->second.scout.tired()) {
             continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "draft/byte_tokens.h"
+#include "draft/habits.h"
 #include "draft/scout.h"
 #include "llama/vocab.h"
 #include "specllama/drafter.h"
@@ -39,6 +40,7 @@ class GrammarDrafter final : public Drafter {
 
     const Vocab* vocab_;
     std::optional<ByteTokens> byte_tokens_;  // once a request has a grammar
+    Habits habits_;  // of all requests: where white space comes, a model does not change its mind
     std::map<SequenceId, Follower> followers_;
     std::string text_;               // of the last tokens, and what is foreseen
     std::string piece_;              // of one token

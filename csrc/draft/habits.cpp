@@ -18,8 +18,13 @@ const Habits::Habit* Habits::find(Place place) const {
 }
 
 void Habits::learn(Place place, char byte) {
+    if (habits_.size() == kMostPlaces && !habits_.contains(place)) habits_.clear();
     const auto [found, is_new] = habits_.try_emplace(place);
     Habit& habit = found->second;
+    if (habit.n == kMemory) {
+        habit.n /= 2;
+        habit.n_right /= 2;
+    }
     habit.n += !is_new;
     habit.n_right += !is_new && habit.byte == byte;
     habit.byte = byte;

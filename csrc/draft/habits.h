@@ -19,6 +19,10 @@ class Habits {
 
     // Bytes of a text's end that a place may depend on.
     static constexpr std::size_t kReach = 64;
+    // Most places: there are as many as grammars have. With one more, all are forgotten.
+    static constexpr std::size_t kMostPlaces = 4096;
+    // Of a habit's past so much counts: the next text may be of another style.
+    static constexpr int kMemory = 32;
 
     struct Habit {
         char byte = 0;    // that came last

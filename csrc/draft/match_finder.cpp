@@ -85,12 +85,11 @@ void MatchFinder::truncate(std::size_t n) {
     n_forgotten_ = std::min(n_forgotten_, n);
 }
 
-Match MatchFinder::find(TokenSpan text) const {
-    if (text.size() < kMinMatch || heads_.empty()) return {};
-    std::array<Index, kMaxCandidates> longest;  // the latest first; each the index of what follows
-    int n_longest = 0;
+// Calls take(length, index of what follows) for the candidates, the latest first.
+template <typename Take>
+void MatchFinder::each(TokenSpan text, Take take) const {
+    if (text.size() < kMinMatch || heads_.empty()) return;
     int n_candidates = 0;
-    int length = kMinMatch;
     Index at = heads_[bucket_of(text.last(kMinMatch), heads_.size())];
     for (int step = 0; at != kNone && n_candidates < kMaxCandidates && step < kMaxSteps; ++step) {
         const Index next = at + 1;
@@ -99,11 +98,20 @@ Match MatchFinder::find(TokenSpan text) const {
         const int agree = common_suffix(text, tokens().first(next));
         if (agree < kMinMatch) continue;
         ++n_candidates;
-        if (agree < length) continue;
+        take(agree, next);
+    }
+}
+
+Match MatchFinder::find(TokenSpan text) const {
+    std::array<Index, kMaxCandidates> longest;
+    int n_longest = 0;
+    int length = kMinMatch;
+    each(text, [&](int agree, Index next) {
+        if (agree < length) return;
         if (agree > length) n_longest = 0;
         length = agree;
         longest[n_longest++] = next;
-    }
+    });
     if (n_longest == 0) return {};
 
     const std::span<const Index> candidates(longest.data(), n_longest);
@@ -118,6 +126,19 @@ Match MatchFinder::find(TokenSpan text) const {
         }
     }
     return {length, tokens().subspan(best)};
+}
+
+std::size_t MatchFinder::find_all(TokenSpan text, std::span<Match> out) const {
+    std::size_t n = 0;
+    each(text, [&](int agree, Index next) {
+        std::size_t place = n;
+        while (place > 0 && out[place - 1].length < agree) --place;
+        if (place == out.size()) return;
+        n = std::min(n + 1, out.size());
+        std::shift_right(out.begin() + place, out.begin() + n, 1);
+        out[place] = {agree, tokens().subspan(next)};
+    });
+    return n;
 }
 
 std::size_t MatchFinder::size_bytes() const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "draft/match.h"
@@ -54,6 +55,10 @@ class MatchFinder {
     // The best occurrence of the end of another text. Never allocates.
     Match find(TokenSpan text) const;
 
+    // As many occurrences of the end of a text as there is room for, the longest first, among
+    // equally long ones the latest; returns their number. Never allocates.
+    std::size_t find_all(TokenSpan text, std::span<Match> out) const;
+
     std::size_t size_bytes() const;
 
  private:
@@ -62,6 +67,8 @@ class MatchFinder {
     Index& head(Index last);
     void enter();
     void make_room(std::size_t n_wanted);
+    template <typename Take>
+    void each(TokenSpan text, Take take) const;
 
     std::size_t max_tokens_;
     std::size_t capacity_ = 0;

@@ -18,6 +18,9 @@ namespace specllama {
 // the place where the last copy broke off (Trail). From there, or from a context of kMinMatch
 // tokens and more, it copies; else it says what came most often (NGramPredictor), until that makes
 // a match. Tokens copied that had themselves broken off a copy are marked (Evidence::confidence 0).
+//
+// Where other guesses may stand beside (Proposal::max_beside), what comes second most often does,
+// and what other matches say where they first differ from the copy, the longest matches first.
 class NGramFollower {
  public:
     // Throws InvalidArgument when an option is out of range.
@@ -28,6 +31,11 @@ class NGramFollower {
     // All tokens of the sequence, which has only grown since.
     void follow(TokenSpan tokens);
 
+    // Most matches beside a copy, and most tokens of each: what is right beside a trunk is right
+    // for a while, but each of its tokens is decoded once more.
+    static constexpr std::size_t kMaxRivals = 8;
+    static constexpr std::size_t kRivalTokens = 16;
+
     // Adds to the proposal's draft.
     void draft(Proposal& proposal);
 
@@ -36,8 +44,8 @@ class NGramFollower {
         return !drawn_from_.empty() && proposal.max_drawn > 0;
     }
     void extend(Proposal& proposal);
-    std::size_t predict(const Proposal& proposal,
-                        std::span<NGramPredictor::Prediction> predictions);
+    std::size_t predict(const Proposal& proposal, std::span<NGramPredictor::Prediction> predictions,
+                        std::span<NGramPredictor::Prediction> rivals);
     // The longest match that is long enough for the finders, and in which text.
     struct Found {
         const MatchFinder* text;
@@ -45,7 +53,11 @@ class NGramFollower {
     };
     Found find() const;
     void enter_best();
-    bool copy(Draft& draft, int max_tokens) const;
+    bool copy(Proposal& proposal) const;
+    // A copy's tokens: how many there are of at most n, and what is known of them.
+    std::size_t n_copied(const Found& found, std::size_t n) const;
+    Evidence evidence(const Found& found, std::size_t i) const;
+    void add_rivals(Proposal& proposal, int first) const;
     void step(Token token);
 
     NGramPredictor predictor_;

@@ -104,6 +104,10 @@ int NGramPredictor::Walk::best(FrequencyTable::Best& out) const {
     });
 }
 
+FrequencyTable::Best NGramPredictor::Walk::second(int order) const {
+    return predictor.tables_[order - kMinOrder].second(fnv1a(context(tail, n_tail, order)));
+}
+
 int NGramPredictor::Walk::frequencies(Distribution& out) const {
     return longest([&](const FrequencyTable& table, std::uint64_t hash) {
         table.frequencies(hash, out);
@@ -120,16 +124,21 @@ int NGramPredictor::n_known() const {
     return std::max(Walk{*this, tail_, n_tail_}.best(best) - 1, 0);
 }
 
-std::size_t NGramPredictor::predict(std::span<Prediction> out, TokenSpan behind) const {
+std::size_t NGramPredictor::predict(std::span<Prediction> out, TokenSpan behind,
+                                    std::span<Prediction> rivals) const {
     Walk walk{*this, tail_, n_tail_};
     for (const Token token : behind) walk.go(token);
+    const auto prediction = [](const FrequencyTable::Best& one, int order) {
+        return Prediction{one.token, order,
+                          static_cast<float>(one.count) / static_cast<float>(one.total), one.total};
+    };
     FrequencyTable::Best best;
     std::size_t n = 0;
     for (; n < out.size(); ++n) {
         const int order = walk.best(best);
         if (order == 0) break;
-        out[n] = {best.token, order,
-                  static_cast<float>(best.count) / static_cast<float>(best.total), best.total};
+        out[n] = prediction(best, order);
+        if (!rivals.empty()) rivals[n] = prediction(walk.second(order), order);
         walk.go(best.token);
     }
     return n;

@@ -54,7 +54,11 @@ class NGramPredictor {
     // context, the most recent among equals, and then counts as part of the context. `behind`:
     // tokens that come first, not taken in. Only tokens that were taken in are predicted. Never
     // allocates.
-    std::size_t predict(std::span<Prediction> out, TokenSpan behind = {}) const;
+    //
+    // rivals: empty, or as long as `out`; rivals[i]: what comes most often in place of out[i],
+    // kNoToken where nothing else does.
+    std::size_t predict(std::span<Prediction> out, TokenSpan behind = {},
+                        std::span<Prediction> rivals = {}) const;
 
     // The same, but which of the continuations of a context comes is up to
     // choose(i, frequencies) -> token, where i counts the tokens and `frequencies`, written to
@@ -94,6 +98,8 @@ class NGramPredictor {
 
         // What follows the longest known context; the order of its n-gram, 0 if none is known.
         int best(FrequencyTable::Best& out) const;
+        // What follows a context of that order second most often.
+        FrequencyTable::Best second(int order) const;
         int frequencies(Distribution& out) const;
         void go(Token token);
 

@@ -42,7 +42,7 @@ std::size_t group_of(int byte) {
 
 }  // namespace
 
-Scout::Scout(const ByteTokens& tokens) : tokens_(tokens) {
+Scout::Scout(const ByteTokens& tokens, Habits& habits) : tokens_(tokens), habits_(habits) {
     for (int byte = 0; byte < 256; ++byte)
         if (tokens.of[byte] != kNoToken) questions_[group_of(byte)].push_back(tokens.of[byte]);
     if (tokens.end != kNoToken) questions_[1].push_back(tokens.end);

@@ -21,10 +21,10 @@ namespace specllama {
 // kept for as long as the text goes on like that, so that each place is asked about once.
 class Scout {
  public:
-    // tokens: must outlive it.
-    explicit Scout(const ByteTokens& tokens);
+    // Both must outlive it. habits: which it goes by, and adds to.
+    Scout(const ByteTokens& tokens, Habits& habits);
 
-    // Stands at the end of this text, which the mask has followed. Its habits stay.
+    // Stands at the end of this text, which the mask has followed.
     void enter(std::unique_ptr<Mask> mask, std::string_view text);
 
     // The text goes on with a token of these bytes. False: otherwise than foreseen, or by a token
@@ -52,6 +52,7 @@ class Scout {
     static constexpr std::size_t kFew = 4;
 
     const ByteTokens& tokens_;
+    Habits& habits_;
     // All tokens that it asks about, those first that tell most.
     std::array<std::vector<Token>, 3> questions_;
     std::unique_ptr<Mask> mask_;                        // at the end of what is foreseen
@@ -63,7 +64,6 @@ class Scout {
     std::vector<Token> left_;
     bool has_asked_ = false;
     bool tired_ = false;
-    Habits habits_;
 };
 
 }  // namespace specllama

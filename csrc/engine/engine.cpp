@@ -27,7 +27,7 @@ constexpr int kLeastBesideRounds = 128;
 
 // A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
 // a saved state, however long the draft was.
-int longest_draft(int spec_length, int n_cuttable) {
+int most_at_once(int spec_length, int n_cuttable) {
     return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
 }
 
@@ -37,6 +37,12 @@ Engine::Engine(Context& target, Speculator speculator)
     : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {
     guesses_.reserve(kMaxGuesses);
     path_.reserve(kMaxSpecLength);
+}
+
+int Engine::longest_draft() const {
+    if (!speculator_.speculates()) return 0;
+    const int most = most_at_once(speculator_.longest(), target_.memory().n_cuttable());
+    return std::min({most, speculator_.most_nodes(), target_.n_batch() - 1});
 }
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
@@ -248,7 +254,7 @@ void Engine::draft() {
         const auto n_pending = static_cast<int>(sequence->pending().size());
         // A round of g drafted tokens generates up to g + 1.
         limit.depth =
-            std::max(std::min({longest_draft(speculator_.longest(), target_.memory().n_cuttable()),
+            std::max(std::min({most_at_once(speculator_.longest(), target_.memory().n_cuttable()),
                                quota_ - n_pending, sequence->n_tokens_left() - 1}),
                      0);
         // Tokens at one position take a place each.

@@ -17,6 +17,8 @@ class Engine {
     Engine(Context& target, Speculator speculator);
 
     Speculator& speculator() { return speculator_; }
+    // Most tokens of a draft, for a sequence that has a batch to itself.
+    int longest_draft() const;
 
     // A sequence enters, with its prompt and a text to draft from, and leaves. Whether it is done
     // or not.

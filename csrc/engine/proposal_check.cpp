@@ -1,6 +1,7 @@
 #include "engine/proposal_check.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace specllama {
 
@@ -42,9 +43,14 @@ std::string fault(const Proposal& proposal, const Vocab& vocab) {
 
 void cut_behind_end(Draft& draft, const Vocab& vocab) {
     const auto ends = [&](Token token) { return vocab.is_end(token); };
+    if (draft.drawn()) return;
     const auto end = std::ranges::find_if(draft.tokens, ends);
-    if (end == draft.tokens.end() || draft.drawn()) return;
-    draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
+    if (end != draft.tokens.end()) draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
+    bool over = false;  // the branch
+    std::erase_if(draft.sides, [&](const Draft::Side& side) {
+        over &= side.follows;
+        return std::exchange(over, over || ends(side.token));
+    });
 }
 
 }  // namespace specllama

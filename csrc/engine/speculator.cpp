@@ -17,6 +17,10 @@ namespace {
 // known of it, so the planner cannot shorten such a draft.
 constexpr int kLongestDrawn = 4;
 
+// Tokens of a tree that the planner chooses from: more than it may have verified, since the longest
+// draft alone can be as many.
+constexpr int kMostOffered = 4 * kMaxSpecLength;
+
 void record_error(Sequence& sequence, const std::string& message) {
     ++sequence.stats.drafter_errors;
     sequence.stats.last_drafter_error = message;
@@ -78,6 +82,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.phase = &phases_.at(sequence.id());
         turn.n_tokens = sequence.n_tokens();
         turn.n_pending = static_cast<int>(sequence.pending().size());
+        turn.max_rows = limits[i].nodes;
         turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
         turn.spent = 0;
         turn.place = sequence.id();
@@ -264,8 +269,9 @@ void Speculator::offer(std::size_t i, Branching branching) {
     Turn& turn = turns_[i];
     turn.offers.clear();
     const bool trees = branching.siblings > 1;
-    const Tree::Limits limits{
-        .nodes = work_[i].limit.nodes, .leaves = branching.leaves, .siblings = branching.siblings};
+    const Tree::Limits limits{.nodes = plans() ? kMostOffered : work_[i].limit.nodes,
+                              .leaves = branching.leaves,
+                              .siblings = branching.siblings};
     beside_.clear();
     if (trees) {
         for (const std::vector<Proposal>& of_row : proposals_) beside_.push_back(&of_row[i].draft);
@@ -323,7 +329,7 @@ void Speculator::absorb(Sequence& sequence, Position first, std::span<const int>
 }
 
 void Speculator::observe_decode(int n, int n_context, double seconds) {
-    if (plans()) planner_.observe_decode(n, n_context, seconds);
+    if (times()) planner_.observe_decode(n, n_context, seconds);
 }
 
 void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,

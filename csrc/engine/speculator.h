@@ -64,6 +64,10 @@ class Speculator {
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned, and by whom.
     bool plans() const { return speculates() && !spec_length_; }
+    // Whether what decodes take is of interest: who drafts elsewhere plans, too.
+    bool times() const { return plans() || offers_; }
+    // Whether anybody drafts beside those who do it elsewhere.
+    bool drafts() const { return drafters_.size() > (offers_ ? 1 : 0); }
     Planner& planner() { return planner_; }
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // Most tokens of a draft.

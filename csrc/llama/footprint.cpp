@@ -69,7 +69,8 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     // Of every token of a batch there is, in 32 bits, what a layer works on, and a row of the
     // attention mask; and of some a row of logits.
     const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
-    const int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
+    int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
+    if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
     const double n_seen = context.split ? n_ctx : n_positions;
     const int n_snapshots = header.has_snapshots ? snapshots(context, n_logits) : 0;
     const double states = header.state_numbers * context.n_seq * (1 + n_snapshots);
@@ -107,6 +108,18 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
     if (n_ctx < wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(n_ctx) + ".");
     options.context.n_ctx = n_ctx;
+}
+
+void check_memory(const Model& model, const ContextOptions& context, int n_logits,
+                  const std::string& who, const std::string& advice) {
+    Footprint need = footprint(model.header(), context, context.n_ctx, n_logits);
+    need.weights = 0;
+    const Room free = room(model.options());
+    if (fits(need.total(), free)) return;
+    throw OutOfMemory(who + " needs " + mib(need.total()) + " of its own (KV memory for " +
+                      std::to_string(context.n_ctx) + " tokens " + mib(need.kv) + ", computing " +
+                      mib(need.compute) + "), but " + free.where + " has " + mib(free.bytes) +
+                      " free; " + advice + ".");
 }
 
 }  // namespace specllama

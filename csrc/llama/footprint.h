@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "llama/gguf_file.h"
+#include "llama/model.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -26,5 +28,10 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
 // default or, with a notice, what fits. Throws OutOfMemory, with the numbers, when it does not fit.
 // A draft model larger than the target gets a warning.
 void settle_memory(const Header& target, const Header* draft, SessionOptions& options);
+
+// Compares what another context of a model that is loaded takes with what its device has free.
+// Throws OutOfMemory, with the numbers, who wants it, and what to do then, when it does not fit.
+void check_memory(const Model& model, const ContextOptions& context, int n_logits,
+                  const std::string& who, const std::string& advice);
 
 }  // namespace specllama

@@ -35,10 +35,11 @@ struct Progress {
 
 }  // namespace
 
-Model::Model(llama_model_ptr model, std::string path)
+Model::Model(llama_model_ptr model, ModelOptions options, Header header)
     : model_(std::move(model)),
       vocab_(llama_model_get_vocab(model_.get())),
-      path_(std::move(path)) {}
+      options_(std::move(options)),
+      header_(std::move(header)) {}
 
 std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& header,
                                          const ProgressFunction& progress, bool with_mtp) {
@@ -69,7 +70,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
-    const std::shared_ptr<Model> loaded = checked(std::move(model), options.path, errors.first());
+    const std::shared_ptr<Model> loaded =
+        checked(std::move(model), options, header, errors.first());
     loaded->rpc_use_ = std::move(rpc_use);
     if (offload_devices(options).empty())
         loaded->kernels_ = describe_kernels(header, options.kernels);
@@ -86,14 +88,16 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     params.devices = no_devices;
     const ErrorLog errors;
     llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
-    return checked(std::move(model), path, errors.first());
+    ModelOptions options;
+    options.path = path;
+    return checked(std::move(model), options, {}, errors.first());
 }
 
 // Refuses what is no model that can be used.
-std::shared_ptr<Model> Model::checked(llama_model_ptr model, const std::string& path,
-                                      const std::string& error) {
+std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions& options,
+                                      const Header& header, const std::string& error) {
     const auto fail = [&](const std::string& what) {
-        throw ModelError("Cannot use " + path + " as a model: " + what + ".");
+        throw ModelError("Cannot use " + options.path + " as a model: " + what + ".");
     };
     if (!model) fail(error.empty() ? "llama.cpp cannot load it" : error);
     // With an encoder, too, there are EAGLE-3 heads; check_gguf has refused the others.
@@ -105,7 +109,7 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const std::string& 
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants an EOS token after every prompt but has none");
-    return std::shared_ptr<Model>(new Model(std::move(model), path));
+    return std::shared_ptr<Model>(new Model(std::move(model), options, header));
 }
 
 std::string Model::description() const {

@@ -27,7 +27,10 @@ class Model {
 
     const Vocab& vocab() const { return vocab_; }
     // As it was given.
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return options_.path; }
+    // What it was loaded with; of a vocabulary alone nothing but the path, and no header.
+    const ModelOptions& options() const { return options_; }
+    const Header& header() const { return header_; }
     std::string description() const;
     std::string architecture() const;
     // Numbers of a token's state between two layers, and layers, those of multi-token prediction
@@ -46,17 +49,18 @@ class Model {
     llama_model* get() const { return model_.get(); }
 
  private:
-    Model(llama_model_ptr model, std::string path);
+    Model(llama_model_ptr model, ModelOptions options, Header header);
     // error: what llama.cpp said while it loaded.
-    static std::shared_ptr<Model> checked(llama_model_ptr model, const std::string& path,
-                                          const std::string& error);
+    static std::shared_ptr<Model> checked(llama_model_ptr model, const ModelOptions& options,
+                                          const Header& header, const std::string& error);
     // What the file says for a key; "" where it says nothing.
     std::string value(const std::string& key) const;
 
     std::unique_ptr<const RpcUse> rpc_use_;  // outlives the model
     llama_model_ptr model_;
     Vocab vocab_;
-    std::string path_;
+    ModelOptions options_;
+    Header header_;
     std::string kernels_;
 };
 

@@ -13,8 +13,8 @@ void Allotment::clear() {
     rows_.clear();
 }
 
-int Allotment::add_sequence(int n_rows, double tokens, double stake, int place) {
-    participants_.push_back({n_rows, tokens, stake, place, rows_.size(), 0});
+int Allotment::add_sequence(int n_rows, double tokens, double stake, int place, int most) {
+    participants_.push_back({n_rows, tokens, stake, place, most, rows_.size(), 0});
     return static_cast<int>(participants_.size()) - 1;
 }
 
@@ -48,6 +48,10 @@ void Allotment::sort() {
 
 void Allotment::allot(const Price& price) {
     sort();
+    lengths_.assign(participants_.size(), 0);
+    std::erase_if(sorted_, [&](const Row& row) {
+        return ++lengths_[row.sequence] > participants_[row.sequence].most;
+    });
     lengths_.assign(participants_.size(), 0);
     saved_by_.assign(1, 0);
     n_best_ = 0;

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "specllama/types.h"
+
 namespace specllama {
 
 // Which of the tokens at hand are verified in one decode, of one or of many sequences: rows in the
@@ -27,8 +29,10 @@ class Allotment {
 
     // A sequence with so many rows that are decoded in any case, which are good for `tokens`; its
     // drafts may add `stake` seconds to the decode. Of sequences that lie apart in the memory
-    // `place` is where; they come in the order of their places. Returns its number.
-    int add_sequence(int n_rows, double tokens, double stake, int place = 0);
+    // `place` is where; they come in the order of their places. Of its rows `most` are verified at
+    // most. Returns its number.
+    int add_sequence(int n_rows, double tokens, double stake, int place = 0,
+                     int most = kMaxSpecLength);
 
     // A row of the sequence that was added last: which row it comes after, the tokens to expect of
     // it, and the seconds they are worth. Returns its number.
@@ -73,6 +77,7 @@ class Allotment {
         double tokens;
         double stake;
         int place;
+        int most;
         std::size_t first_row;
         int longest;  // rows that it may have
     };

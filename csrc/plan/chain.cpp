@@ -10,6 +10,9 @@ void Chain::weigh(const Terms& terms) {
     const auto beside = static_cast<float>(terms.n_beside);
     PhaseLanes best_speed{};
     for (int g = 0; g <= longest; ++g) {
+        // A token that only too wide a decode has cheaply costs what it costs elsewhere: else
+        // nothing would be worth drafting.
+        if (seconds[g] - seconds[0] > terms.stake) continue;
         const auto rounds_per_second = static_cast<float>(1 / (terms.spent + seconds[g]));
         const PhaseLanes speed = (in_phase[g] + beside) * rounds_per_second;
         best_speed = speed > best_speed ? speed : best_speed;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 
 #include "plan/acceptance.h"
 #include "specllama/types.h"
@@ -19,6 +20,8 @@ struct Chain {
         double most_worth = 0;
         // Part by which time to be lost counts more than time to be saved.
         double caution = 0;
+        // Seconds that a draft may add to the decode.
+        double stake = std::numeric_limits<double>::infinity();
     };
 
     int longest = 0;
@@ -38,7 +41,7 @@ struct Chain {
 
     // Where the phase of the text is in doubt, tokens gained where many are right are cheap anyway,
     // and time lost where few are is not. So in each phase a token counts as the time it costs
-    // there at the length that is best there.
+    // there at the length that is best there, of those that the stake allows.
     void weigh(const Terms& terms);
 
     // Seconds that a length adds to the decode; and by which it is faster than none, altogether.

@@ -78,7 +78,7 @@ inline constexpr double kCautionMost = 0.3;
 // answers of ten kinds in any order were up to 6 % slower than each in a session of its own (where
 // a decode of 8 tokens costs 4.6), with this 1 %. Less, and what cannot be copied is slower.
 inline constexpr double kDebtCarried = 6;
-// What the drafts of a request may add to a decode, in times of a plain one, beside what drafting
+// What the drafts of a request may add to a decode, in times of a plain round, beside what drafting
 // has saved in it so far: as much as is needed to cross the widest stair seen (that of 4-bit
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.

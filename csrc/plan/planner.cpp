@@ -33,8 +33,9 @@ double Planner::caution(const Phase& phase) const {
                       tuning::kCautionMost);
 }
 
-double Planner::stake(const Phase& phase) const {
-    return tuning::kStake * cost_.seconds(1, 0) + std::max(-phase.debt, 0.0);
+double Planner::stake(const Turn& turn) const {
+    const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
+    return tuning::kStake * plain + std::max(-turn.phase->debt, 0.0);
 }
 
 double Planner::draft_step(int n, int n_context) const {
@@ -126,7 +127,8 @@ void Planner::weigh(const Common& common, const Turn& turn, Chain& chain) const 
     chain.weigh({.n_beside = common.n_sequences - 1,
                  .spent = common.spent,
                  .most_worth = common.token_seconds,
-                 .caution = caution(*turn.phase)});
+                 .caution = caution(*turn.phase),
+                 .stake = stake(turn)});
 }
 
 // What may come of all offers, whatever a token is worth.
@@ -147,7 +149,7 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
 double Planner::saved(const Common& common, const Turn& turn, const Offer& offer,
                       const Chain& chain) const {
     if (offer.required) return kAny;
-    const double most = stake(*turn.phase);
+    const double most = stake(turn);
     if (!offer.drawn) return chain.most_saved(1, chain.longest, most);
     const int n = static_cast<int>(offer.evidence.size());
     const double extra = decode_seconds(common, common.n_rows + n) - chain.seconds[0];
@@ -173,7 +175,7 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
                                 turn.place);
         return;
     }
-    allotment_.add_sequence(turn.n_pending, 1, stake(*turn.phase), turn.place);
+    allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place, turn.max_rows);
     if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 
@@ -286,7 +288,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     chain.longest = cap;
     foresee(common, turn, draft, chain, step, tuning::kPhaseEnd * behind);
     weigh(common, turn, chain);
-    const double most = stake(*turn.phase);
+    const double most = stake(turn);
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted, most));
     if (chain.most_saved(n_drafted + 1, cap, most) > so_far) return true;

@@ -82,7 +82,7 @@ class Planner {
     static Common common(std::span<const Turn> turns);
     double caution(const Phase& phase) const;
     // Seconds that the drafts of a request may add to a decode.
-    double stake(const Phase& phase) const;
+    double stake(const Turn& turn) const;
     // Of one token by the draft model, which drafts one for each of n sequences at once.
     double draft_step(int n, int n_context) const;
     double decode_seconds(const Common& common, int n_rows) const;

@@ -60,13 +60,14 @@ struct Choice {
 // A round of one sequence: what is at hand, what is done, and what came of it.
 struct Turn {
     // At hand.
-    Phase* phase = nullptr;  // of its request
-    int n_tokens = 0;        // of the sequence so far: the position of a draft's first token
-    int n_pending = 1;       // of those, how many the decode takes in before the draft
-    int max_draft = 0;       // most tokens that may be drafted
-    double overhead = 0;     // seconds a round costs beside drafting and decoding
-    double spent = 0;        // seconds that went into drafts for this round so far
-    int place = 0;           // in the memory, where sequences lie apart in it
+    Phase* phase = nullptr;         // of its request
+    int n_tokens = 0;               // of the sequence so far: the position of a draft's first token
+    int n_pending = 1;              // of those, how many the decode takes in before the draft
+    int max_draft = 0;              // most tokens that may be drafted in a row
+    int max_rows = kMaxSpecLength;  // most tokens that may be verified
+    double overhead = 0;            // seconds a round costs beside drafting and decoding
+    double spent = 0;               // seconds that went into drafts for this round so far
+    int place = 0;                  // in the memory, where sequences lie apart in it
     std::vector<Offer> offers;
     // Done.
     Choice choice;

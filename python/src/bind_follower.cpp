@@ -1,8 +1,12 @@
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bind.h"
 #include "draft/ngram_follower.h"
+#include "draft/tree.h"
+#include "specllama/error.h"
 #include "token_arguments.h"
 #include "token_array.h"
 
@@ -21,19 +25,41 @@ class Followed {
     }
 
     std::vector<std::pair<Token, Evidence>> draft(int n) {
+        const Draft draft = proposed(n, 0);
+        std::vector<std::pair<Token, Evidence>> drafted;
+        for (int i = 0; i < draft.size(); ++i)
+            drafted.emplace_back(draft.tokens[i], draft.evidence[i]);
+        return drafted;
+    }
+
+    // Of each what it is, what is known of it, and the node it comes after.
+    std::vector<std::tuple<Token, Evidence, int>> tree(int n, int n_beside) {
+        if (n_beside < 0 || n_beside >= kMaxGuesses)
+            throw InvalidArgument("n_beside must be from 0 to " + std::to_string(kMaxGuesses - 1) +
+                                  ", not " + std::to_string(n_beside) + ".");
+        Tree tree;
+        tree.add(proposed(n, n_beside),
+                 {.nodes = kMostNodes, .leaves = kMostNodes, .siblings = 1 + n_beside});
+        std::vector<std::tuple<Token, Evidence, int>> nodes;
+        for (const Tree::Node& node : tree.nodes())
+            nodes.emplace_back(node.token, node.evidence, node.parent);
+        return nodes;
+    }
+
+ private:
+    static constexpr int kMostNodes = 1000;  // more than there can be
+
+    Draft proposed(int n, int n_beside) {
         check_draft_length(n);
         Proposal proposal;
         proposal.tokens = tokens_;
         proposal.max_tokens = n;
+        proposal.max_beside = n_beside;
         follower_.follow(tokens_);
         follower_.draft(proposal);
-        std::vector<std::pair<Token, Evidence>> drafted;
-        for (int i = 0; i < proposal.draft.size(); ++i)
-            drafted.emplace_back(proposal.draft.tokens[i], proposal.draft.evidence[i]);
-        return drafted;
+        return proposal.draft;
     }
 
- private:
     static TokenSpan checked(TokenSpan tokens) {
         for (const Token token : tokens) check_token(token);
         return tokens;
@@ -56,7 +82,8 @@ void bind_follower(py::module_& m) {
             "append_batch",
             [](Followed& followed, const Tokens& tokens) { followed.append(tokens); },
             py::arg("tokens"))
-        .def("draft", &Followed::draft, py::arg("n") = 4);
+        .def("draft", &Followed::draft, py::arg("n") = 4)
+        .def("tree", &Followed::tree, py::arg("n") = 4, py::arg("n_beside") = 1);
 }
 
 }  // namespace specllama

@@ -104,7 +104,7 @@ void bind_allotment(py::module_& m) {
         .def(py::init())
         .def("add_sequence", &Allotment::add_sequence, py::arg("n_rows") = 1,
              py::arg("tokens") = 1.0, py::arg("stake") = std::numeric_limits<double>::infinity(),
-             py::arg("place") = 0)
+             py::arg("place") = 0, py::arg("most") = kMaxSpecLength)
         .def("add_row", &Allotment::add_row, py::arg("predecessor"), py::arg("tokens"),
              py::arg("gain"))
         .def("allot", &Allotment::allot, py::arg("price"))
@@ -136,7 +136,7 @@ void bind_plan(py::module_& m) {
         .def_readonly("probe", &Choice::probe);
     py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
         .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, double overhead,
-                         double spent, int place) {
+                         double spent, int place, int max_rows) {
                  HeldTurn held;
                  held.turn.phase = &phase;
                  held.turn.n_tokens = n_tokens;
@@ -145,11 +145,13 @@ void bind_plan(py::module_& m) {
                  held.turn.overhead = overhead;
                  held.turn.spent = spent;
                  held.turn.place = place;
+                 held.turn.max_rows = max_rows;
                  return held;
              }),
              py::arg("phase"), py::arg("n_tokens"), py::kw_only(), py::arg("n_pending") = 1,
              py::arg("max_draft") = kMaxSpecLength, py::arg("overhead") = 0.0,
-             py::arg("spent") = 0.0, py::arg("place") = 0, py::keep_alive<1, 2>())
+             py::arg("spent") = 0.0, py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength,
+             py::keep_alive<1, 2>())
         .def("offer", &offer, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
              py::arg("drawn") = false, py::arg("required") = false,
              py::arg("sides") = std::vector<std::pair<Evidence, int>>())

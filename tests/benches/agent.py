@@ -129,7 +129,7 @@ class Repository:
         """Return what a tool says, of a failure, too."""
         try:
             return self._tools[name](**arguments)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, KeyError) as error:
             return f"error: {error}"
 
     def _paths(self) -> list[Path]:

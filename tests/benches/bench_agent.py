@@ -1,14 +1,14 @@
 """An agent's loop against two servers, in turns:
 
     python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
-        [--flags="--spec-type ngram-map-k"] [--minutes N]
+        [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N]
 
 Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
 are up and asked one after the other, each turn the other one first. Both see the same conversation,
 that of llama-server where it calls a tool, else ours, so that one different call does not make
 everything behind it different. A turn's time is that of its requests, by a clock on the wall; the
-tools' time does not count. The first turn is given: small models begin with calls in code fences,
-which llama-server takes for text.
+tools' time does not count. The first turn is given, and a call that stands in the text as JSON is
+one, too: small models leave the tags out, and both servers take that for text.
 """
 
 from __future__ import annotations
@@ -71,27 +71,30 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
     parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
     parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
+    parser.add_argument("--flash-attn", default="auto", help="of both servers (auto)")
     parser.add_argument("--flags", default="", help="more flags of llama-server (none)")
     given = parser.parse_args(argv)
     flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
+    flags += ["--jinja", "-fa", given.flash_attn]
     with (
-        serving(given.llama_server, [*flags, "--jinja", *given.flags.split()], n_slots=1) as theirs,
-        specllama(given.model, given.threads, N_CTX) as ours,
+        serving(given.llama_server, [*flags, *given.flags.split()], n_slots=1) as theirs,
+        specllama(given.model, given.threads, N_CTX, "-fa", given.flash_attn) as ours,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = [Server(client(theirs.address)), Server(client(ours))]
         until = time.monotonic() + 60 * given.minutes
-        n_same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns], until)
-    _report(servers, n_same)
+        same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns], until)
+    _report(servers, same)
 
 
 def _converse(
     servers: list[Server], repository: Repository, orders: Sequence[str], until: float
-) -> int:
-    """Run the loop; return in how many turns both answered the same."""
+) -> list[bool]:
+    """Run the loop; return in which turns both answered the same."""
     system = "You work on a Python repository. Use one tool for each request."
     messages: list[Any] = [{"role": "system", "content": system}, *_given(repository)]
-    n_same = 0
+    same: list[bool] = []
+    n_calls = 0
     for turn, order in enumerate(orders):
         if time.monotonic() > until:
             break
@@ -99,21 +102,22 @@ def _converse(
         answers: dict[int, Any] = {}
         for i in (turn % 2, 1 - turn % 2):
             answers[i] = servers[i].ask(messages)
-        same = _said(answers[0]) == _said(answers[1])
-        n_same += same
+        same.append(_said(answers[0]) == _said(answers[1]))
         seconds = " ".join(f"{server.seconds[-1]:.2f}" for server in servers)
         print(
-            f"{turn + 1} {order[:60]!r} {seconds} {'same' if same else 'not the same'}", flush=True
+            f"{turn + 1} {order[:60]!r} {seconds} {'same' if same[-1] else 'not the same'}",
+            flush=True,
         )
-        if not same:
+        if not same[-1]:
             print(f"  theirs {_said(answers[0])!r:.300}\n  ours   {_said(answers[1])!r:.300}")
-        message = answers[0] if answers[0].tool_calls else answers[1]
-        messages.append(message.to_dict())
-        for call in message.tool_calls or []:
-            result = repository.call(call.function.name, json.loads(call.function.arguments))
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-        # The model sees the result when it is asked the next thing.
-    return n_same
+        answer = answers[0] if _call(answers[0]) else answers[1]
+        messages.append(answer.to_dict())
+        if call := _call(answer):  # the model sees the result when it is asked the next thing
+            n_calls += 1
+            call_id = answer.tool_calls[0].id if answer.tool_calls else f"call_{turn + 1}"
+            messages.append(_result(call_id, repository.call(*call)))
+    print(f"calls: {n_calls}")
+    return same
 
 
 def _given(repository: Repository) -> list[Any]:
@@ -126,29 +130,49 @@ def _given(repository: Repository) -> list[Any]:
     return [
         {"role": "user", "content": "Which files are there?"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_0", "content": repository.call("list_files", {})},
+        _result("call_0", repository.call("list_files", {})),
     ]
+
+
+def _result(call_id: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _call(message: Any) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the arguments of a call; also of one that stands in the text, since small
+    models leave out the tags, or write a fence instead; None: there is none."""
+    if message.tool_calls:
+        function = message.tool_calls[0].function
+        return function.name, json.loads(function.arguments)
+    text = message.content or ""
+    try:
+        call, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    except ValueError:
+        return None
+    name, arguments = call.get("name"), call.get("arguments")
+    return (name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
 
 
 def _said(message: Any) -> Any:
-    if not message.tool_calls:
-        return message.content
-    return [
-        (call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls
-    ]
+    return _call(message) or message.content
 
 
-def _report(servers: Sequence[Server], n_same: int) -> None:
+def _report(servers: Sequence[Server], same: Sequence[bool]) -> None:
     theirs, ours = servers
-    n_turns = len(ours.seconds)
-    ratio = sum(ours.seconds) / sum(theirs.seconds)
-    by_turn = statistics.median(
-        mine / other for mine, other in zip(ours.seconds, theirs.seconds, strict=True)
-    )
-    print(f"same answers: {n_same} of {n_turns}")
+    pairs = list(zip(theirs.seconds, ours.seconds, strict=True))
+    print(f"same answers: {sum(same)} of {len(same)}")
     for name, server in (("llama-server", theirs), ("specllama", ours)):
         print(f"{name}: {sum(server.seconds):.1f} s, {server.n_tokens} tokens")
-    print(f"ours against theirs: {ratio:.2f} of the time in all, {by_turn:.2f} in the median turn")
+    _compare("all turns", pairs)
+    # Behind another answer one of the two has to read that of the other.
+    fair = [pair for i, pair in enumerate(pairs) if all(same[max(i - 1, 0) : i + 1])]
+    _compare("turns with the same answers, but for those behind another", fair)
+    print(f"median turn: {statistics.median(mine / other for other, mine in pairs):.2f}")
+
+
+def _compare(which: str, pairs: Sequence[tuple[float, float]]) -> None:
+    theirs, ours = (sum(seconds) for seconds in zip(*pairs, strict=True))
+    print(f"{len(pairs)} {which}: {theirs:.1f} s and {ours:.1f} s, {ours / theirs:.2f} of it")
 
 
 def client(address: str) -> openai.OpenAI:
@@ -156,10 +180,10 @@ def client(address: str) -> openai.OpenAI:
 
 
 @contextmanager
-def specllama(model: str, n_threads: int, n_ctx: int) -> Iterator[str]:
+def specllama(model: str, n_threads: int, n_ctx: int, *flags: str) -> Iterator[str]:
     """Start our server; yield its address."""
     command = [sys.executable, "-m", "specllama", "serve", "-m", model, "-c", str(n_ctx)]
-    command += ["-t", str(n_threads), "-np", "1", "--port", "0", "--exact", "off"]
+    command += ["-t", str(n_threads), "-np", "1", "--port", "0", "--exact", "off", *flags]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     try:

@@ -2,18 +2,35 @@
 schema.
 
     python tests/benches/bench_grammar.py -m target.gguf -md draft.gguf
+    python tests/benches/bench_grammar.py -m target.gguf --left
 
-For each, tokens per second behind the prompt, tokens per round, microseconds of drafting per round
-(without the draft model's), and what was drafted and accepted by grammar.
+In turns, each text is written with its schema, and replayed without one, by the same drafters and
+plainly; what choosing takes by a grammar counts for all three. By text, the median of the turns:
+tokens per second behind the prompt, plain, and as multiples of that without the grammar's drafts
+and with them; and of the last turn tokens per round without and with them, microseconds of drafting
+per round, and what was drafted and accepted by grammar. --left: how many tokens of the vocabulary
+the grammar leaves at each place.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import shutil
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+import llama_cpp
+import numpy as np
 from specllama import SpecSession
-from specllama.workloads.answered import load_answered
+from specllama._core import Stats
+from specllama.requests.grammar import gbnf
+from specllama.workloads.answered import Dialogue, load_answered
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -86,6 +103,120 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 """By the name of the conversation."""
 
 
+def left(vocabulary: llama_cpp.Llama, grammar: str, tokens: Sequence[int]) -> list[int]:
+    """[i]: tokens that the grammar leaves where token i of a text stands."""
+    vocab = llama_cpp.llama_model_get_vocab(vocabulary.model)
+    n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
+    candidates = (llama_cpp.llama_token_data * n_vocab)()
+    array = llama_cpp.llama_token_data_array(candidates, n_vocab, -1, False)
+    view = np.ctypeslib.as_array(candidates)
+    sampler = llama_cpp.llama_sampler_init_grammar(vocab, grammar.encode(), b"root")
+    counts = []
+    for token in tokens:
+        view["id"], view["logit"] = np.arange(n_vocab), 0
+        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
+        counts.append(int((view["logit"] == 0).sum()))
+        if llama_cpp.llama_vocab_is_eog(vocab, token):
+            break
+        llama_cpp.llama_sampler_accept(sampler, token)
+    llama_cpp.llama_sampler_free(sampler)
+    return counts
+
+
+def count_left(arguments: argparse.Namespace, conversations: list[Dialogue]) -> None:
+    """Print how often one token is left, and how many of these stand in a row."""
+    vocabulary = llama_cpp.Llama(arguments.model, vocab_only=True, verbose=False)
+    everywhere: list[int] = []
+    runs: Counter[int] = Counter()
+    with SpecSession(arguments.model, arguments.draft, n_ctx=4096) as session:
+        for one in conversations:
+            schema = SCHEMAS[one.name]
+            text = session.chat(one.messages, json_schema=schema, max_tokens=arguments.max_tokens)
+            counts = left(vocabulary, gbnf(None, schema), text.tokens)
+            everywhere += counts
+            runs.update(len([*run]) for n, run in groupby(counts) if n == 1)
+            print(f"{one.name:24}{len(counts):5} places{counts.count(1):5} of one token")
+    share = everywhere.count(1) / len(everywhere)
+    print(f"{'all':24}{len(everywhere):5} places, {share:.2%} of one token; in a row: {dict(runs)}")
+
+
+class Runs:
+    """What became of a text, turn by turn, by one contestant."""
+
+    def __init__(self) -> None:
+        self.runs: list[Stats] = []
+
+    def median(self, of: Callable[[Stats], float]) -> float:
+        """Return what a token took, in the middle of all turns."""
+        return statistics.median(of(stats) / stats.generated_tokens for stats in self.runs)
+
+    def choosing(self) -> float:
+        return self.median(lambda stats: stats.seconds.choose)
+
+    def rest(self) -> float:
+        return self.median(
+            lambda stats: stats.generated_tokens / stats.tokens_per_second - stats.seconds.choose
+        )
+
+
+def compare(arguments: argparse.Namespace, conversations: list[Dialogue]) -> None:
+    contestants = {"plain": None, "without": arguments.draft, "with": arguments.draft}
+    sessions = {
+        name: SpecSession(arguments.model, draft, n_ctx=4096) for name, draft in contestants.items()
+    }
+    runs = {one.name: {name: Runs() for name in sessions} for one in conversations}
+    texts: dict[str, list[int]] = {}
+    folder = Path(tempfile.mkdtemp())  # of prompts that were decoded
+    for turn in range(arguments.repeat + 1):
+        for i, one in enumerate(conversations):
+            prompt = sessions["with"].render_chat(one.messages)
+            if turn == 0:
+                sessions["with"].generate(prompt, max_tokens=1)
+                sessions["with"].save_state(folder / one.name)
+            order = [*sessions] if (turn + i) % 2 else [*sessions][::-1]
+            for name in ["with"] if turn == 0 else order:
+                sessions[name].load_state(folder / one.name)
+                if name == "with":
+                    done = sessions[name].generate(
+                        prompt, json_schema=SCHEMAS[one.name], max_tokens=arguments.max_tokens
+                    )
+                    texts.setdefault(one.name, done.tokens)
+                else:
+                    done = sessions[name].replay(prompt, texts[one.name])
+                if turn > 0:
+                    runs[one.name][name].runs.append(done.stats)
+    seconds = {
+        text: {name: one.rest() + of["with"].choosing() for name, one in of.items()}
+        for text, of in runs.items()
+    }
+    for text, of in runs.items():
+        stats = of["with"].runs[-1]
+        print(
+            f"{text:24}{stats.generated_tokens:4} tokens{speeds(seconds[text])}"
+            f"  {of['without'].runs[-1].tokens_per_round:.2f} and"
+            f" {stats.tokens_per_round:.2f} a round"
+            f"{1e6 * stats.seconds.draft / stats.rounds:6.0f} us"
+            f"  {stats.by_drafter.get('grammar')}"
+        )
+    mean = {
+        name: statistics.geometric_mean(of[name] for of in seconds.values()) for name in sessions
+    }
+    print(f"{'geometric mean':35}{speeds(mean)}")
+    points = enumerate(stats.decode_seconds[:16], 1)
+    print("ms of a decode:", ", ".join(f"{n}: {1e3 * v:.1f}" for n, v in points if v > 0))
+    for session in sessions.values():
+        session.close()
+    shutil.rmtree(folder)
+
+
+def speeds(seconds: dict[str, float]) -> str:
+    plain, without, with_ = (seconds[name] for name in ("plain", "without", "with"))
+    return (
+        f"  plain {1 / plain:6.2f}/s, without {plain / without:.2f}, with {plain / with_:.2f}:"
+        f" {without / with_:.2f} times"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-m", "--model", required=True)
@@ -93,24 +224,14 @@ def main() -> None:
         "-md", "--draft", default="ngram", help="a draft model; default: %(default)s"
     )
     parser.add_argument("-n", "--max-tokens", type=int, default=256)
+    parser.add_argument("--repeat", type=int, default=3, help="turns (%(default)s)")
+    parser.add_argument("--left", action="store_true", help="count what the grammars leave")
     arguments = parser.parse_args()
-    tokens = seconds = 0.0
-    with SpecSession(arguments.model, arguments.draft, n_ctx=4096) as session:
-        for conversation in load_answered("extract"):
-            schema = SCHEMAS[conversation.name]
-            generation = session.chat(
-                conversation.messages, json_schema=schema, max_tokens=arguments.max_tokens
-            )
-            stats = generation.stats
-            tokens += stats.generated_tokens
-            seconds += stats.generated_tokens / stats.tokens_per_second
-            print(
-                f"{conversation.name:24}{stats.generated_tokens:5} tokens"
-                f"{stats.tokens_per_second:8.2f}/s{stats.tokens_per_round:6.2f}/round"
-                f"{1e6 * stats.seconds.draft / stats.rounds:8.0f} us"
-                f"  {stats.by_drafter.get('grammar')}"
-            )
-    print(f"{'all':24}{tokens:5.0f} tokens{tokens / seconds:8.2f}/s")
+    conversations = load_answered("extract")
+    if arguments.left:
+        count_left(arguments, conversations)
+    else:
+        compare(arguments, conversations)
 
 
 if __name__ == "__main__":

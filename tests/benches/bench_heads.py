@@ -1,23 +1,30 @@
 """Heads beside draft models: what the bundled target accepts of their drafts, and the clock.
 
     python tests/benches/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
-    python tests/benches/bench_heads.py speed models/draft-q8_0.gguf head.gguf
+    python tests/benches/bench_heads.py speed models/draft-q8_0.gguf head.gguf \\
+        [--llama-cpp DIRECTORY]
 
 Prompts: pieces of the files that no model of the pair was trained on. `acceptance`: by place in a
 draft, of those whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of
-trees, these alone. `speed`: sessions in turns, the median of the ratios to plain decoding, prompt
-by prompt.
+trees, these alone. `speed`: in turns, the median of the ratios to our plain decoding, prompt by
+prompt; with --llama-cpp (bench_peers.py says how to build it) also llama-server on the same files,
+greedily, with drafts of two to five tokens.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sysconfig
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from specllama import SpecSession, _core
+from specllama.bench.llama_server import LlamaServer, model_flags, serving
+from specllama.session import BUNDLED_MODEL
 
 # Of models/README.md.
 HELD_OUT = (
@@ -87,36 +94,71 @@ def acceptance(drafts: list[Path], per_file: int, guesses: int) -> None:
                 )
 
 
-def speed(drafts: list[Path], per_file: int, **options: Any) -> None:
+Speed = Callable[[list[int], int, float], float]
+"""Tokens per second behind a prompt, with a seed, at a temperature."""
+
+
+def of_session(session: SpecSession) -> Speed:
+    def speed(prompt: list[int], seed: int, temperature: float) -> float:
+        chosen: Any = {"seed": seed, "temperature": temperature, "max_tokens": N_PREDICT}
+        return float(session.generate(prompt, **chosen).stats.tokens_per_second)
+
+    return speed
+
+
+def of_server(server: LlamaServer) -> Speed:
+    def speed(prompt: list[int], seed: int, temperature: float) -> float:
+        answer = server.complete(prompt, N_PREDICT, cache_prompt=False)
+        return answer.n_timed / answer.seconds
+
+    return speed
+
+
+def servers(drafts: list[Path]) -> dict[str, list[str]]:
+    """Return what llama-server is told, by name of the setting."""
+    settings: dict[str, list[str]] = {"llama-server, plain": []}
+    for draft, n in itertools.product(drafts, range(2, LENGTH + 1)):
+        with draft.open("rb") as file:
+            kind = "draft-eagle3" if b"eagle3" in file.read(4096) else "draft-simple"
+        flags = ["--spec-type", kind, "-md", str(draft), "--spec-draft-n-max", str(n)]
+        settings[f"llama-server, {kind} {n}"] = flags
+    return settings
+
+
+def speed(drafts: list[Path], per_file: int, llama_cpp: Path | None, **options: Any) -> None:
     texts = prompts(per_file)
-    contestants: dict[str, dict[str, Any]] = {
-        "plain": {"draft": None},
-        "n-grams": {"draft": "ngram"},
-    }
+    sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}, "n-grams": {"draft": "ngram"}}
     for draft in drafts:
-        contestants[draft.stem] = {"draft": draft, "cascade": False}
-        contestants[f"{draft.stem} and n-grams"] = {"draft": draft}
-    sessions = {
-        name: SpecSession(None, **contestant, **(SESSION | options))
-        for name, contestant in contestants.items()
-    }
-    for temperature in (0.0, 1.0):
-        chosen: Any = {"temperature": temperature, "max_tokens": N_PREDICT}
-        speeds: dict[str, list[float]] = {name: [] for name in sessions}
-        for seed, prompt in enumerate(texts):
-            order = list(sessions) if seed % 2 else list(sessions)[::-1]
-            for name in order:
-                stats = sessions[name].generate(prompt, seed=seed, **chosen).stats
-                speeds[name].append(stats.tokens_per_second)
-        for name, some in speeds.items():
-            ratios = [one / plain for one, plain in zip(some, speeds["plain"], strict=True)]
-            print(
-                f"T = {temperature}  {name:24} {statistics.median(some):7.0f} tokens/s, "
-                f"{statistics.median(ratios):.2f} of plain",
-                flush=True,
-            )
-    for session in sessions.values():
-        session.close()
+        sessions[draft.stem] = {"draft": draft, "cascade": False}
+        sessions[f"{draft.stem} and n-grams"] = {"draft": draft}
+    with ExitStack() as stack:
+        contestants: dict[str, Speed] = {}
+        for name, own in sessions.items():
+            session = SpecSession(None, **own, **(SESSION | options))
+            contestants[name] = of_session(stack.enter_context(session))
+        of_servers = [] if llama_cpp is None else [*servers(drafts).items()]
+        for name, flags in of_servers:
+            assert llama_cpp is not None
+            common = model_flags(str(BUNDLED_MODEL), n_threads=1, n_ctx=512, kv_type="f16")
+            all_flags = [*common, "-fa", "on", "-dev", "none", "-devd", "none", *flags]
+            server = serving(llama_cpp / "llama-server", all_flags, n_slots=1)
+            contestants[name] = of_server(stack.enter_context(server))
+        compare(contestants, texts, 0.0)
+        compare({name: contestants[name] for name in sessions}, texts, 1.0)
+
+
+def compare(contestants: dict[str, Speed], texts: list[list[int]], temperature: float) -> None:
+    speeds: dict[str, list[float]] = {name: [] for name in contestants}
+    for seed, prompt in enumerate(texts):
+        for name in list(contestants) if seed % 2 else list(contestants)[::-1]:
+            speeds[name].append(contestants[name](prompt, seed, temperature))
+    for name, some in speeds.items():
+        ratios = [one / plain for one, plain in zip(some, speeds["plain"], strict=True)]
+        print(
+            f"T = {temperature}  {name:28} {statistics.median(some):7.0f} tokens/s, "
+            f"{statistics.median(ratios):.2f} of plain",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -126,12 +168,13 @@ def main() -> None:
     parser.add_argument("--per-file", type=int, default=3, help="prompts of each file (3)")
     parser.add_argument("--guesses", type=int, default=1, help="at a position (1)")
     parser.add_argument("--spec-length", type=int, help="tokens per draft (the planner's choice)")
+    parser.add_argument("--llama-cpp", type=Path, help="where llama-server is; for `speed`")
     arguments = parser.parse_args()
     if arguments.what == "acceptance":
         acceptance(arguments.drafts, arguments.per_file, arguments.guesses)
     else:
         fixed = {} if arguments.spec_length is None else {"spec_length": arguments.spec_length}
-        speed(arguments.drafts, arguments.per_file, **fixed)
+        speed(arguments.drafts, arguments.per_file, arguments.llama_cpp, **fixed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A target on a server, drafts made here: tokens per second, by what the way takes.
 
     python tests/benches/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
-        [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--plot FILE]
+        [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
+        [--rounds] [--plot FILE]
 
 The server is a process of its own, by one thread, and so is what drafts here; between them lies a
 line of `support/slow_link.py` that takes half a trip each way. A row is a way to have the text:
@@ -13,6 +14,10 @@ line of `support/slow_link.py` that takes half a trip each way. A row is a way t
     ahead, model        the same with the draft model
     stream, plain       the server's answer as a stream, without speculation
     stream              the same as the server is by default: with n-grams of its own
+
+Texts are answers to the benchmark's questions, or `edit`: a file of three functions is written
+again with a change in one, and given as `reference` to who drafts here or ahead. (The stream has it
+in its prompt only.)
 
 All texts are written once over no way at all, so that both sides have learned what they learn.
 Then, at each trip, a text is asked for with few tokens, so that its prompt is known, and measured
@@ -31,16 +36,19 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 from specllama import SpecSession
 from specllama.bench import workload
+from specllama.model.chat_template import Message
 from specllama.server.app import App
 from specllama.server.graceful import GracefulServer
 from specllama.server.settings import Settings
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+from specllama.workloads import Replay, load
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from slow_link import slow_link
@@ -82,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trips", default="0,10,40,100,200", help="both ways together, in ms")
     parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
+    parser.add_argument("--ways", help="rows, as above, with semicolons between them (all)")
+    parser.add_argument("--rounds", action="store_true", help="print (drafted, accepted) of rounds")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -92,56 +102,80 @@ def main(argv: Sequence[str] | None = None) -> None:
     if draft is None and given.model == str(BUNDLED_MODEL):
         draft = str(BUNDLED_DRAFT)
     trips = [float(one) for one in given.trips.split(",")]
-    prompts = _prompts(given.model, given.kinds, given.texts)
+    texts = _texts(given.model, given.kinds, given.texts)
     rates: Rates = defaultdict(dict)
     for speculation in ("ngram", "plain"):
+        ways = _ways(speculation, draft, given.rounds)
+        if given.ways is not None:
+            ways = {way: one for way, one in ways.items() if way in given.ways.split(";")}
+        if not ways:
+            continue
         with _server(given.model, speculation) as url:
-            for way, open_way in _ways(speculation, draft).items():
+            for way, open_way in ways.items():
                 with slow_link(url) as link, open_way(link.url) as write:
-                    _rate(write, prompts, given.n)
+                    _rate(write, texts, given.n)
                     for trip in trips:
                         link.delay = trip / 2000
-                        rates[way][trip] = _rate(write, prompts, given.n)
+                        rates[way][trip] = _rate(write, texts, given.n)
                         print(f"{trip:g} ms, {way}: {rates[way][trip]:.2f}", file=sys.stderr)
     _print(rates, trips)
     if given.plot is not None:
         _plot(rates, given.plot)
 
 
-Write = Callable[[list[int], int], Iterator[int]]
-"""Writes behind a prompt so many tokens; yields how many come at a time."""
+@dataclass(frozen=True)
+class Text:
+    """A text to be written.
+
+    Attributes:
+        prompt: Token ids.
+        reference: What much of it may be copied from.
+    """
+
+    prompt: list[int]
+    reference: str = ""
+
+
+Write = Callable[[Text, int], Iterator[int]]
+"""Writes so many tokens of a text; yields how many come at a time."""
 OpenWay = Callable[[str], AbstractContextManager[Write]]
 
 
-def _rate(write: Write, prompts: Sequence[list[int]], n: int) -> float:
+def _rate(write: Write, texts: Sequence[Text], n: int) -> float:
     clock = Clock()
-    for prompt in prompts:
-        deque(write(prompt, WARM), maxlen=0)
-        clock.run(write(prompt, n))
+    for text in texts:
+        deque(write(text, WARM), maxlen=0)
+        clock.run(write(text, n))
     return clock.n_tokens / clock.seconds
 
 
-def _ways(speculation: str, draft: str | None) -> dict[str, OpenWay]:
-    """Return the ways to have a text of a server of this kind, and how to measure them."""
+def _ways(speculation: str, draft: str | None, rounds: bool) -> dict[str, OpenWay]:
+    """Return the ways to have a text of a server of this kind, and how to measure them.
+
+    rounds: Print of each text how many tokens its rounds drafted, and accepted.
+    """
     if speculation == "plain":
         return {"stream, plain": _streamed}
-    ways = {"plain": _drafted("lockstep", None)}
+    ways = {"plain": _drafted("lockstep", None, rounds)}
     for mode in ("lockstep", "ahead"):
-        ways[f"{mode}, n-grams"] = _drafted(mode, "ngram")
+        ways[f"{mode}, n-grams"] = _drafted(mode, "ngram", rounds)
         if draft is not None:
-            ways[f"{mode}, model"] = _drafted(mode, draft)
+            ways[f"{mode}, model"] = _drafted(mode, draft, rounds)
     return ways | {"stream": _streamed}
 
 
-def _drafted(mode: str, draft: str | None) -> OpenWay:
+def _drafted(mode: str, draft: str | None, rounds: bool) -> OpenWay:
     @contextmanager
     def opened(url: str) -> Iterator[Write]:
         options: dict[str, Any] = {"target_mode": mode, "n_threads": 1}
         with SpecSession(target=url, draft=draft, **options) as session:
 
-            def write(prompt: list[int], n: int) -> Iterator[int]:
-                for chunk in session.stream(prompt, max_tokens=n):
-                    yield int(chunk.token is not None)
+            def write(text: Text, n: int) -> Iterator[int]:
+                with session.stream(text.prompt, max_tokens=n, reference=text.reference) as stream:
+                    for chunk in stream:
+                        yield int(chunk.token is not None)
+                    if rounds:
+                        print(stream.result().stats.by_round, file=sys.stderr)
 
             yield write
 
@@ -152,8 +186,8 @@ def _drafted(mode: str, draft: str | None) -> OpenWay:
 def _streamed(url: str) -> Iterator[Write]:
     with httpx.Client(base_url=url, timeout=600) as client:
 
-        def write(prompt: list[int], n: int) -> Iterator[int]:
-            body = {"model": "m", "prompt": prompt, "max_tokens": n, "temperature": 0}
+        def write(text: Text, n: int) -> Iterator[int]:
+            body = {"model": "m", "prompt": text.prompt, "max_tokens": n, "temperature": 0}
             body |= {"stream": True, "logprobs": 0}
             with client.stream("POST", "/v1/completions", json=body) as answer:
                 yield from _tokens(answer)
@@ -170,12 +204,28 @@ def _tokens(answer: httpx.Response) -> Iterator[int]:
                 yield 0 if logprobs is None else len(logprobs["tokens"])
 
 
-def _prompts(model: str, kinds: str | None, n_texts: int) -> list[list[int]]:
-    """Return the prompts as token ids: those of a model that chats by its template."""
+def _texts(model: str, kinds: str | None, n_texts: int) -> list[Text]:
+    """Return what is asked for: of a model that chats by its template."""
     with SpecSession(model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
         kinds = kinds or ("fix,rename" if session.has_chat_template else "copy,prose")
-        texts = workload.for_model(workload.choose(kinds, None, n_texts), session, n_texts)
-        return [task.prompt_tokens(session) for one in texts for task in one.tasks]
+        texts = []
+        if "edit" in kinds.split(","):
+            edits = load("edit")
+            texts += [_edit(edits[3 * i : 3 * i + 3], session) for i in range(n_texts)]
+            kinds = ",".join(kind for kind in kinds.split(",") if kind != "edit")
+        if kinds:
+            chosen = workload.for_model(workload.choose(kinds, None, n_texts), session, n_texts)
+            texts += [Text(task.prompt_tokens(session)) for one in chosen for task in one.tasks]
+        return texts
+
+
+def _edit(edits: Sequence[Replay], session: SpecSession) -> Text:
+    """Return a file of these functions that is to be written again, the middle one changed."""
+    file = "\n\n".join(edit.prompt.split("```python\n")[1].split("```")[0] for edit in edits)
+    change = edits[len(edits) // 2].prompt.split("\n")[0]
+    asked = f"```python\n{file}```\n\n{change} Write the whole file again, unchanged otherwise."
+    message: Message = {"role": "user", "content": asked}
+    return Text(session.render_chat([message]), f"```python\n{file}```")
 
 
 @contextmanager

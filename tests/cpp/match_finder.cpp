@@ -1,6 +1,7 @@
 #include "draft/match_finder.h"
 
 #include <random>
+#include <span>
 #include <vector>
 
 #include "check.h"
@@ -39,6 +40,19 @@ TEST(the_longest_match_wins) {
     CHECK(finder.find().length == 5);
     CHECK(finder.find().token(0) == 50);
     CHECK(finder.find(std::vector<Token>{1, 2, 3, 4}).token(0) == 60);  // the most frequent
+}
+
+TEST(all_matches_come_the_longest_first) {
+    const MatchFinder finder =
+        finder_of({7, 1, 2, 3, 4, 50, 8, 1, 2, 3, 4, 60, 9, 1, 2, 3, 4, 70, 7, 1, 2, 3, 4});
+    std::vector<Match> found(4);
+    CHECK(finder.find_all(finder.tokens(), found) == 3);
+    CHECK(found[0].length == 5 && found[0].token(0) == 50);
+    CHECK(found[1].length == 4 && found[1].token(0) == 70);  // the latest
+    CHECK(found[2].length == 4 && found[2].token(0) == 60);
+    CHECK(finder.find_all(finder.tokens(), std::span(found).first(2)) == 2);
+    CHECK(found[0].token(0) == 50 && found[1].token(0) == 70);
+    CHECK(finder.find_all(std::vector<Token>{1, 2, 9, 9}, found) == 0);
 }
 
 TEST(tokens_taken_back_are_not_found) {

@@ -70,9 +70,10 @@ class OneOf final : public Mask {
     int* n_asked_;
 };
 
-// A scout at the beginning of one of these texts.
-Scout scout_of(std::vector<std::string> texts, int* n_asked = nullptr) {
-    Scout scout(kTokens);
+// A scout at the beginning of one of these texts, without habits of its own.
+Habits nobodys;
+Scout scout_of(std::vector<std::string> texts, int* n_asked = nullptr, Habits& habits = nobodys) {
+    Scout scout(kTokens, habits);
     scout.enter(std::make_unique<OneOf>(std::move(texts), n_asked), "");
     return scout;
 }
@@ -150,7 +151,8 @@ TEST(a_token_that_reaches_further) {
 
 TEST(a_habit_is_kept_over_other_texts_and_may_break) {
     const std::vector<std::string> texts = {"a:1", "a: 1"};
-    Scout scout = scout_of(texts);
+    Habits habits;
+    Scout scout = scout_of(texts, nullptr, habits);
     scout.look(100);
     CHECK(scout.bytes() == "a:");
     CHECK(follow(scout, "a: "));
@@ -167,6 +169,41 @@ TEST(a_habit_is_kept_over_other_texts_and_may_break) {
     scout.enter(std::make_unique<OneOf>(texts), "");
     scout.look(100);
     CHECK(scout.bytes() == "a:");
+}
+
+TEST(another_text_has_the_same_habits) {
+    Habits habits;
+    Scout first = scout_of({"{a:1", "{a: 1"}, nullptr, habits);
+    first.look(100);
+    CHECK(follow(first, "{a: 1"));
+    Scout second = scout_of({"[bc:2]", "[bc: 2]"}, nullptr, habits);
+    second.look(100);
+    CHECK(second.bytes() == "[bc:");  // one blank or a digit: another place
+    Scout third = scout_of({"[bc:1]", "[bc: 1]"}, nullptr, habits);
+    third.look(100);
+    CHECK(third.bytes() == "[bc: 1]");
+}
+
+TEST(a_habit_that_changes_is_soon_another) {
+    Habits habits;
+    for (int i = 0; i < 1000; ++i) habits.learn(7, ' ');
+    CHECK(habits.find(7)->confidence() > 0.9F);
+    for (int i = 0; i < Habits::kMemory; ++i) habits.learn(7, i % 2 == 0 ? '\n' : ' ');
+    CHECK(habits.find(7)->confidence() < 0.5F);
+    for (int i = 0; i < Habits::kMemory; ++i) habits.learn(7, '\n');
+    CHECK(habits.find(7)->byte == '\n');
+    CHECK(habits.find(7)->confidence() > 0.5F);
+}
+
+TEST(places_without_end_are_forgotten) {
+    Habits habits;
+    for (Habits::Place place = 0; place < Habits::kMostPlaces; ++place) habits.learn(place, ' ');
+    CHECK(habits.find(0) != nullptr);
+    habits.learn(1, ' ');  // one that is known
+    CHECK(habits.find(0) != nullptr);
+    habits.learn(Habits::kMostPlaces, ' ');
+    CHECK(habits.find(0) == nullptr);
+    CHECK(habits.find(Habits::kMostPlaces) != nullptr);
 }
 
 TEST(what_the_mask_forbids_is_not_followed) {
@@ -190,7 +227,7 @@ TEST(whoever_takes_too_long_is_not_asked_again) {
         void accept(Token) override {}
         std::unique_ptr<Mask> clone() const override { return nullptr; }
     };
-    Scout scout(kTokens);
+    Scout scout(kTokens, nobodys);
     scout.enter(std::make_unique<Slow>(), "");
     scout.look(100);
     CHECK(scout.tired());

@@ -29,6 +29,8 @@ class SlowLink:
         url: Where clients find the server.
         n_connections: That there have been.
         n_bytes: That have been passed on, both ways.
+        n_trips: How often something was sent there after something had come back, which it may have
+            waited for; a new connection is a trip of its own.
     """
 
     def __init__(
@@ -46,6 +48,8 @@ class SlowLink:
         self.delay = delay
         self.n_connections = 0
         self.n_bytes = 0
+        self.n_trips = 0
+        self._heard = True  # what comes next from a client begins a trip
         self._rate = rate
         self._loss = loss
         self._random = random.Random(seed)
@@ -115,6 +119,8 @@ class SlowLink:
     async def _pass_both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection(*self.server)
         self.n_connections += 1
+        self.n_trips += 1
+        self._heard = True
         self._open |= {writer, far_writer}
         ways = [
             asyncio.ensure_future(self._pass(reader, far_writer, is_answer=False)),
@@ -139,6 +145,8 @@ class SlowLink:
         try:
             while piece := await reader.read(PIECE):
                 n_bytes += len(piece)
+                self.n_trips += self._heard and not is_answer
+                self._heard = is_answer
                 if is_answer and self._n_most is not None and n_bytes > self._n_most:
                     self._refuses = self._refuses or self._stays_down
                     raise ConnectionResetError

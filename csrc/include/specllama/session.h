@@ -97,9 +97,13 @@ class Session {
     int n_vocab() const;
     // The same number for models with the same vocabulary, on every machine.
     std::uint64_t vocabulary() const;
-    // [n - 1]: seconds of a decode of n tokens at an empty context, 0 where that is not known;
-    // empty with a fixed spec_length. May wait for a step.
+    // [n - 1]: seconds of a decode of n tokens at an empty context, 0 where that is not known, as
+    // with a fixed spec_length, unless drafts may come from outside. May wait for a step.
     std::vector<double> decode_seconds() const;
+    // Most tokens of a draft that a round verifies; 0: none are.
+    int longest_draft() const;
+    // Whether anybody drafts here, beside those outside.
+    bool drafts() const;
     // What begins and ends a text; kNoToken if the model has no such token.
     Token bos() const;
     Token eos() const;

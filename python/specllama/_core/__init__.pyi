@@ -217,7 +217,8 @@ class Stats:
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
         by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "grammar", "model" and
             "other" drafts: copied from where the same tokens stood before, the same from the
-            corpus, by frequencies, by what the grammar leaves, by a draft model, by any other.
+            corpus, by frequencies, by what the grammar leaves, by a draft model, by any other. Of
+            beams, "other" is also what the search foresees by what the target has said.
         decode_seconds: What the planner believes at the end of the generation: [n - 1] is the time
             of a target decode of n tokens, in seconds, at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
@@ -801,6 +802,14 @@ class Session:
     @property
     def vocabulary(self) -> int: ...
     def decode_seconds(self) -> list[float]: ...
+    @property
+    def longest_draft(self) -> int:
+        """Most tokens of a draft that a round verifies; 0: none are."""
+
+    @property
+    def drafts(self) -> bool:
+        """Whether anybody drafts here, beside those outside."""
+
     @property
     def n_threads(self) -> int: ...
     @property

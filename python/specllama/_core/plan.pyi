@@ -112,6 +112,18 @@ class NGramFollower:
         """Return up to `n` tokens, 0 to 64, that may come next. Raises ArgumentError for another
         `n`."""
 
+    def tree(self, n: int = 4, n_beside: int = 1) -> list[tuple[int, Evidence, int]]:
+        """Return the same, and behind it what may come in its tokens' place: of each token also
+        which one it comes after, by its number, or -1.
+
+        Args:
+            n: Most tokens in a row, 0 to 64.
+            n_beside: Most guesses beside the first at a position, 0 to 7.
+
+        Raises:
+            ArgumentError: One of them is out of range.
+        """
+
 class Phase:
     """What is known of the phase that one request's text is in; see `Planner.begin`."""
 
@@ -151,6 +163,7 @@ class Turn:
         overhead: Seconds a round costs beside drafting and decoding.
         spent: Seconds that went into drafts for this round.
         place: In the memory, where sequences lie apart in it.
+        max_rows: Most tokens that may be verified.
     """
 
     def __init__(
@@ -163,6 +176,7 @@ class Turn:
         overhead: float = 0.0,
         spent: float = 0.0,
         place: int = 0,
+        max_rows: int = 64,
     ) -> None: ...
     def offer(
         self,
@@ -215,7 +229,12 @@ class Allotment:
 
     def __init__(self) -> None: ...
     def add_sequence(
-        self, n_rows: int = 1, tokens: float = 1.0, stake: float = math.inf, place: int = 0
+        self,
+        n_rows: int = 1,
+        tokens: float = 1.0,
+        stake: float = math.inf,
+        place: int = 0,
+        most: int = 64,
     ) -> int:
         """Add a sequence.
 
@@ -224,6 +243,7 @@ class Allotment:
             tokens: Tokens to expect of these.
             stake: Seconds that its drafts may add to the decode.
             place: In the memory.
+            most: Most of its rows that are verified.
         """
 
     def add_row(self, predecessor: int, tokens: float, gain: float) -> int:

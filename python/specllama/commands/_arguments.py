@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 from specllama.model.hub import SCHEME
 from specllama.requests.options import FIELDS, GenerateOptions
 
-EXACT: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
-"""What SpecSession calls each value of --exact."""
+SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
+"""What SpecSession calls each value of --exact and --flash-attn."""
 
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags]
 
@@ -133,8 +133,8 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
 
 
 def add_exact(parser: argparse.ArgumentParser) -> None:
-    """Add --exact, a key of `EXACT`."""
-    parser.add_argument("--exact", choices=EXACT, default="auto", help="as a session's (auto)")
+    """Add --exact, a key of `SWITCH`."""
+    parser.add_argument("--exact", choices=SWITCH, default="auto", help="as a session's (auto)")
 
 
 def add_sampling(parser: argparse.ArgumentParser, *names: str) -> None:

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"--count is {count}, but there are {len(prompts)} prompts, and at temperature 0 each "
             "gives one text only."
         )
-    exact = _arguments.EXACT[arguments.exact]
+    exact = _arguments.SWITCH[arguments.exact]
     if n_seq > 1 and exact == "auto":
         exact = False  # as it is then for several, so that both have a KV memory of one type
     options = {

@@ -40,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         SpecSession(
             **_arguments.session_options(arguments),
             n_seq=arguments.n_seq,
-            exact=_arguments.EXACT[arguments.exact],
+            exact=_arguments.SWITCH[arguments.exact],
+            flash_attn=_arguments.SWITCH[arguments.flash_attn],
             max_queue=arguments.max_queue,
             offers=True,
         ) as session,
@@ -89,6 +90,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="requests worked at together (8)",
     )  # fmt: skip
     _arguments.add_exact(parser)
+    parser.add_argument(
+        "-fa", "--flash-attn", choices=_arguments.SWITCH, default="auto",
+        help="as a session's (auto); off helps copies from long texts on CPUs",
+    )  # fmt: skip
     parser.add_argument(
         "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
     )

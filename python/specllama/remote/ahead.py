@@ -15,6 +15,7 @@ from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.link import GoneError, Link, error_of
 from specllama.remote.party import Party
 from specllama.remote.proposing import Draft
+from specllama.remote.sockets import Sockets, close
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -34,19 +35,21 @@ class Ahead:
     Args:
         party: Whose text it is, and who drafts.
         link: To the server.
+        sockets: Connections to it.
         timeout: Most seconds without a word.
     """
 
-    def __init__(self, party: Party, link: Link, timeout: float) -> None:
+    def __init__(self, party: Party, link: Link, sockets: Sockets, timeout: float) -> None:
         self._party = party
         self._link = link
+        self._sockets = sockets
         self._timeout = timeout
         self._socket: ClientConnection | None = None
         self._began = 0.0
         self._again = False  # the next word opens a generation
         self._draft = Draft()  # behind what has been heard
         self._n_sent = -1  # tokens of it that the server has; -1: it has another draft
-        self._model: Iterator[tuple[int, Evidence]] | None = None
+        self._model: Iterator[tuple[int, Evidence] | None] | None = None
 
     def round(self) -> None:
         """Go on by a round at least. Raises what `Link.post` does; what breaks off is opened
@@ -67,10 +70,10 @@ class Ahead:
     def _hear(self) -> None:
         party = self._party
         if self._socket is None:
-            self._socket = self._link.socket("/v1/verify/ahead")
+            self._socket = self._sockets.take()
             self._began = time.monotonic()
             self._again = True
-            self._send(party.text.opening())
+            self._send({**party.text.opening(), **party.reference})
         told = self._next()
         now = time.monotonic()
         if self._again:
@@ -80,7 +83,7 @@ class Ahead:
             self._take(party.overhear(told, now - self._began))
         self._began = now
         if party.text.done:
-            self._lose()
+            self._keep()
 
     def _next(self) -> dict[str, Any]:
         """Return what comes next; until then, draft."""
@@ -119,6 +122,8 @@ class Ahead:
     def _take(self, tokens: list[int]) -> None:
         """Go on with what is left of the draft, or with none."""
         n = self._draft.agreed(tokens)
+        if self._draft.tokens:
+            self._party.prospects.drafted(len(self._draft.tokens), n, len(tokens))
         if n == len(tokens) and n < len(self._draft.tokens):
             self._draft = Draft(self._draft.tokens[n:], self._draft.evidence[n:])
             self._n_sent = max(self._n_sent - n, 0)
@@ -136,26 +141,30 @@ class Ahead:
         room = min(most, party.text.n_left - 1) - len(self._draft.tokens)
         if party.text.done or room < 1:
             return False
+        asks_model = party.draft_model is not None and party.usefulness.wanted
         began = time.monotonic()
         if self._n_sent < 0 and party.proposer is not None:
             self._draft = party.proposer.draft(room)
-            if _is_sure(self._draft) or party.draft_model is None:
+            if _is_sure(self._draft) or not asks_model:
                 self._n_sent = 0
                 self._tell()
                 party.tally.draft_seconds += time.monotonic() - began
-                return party.draft_model is not None
+                return asks_model
             self._draft = Draft()
         self._n_sent = max(self._n_sent, 0)
-        if party.draft_model is None:
+        if not asks_model:
             return False
         if self._model is None:
             self._model = party.model_tokens(self._draft.tokens, room)
-        drafted = next(self._model, None)
+        drafted = next(self._model, ())
         party.tally.draft_seconds += time.monotonic() - began
-        if drafted is None:
+        if drafted is None:  # it still takes in the text; what has come meanwhile goes first
+            return True
+        if not drafted:
             self._tell()
             return False
         self._draft.add(*drafted)
+        party.usefulness.offer()
         n_new = len(self._draft.tokens) - self._n_sent
         if self._n_sent < _SENT_ONE_BY_ONE or n_new >= _SENT_ONE_BY_ONE:
             self._tell()
@@ -179,13 +188,20 @@ class Ahead:
 
     def _lose(self) -> None:
         """Drop the connection, and what was drafted."""
+        if (socket := self._leave()) is not None:
+            close(socket)
+
+    def _keep(self) -> None:
+        """Leave the connection to the next generation."""
+        if (socket := self._leave()) is not None:
+            self._sockets.give(socket)
+
+    def _leave(self) -> ClientConnection | None:
         self._forget_model()
         self._draft = Draft()
         self._n_sent = -1
         socket, self._socket = self._socket, None
-        if socket is not None:
-            with suppress(OSError):
-                socket.close()
+        return socket
 
 
 def _is_sure(draft: Draft) -> bool:

@@ -18,16 +18,17 @@ from specllama import _core
 from specllama._core.plan import CurvePoints, Planner
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError
+from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.party import Party
 from specllama.remote.proposing import Custom, DraftModel, NGrams, Proposer
+from specllama.remote.prospects import Prospects
 from specllama.remote.stream import RemoteStream
 from specllama.remote.target import Mode, Target
 from specllama.remote.text import Text
 from specllama.remote.trip import Trip
+from specllama.remote.usefulness import Usefulness
 
 _N_PINGS = 3
-_LONG_TRIP = 0.5
-"""From a trip of so many plain decodes on, the target does not wait for drafts (docs/remote.md)."""
 
 
 class RemoteCore:
@@ -39,7 +40,7 @@ class RemoteCore:
         draft_model: Loads the draft model, with a context of so many tokens; None: there is none.
         n_seq: Requests worked at together.
         spec_length: Most tokens drafted; None: as many as pay.
-        mode: How generations get on; "auto": by what the way takes.
+        mode: How generations get on; "auto": whichever way promises more, each time.
         timeout: Most seconds without a word from the server.
     """
 
@@ -69,7 +70,16 @@ class RemoteCore:
             began = time.monotonic()
             target.ping()
             self._trip.observe(time.monotonic() - began)
-        self._mode = self._settled(mode)
+        self._longest = min(MOST_DRAFTED, int(self._about["longest_draft"]))
+        self._prospects = Prospects(
+            self._planner.cost.seconds,
+            self._longest if spec_length is None else min(self._longest, spec_length),
+            drafts_here=draft is not None or draft_model is not None,
+            drafts_there=bool(self._about["drafts"]),
+            alike=draft == "ngram" and draft_model is None,
+        )
+        self._usefulness = Usefulness(self._planner.cost)
+        self._mode = mode
         self._draft_model = None if draft_model is None else self._opened(draft_model)
         self._active: list[RemoteStream] = []
         self._rounds: dict[RemoteStream, Future[None]] = {}  # under way, where there are several
@@ -81,12 +91,6 @@ class RemoteCore:
         self._asking = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._text_of = lru_cache(maxsize=4096)(self._ask_text)
-
-    def _settled(self, mode: Mode) -> Mode:
-        if mode != "auto":
-            return mode
-        plain = self._planner.cost.seconds(1)
-        return "ahead" if self._trip.seconds > _LONG_TRIP * plain > 0 else "lockstep"
 
     def _opened(self, draft_model: Callable[[int], _core.Session]) -> DraftModel:
         core = draft_model(self.n_ctx)
@@ -102,8 +106,11 @@ class RemoteCore:
 
     @property
     def mode(self) -> Mode:
-        """How generations get on."""
-        return self._mode
+        """How the next generation gets on."""
+        if self._mode != "auto":
+            return self._mode
+        step = 0.0 if self._draft_model is None else self._planner.draft_cost.seconds(1)
+        return self._prospects.mode(self._trip.seconds, step)
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> NDArray[np.int32]:
         self._check_open()
@@ -165,24 +172,30 @@ class RemoteCore:
             )
 
     def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
+        mode = self.mode
         party = Party(
             text=Text(tokens, options, self.n_ctx, self._about["vocabulary"]),
             url=self._target.url,
             planner=self._planner,
             trip=self._trip,
-            proposer=self._proposer(tokens, options),
+            prospects=self._prospects,
+            usefulness=self._usefulness,
+            longest=self._longest,
+            proposer=self._proposer(tokens, options, mode),
             draft_model=self._draft_model,
             spec_length=self._spec_length,
         )
-        way = self._target.way(party, self._mode, self._timeout)
+        way = self._target.way(party, mode, self._timeout)
         return RemoteStream(party, way, self.step, self._retire_soon, self._leave)
 
-    def _proposer(self, tokens: list[int], options: _core.GenerateOptions) -> Proposer | None:
+    def _proposer(
+        self, tokens: list[int], options: _core.GenerateOptions, mode: Mode
+    ) -> Proposer | None:
         if self._draft is None:
             return None
         if self._draft == "ngram":
             # Who does not wait has n-grams of the same text himself, and sooner.
-            known_there = self._mode == "ahead" and len(options.reference) == 0
+            known_there = mode == "ahead" and self.drafts
             return None if known_there else NGrams(tokens, options.reference)
         self._n_started += 1
         return Custom(self._draft, self._asking, self._n_started, tokens, self.n_vocab)
@@ -328,6 +341,14 @@ class RemoteCore:
 
     def decode_seconds(self) -> list[float]:
         return list(self._planner.cost.points().seconds)
+
+    @property
+    def longest_draft(self) -> int:
+        return self._longest
+
+    @property
+    def drafts(self) -> bool:
+        return bool(self._about["drafts"])
 
     @property
     def n_threads(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from specllama._core.plan import Phase, Turn
-from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.link import GoneError
 from specllama.remote.party import Party
 from specllama.remote.proposing import Draft
@@ -73,9 +72,13 @@ class Lockstep:
         took = time.monotonic() - began
         n_context = party.text.n_tokens
         tokens = party.hear(told, draft, took)
-        party.trip.observe(took - told["seconds"])
-        party.planner.observe_decode(len(draft.tokens) + 1, n_context, told["seconds"])
+        n_drafted, seconds = party.decode_of(told)
+        party.trip.observe(took - seconds)
+        # Where others share its batches, a server may verify less of it.
+        party.planner.observe_decode(n_drafted + 1, n_context, seconds)
         n_right = [one.agreed(tokens) for one in self._offers]
+        longest = max(len(one.tokens) for one in self._offers)
+        party.prospects.drafted(longest, max(n_right), len(tokens))
         turn.came(draft.agreed(tokens), n_right, len(tokens))
         party.planner.learn(turn)
 
@@ -87,7 +90,7 @@ class Lockstep:
         if self._phase is None:
             temperature = text.options.sampling.temperature
             self._phase = planner.begin(temperature, len(text.prompt))
-        room = max(min(MOST_DRAFTED, text.n_left - 1), 0)
+        room = max(min(party.longest, text.n_left - 1), 0)
         if party.spec_length is not None:
             room = min(room, party.spec_length)
         turn = Turn(self._phase, text.n_tokens, max_draft=room, overhead=party.trip.seconds)
@@ -126,12 +129,14 @@ class Lockstep:
         n = room - len(draft.tokens)
         if n < 1 or not goes_on():
             return longer
-        for token, evidence in party.model_tokens(longer.tokens, n):
+        for drafted in party.model_tokens(longer.tokens, n):
+            if drafted is None:
+                continue
             now = time.monotonic()
             if len(longer.tokens) > len(draft.tokens):  # the first took in what it did not know
                 party.planner.observe_draft_decode(1, party.text.n_tokens, now - last)
             last = now
-            longer.add(token, evidence)
+            longer.add(*drafted)
             if not goes_on():
                 break
         return longer

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from specllama import _core
 from specllama._core import Source
 from specllama._core.plan import Evidence, Planner
 from specllama.errors import RemoteError
 from specllama.remote.proposing import Custom, Draft, DraftModel, Proposer, draft_sampling
+from specllama.remote.prospects import Prospects
 from specllama.remote.tally import Tally
 from specllama.remote.text import Text
 from specllama.remote.trip import Trip
+from specllama.remote.usefulness import Heard, Usefulness
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -23,7 +27,8 @@ class Party:
     Attributes:
         text: The text.
         url: Where its target is.
-        planner, trip: Of all texts of the session.
+        planner, trip, prospects, usefulness: Of all texts of the session.
+        longest: Most tokens of a draft that the target verifies.
         proposer: Drafts without taking noticeable time; None: nobody does.
         draft_model: Drafts token by token; None: none.
         spec_length: Most tokens drafted; None: as many as pay.
@@ -34,6 +39,9 @@ class Party:
     url: str
     planner: Planner
     trip: Trip
+    prospects: Prospects
+    usefulness: Usefulness
+    longest: int
     proposer: Proposer | None
     draft_model: DraftModel | None
     spec_length: int | None
@@ -43,13 +51,18 @@ class Party:
         self.tally = Tally(self.text.seed, len(self.text.prompt))
         self._sampling: _core.SamplingOptions | None = None
 
-    def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence]]:
-        """Yield what the draft model adds to a draft, n tokens at most."""
+    def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence] | None]:
+        """Yield what the draft model adds to a draft, n tokens at most; None for as long as it
+        still takes in the text."""
         assert self.draft_model is not None
         if self._sampling is None:
             self._sampling = draft_sampling(self.text.options.sampling, self.text.seed)
         tokens = [*self.text.prompt, *self.text.generated, *draft]
-        for token, likely in self.draft_model.tokens(tokens, n, self._sampling):
+        for drafted in self.draft_model.tokens(tokens, n, self._sampling):
+            if drafted is None:
+                yield None
+                continue
+            token, likely = drafted
             self.tally.n_draft_decoded += 1
             yield token, Evidence(Source.model, confidence=likely)
 
@@ -72,26 +85,46 @@ class Party:
                 self.proposer.judge(draft, n_accepted, tokens[n_accepted])
         return tokens
 
+    @property
+    def reference(self) -> dict[str, Any]:
+        """What an opening says of the text that may be copied from, to who copies there."""
+        tokens = [int(token) for token in self.text.options.reference]
+        return {"reference": tokens} if tokens else {}
+
+    def decode_of(self, told: dict[str, Any]) -> tuple[int, float]:
+        """Return how many drafted tokens were verified, and what that took."""
+        return self._understood(lambda: (int(told["drafted"]), float(told["seconds"])))
+
     def overhear(self, told: dict[str, Any], seconds: float) -> list[int]:
         """Take in what came while drafts were on their way."""
         tokens = self._hear(told, again=False)
-        self.tally.overheard(told["drafted"], told["accepted"], seconds)
+        heard = self._understood(lambda: _heard(told))
+        n_accepted = heard.n_accepted
+        self.tally.overheard(heard.n_drafted, n_accepted, seconds)
+        self.usefulness.hear(heard, self.text.n_tokens, self.trip.seconds)
+        self.prospects.heard(heard.n_drafted, n_accepted, len(tokens))
         if self.proposer is not None:
             self.proposer.follow(tokens)
         return tokens
 
     def _hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
-        try:
+        def hear() -> list[int]:
             tokens = self.text.hear(told, again=again)
             if told["done"]:
                 self.tally.exact = told["exact"]
                 self.tally.n_reused = told["reused"]
+            return tokens
+
+        return self._understood(hear)
+
+    def _understood(self, read: Callable[[], T]) -> T:
+        try:
+            return read()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise RemoteError(
                 f"{self.url} answered what cannot be understood ({error!r}); is it a server "
                 "of this version?"
             ) from None
-        return tokens
 
     def end(self) -> None:
         """The text is over."""
@@ -100,3 +133,14 @@ class Party:
         if isinstance(self.proposer, Custom):
             self.tally.n_errors = self.proposer.n_errors
             self.tally.last_error = self.proposer.last_error
+
+
+def _heard(told: dict[str, Any]) -> Heard:
+    return Heard(
+        n_rounds=int(told["rounds"]),
+        n_drafted=int(told["drafted"]),
+        n_accepted=int(told["accepted"]),
+        n_offered=int(told["offered"]),
+        n_used=int(told["used"]),
+        seconds=float(told["seconds"]),
+    )

@@ -178,9 +178,10 @@ class DraftModel:
 
     def tokens(
         self, text: Sequence[int], n: int, sampling: _core.SamplingOptions
-    ) -> Iterator[tuple[int, float]]:
+    ) -> Iterator[tuple[int, float] | None]:
         """Yield the tokens that it goes on with behind a text, n at most, and how likely each is
-        by its own distribution. What has been decoded of the text is not decoded again."""
+        by its own distribution; before them None for each part of the text that it takes in. What
+        has been decoded of the text is not decoded again."""
         room = min(n, self._core.n_ctx - len(text))
         if room < 1:
             return
@@ -191,6 +192,8 @@ class DraftModel:
         stream = self._core.start(text, options)
         try:
             while (chunks := stream.step()) is not None:
+                if not chunks:
+                    yield None
                 for chunk in chunks:
                     if chunk.token is not None and chunk.logprobs is not None:
                         yield chunk.token, math.exp(min(chunk.logprobs.logprob, 0.0))

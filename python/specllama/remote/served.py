@@ -11,6 +11,7 @@ from specllama.remote.ahead import Ahead
 from specllama.remote.link import Link
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.party import Party
+from specllama.remote.sockets import Sockets
 from specllama.remote.stream import Way
 from specllama.remote.target import Mode
 from specllama.remote.verification import Verification
@@ -25,6 +26,7 @@ class Served:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._sockets = Sockets(link)
         self.about = _About(link)
         self.url = link.url
 
@@ -45,10 +47,11 @@ class Served:
 
     def way(self, party: Party, mode: Mode, timeout: float) -> Way:
         if mode == "ahead":
-            return Ahead(party, self._link, timeout)
+            return Ahead(party, self._link, self._sockets, timeout)
         return Lockstep(party, Verification(self._link, party.text))
 
     def close(self) -> None:
+        self._sockets.close()
         self._link.close()
 
 
@@ -59,12 +62,12 @@ class _About:
         self._url = link.url
         self._told = link.get("/v1/verify")
         try:
-            for name in ("n_ctx", "n_vocab", "bos", "eos", "n_threads"):
+            for name in ("n_ctx", "n_vocab", "bos", "eos", "n_threads", "longest_draft"):
                 int(self[name])
             int(self["vocabulary"], 16)
             if len(self["fim"]) != 5 or not all(one >= 0 for one in self["decode_seconds"]):
                 raise ValueError
-            self["chat_template"], self["description"], self["kernels"]
+            self["chat_template"], self["description"], self["kernels"], self["drafts"]
         except (TypeError, ValueError):
             self._refuse()
 

@@ -49,6 +49,7 @@ class Text:
         self.finish_reason: Literal["stop", "length"] | None = None
         self.done = False
         self._parts: list[str] = []
+        self._held = ""  # behind these: a stop string may begin with it
         self._lock = threading.Lock()  # rounds and readers may be in different threads
         self._n_chunks = 0
         self._n_opened = 0  # of the generated tokens that the server was given
@@ -70,8 +71,8 @@ class Text:
 
     @property
     def text(self) -> str:
-        """The text that is certain."""
-        return "".join(self._parts)
+        """The text so far."""
+        return "".join([*self._parts, self._held])
 
     def opening(self) -> dict[str, Any]:
         """Return what a server is asked that is to go on with it."""
@@ -99,6 +100,7 @@ class Text:
             del self.generated[told["n"] :]
             for chunk in chunks[self._n_chunks :] if again else chunks:
                 self._add(chunk)
+            self._held = str(told.get("held", ""))
             if told["done"]:
                 self._end(told["finish_reason"])
         return tokens[n_known:]

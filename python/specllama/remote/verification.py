@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from specllama.formats.wire import Digest
@@ -21,6 +22,7 @@ class Verification:
     def __init__(self, link: Link, text: Text) -> None:
         self._link = link
         self._text = text
+        self._name = secrets.token_hex(12)
         self._id = ""
         self._n_rounds = 0
         self._digest = Digest()
@@ -28,7 +30,8 @@ class Verification:
 
     def open(self) -> dict[str, Any]:
         """Begin the text, or begin again where it is."""
-        told = self._link.post("/v1/verify", self._text.opening())
+        # Asked again, since the answer was lost, it takes the place of what was opened first.
+        told = self._link.post("/v1/verify", {"name": self._name, **self._text.opening()})
         self._id = str(told.get("id"))
         self._n_rounds = 0
         self._digest = Digest()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from specllama import _check
 from specllama._core import Chunk
+from specllama.errors import ArgumentError
 from specllama.requests.job import Job, Wake
 from specllama.requests.round import Round
 from specllama.requests.stream import Generation
@@ -70,7 +71,12 @@ class Handle:
         self._job.ending.add_done_callback(lambda _: callback(self))
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Yield the chunks as they come. Raises what ended the request, if it went wrong."""
+        """Yield the chunks as they come.
+
+        Raises what ended the request, if it went wrong; and ArgumentError for one made by
+        `SpecSession.host`.
+        """
+        self._check_hosted(False)
         while True:
             news = threading.Event()
             chunks = self._job.take(news.set)
@@ -84,8 +90,10 @@ class Handle:
     async def next_chunks(self) -> list[Chunk]:
         """Wait for chunks and return all there are; [] after the last.
 
-        Raises what ended the request, if it went wrong.
+        Raises what ended the request, if it went wrong; and ArgumentError for one made by
+        `SpecSession.host`.
         """
+        self._check_hosted(False)
         return await _next(self._job.take)
 
     def offer(self, n_before: int, tokens: Iterable[int], confidence: Sequence[float] = ()) -> None:
@@ -111,8 +119,19 @@ class Handle:
 
     async def next_rounds(self) -> list[Round]:
         """Wait for rounds of a request made by `SpecSession.host`, and return all there are; []
-        after the last. Raises what ended the request, if it went wrong."""
+        after the last. Raises what ended the request, if it went wrong; and ArgumentError for one
+        that was made otherwise."""
+        self._check_hosted(True)
         return await _next(self._job.take_news)
+
+    def _check_hosted(self, wanted: bool) -> None:
+        if (self._job.rounds is not None) is not wanted:
+            raise ArgumentError(
+                "The request was not made by host(); read its chunks."
+                if wanted
+                else "The request was made by host(); its chunks come with its rounds "
+                "(next_rounds)."
+            )
 
     def __await__(self) -> Generator[Any, None, Generation]:
         return asyncio.wrap_future(self._job.ending).__await__()

@@ -36,6 +36,7 @@ class ChatCompletion(ChoicesCall):
         self._conversation = Conversation(model, read_messages(fields), choice, template_args)
         super().__init__(model, fields, settings)
         self._conversation.constrain(self._options)
+        self._conversation.refer(self._options)
         self._readers = [self._conversation.reader() for _ in range(self.n)]
 
     def _own_options(self, fields: Fields) -> GenerateOptions:

@@ -10,6 +10,7 @@ from specllama import Chunk, GenerateOptions
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.server.error import ApiError
+from specllama.server.rewritten import rewritten
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.grammar import calls_grammar
 from specllama.server.tools.reader import CallReader, Content, Part
@@ -73,6 +74,12 @@ class Conversation:
         options["grammar"] = calls_grammar(self._choice, self._format, answer)
         if not self._choice.must and answer is None:
             options["grammar_triggers"] = self._format.openings(self._choice.tools)
+
+    def refer(self, options: GenerateOptions) -> None:
+        """Have an answer that is held to a form copy what it has to write otherwise."""
+        if options.keys() & {"grammar", "json_schema"} and (text := rewritten(self._messages)):
+            given = options.get("reference")
+            options["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
 
     def reader(self) -> AnswerReader:
         """Return what takes one answer apart."""

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from specllama import _core
 from specllama.errors import ArgumentError, RemoteError
+from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.link import Link, NotFoundError
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.party import Party
@@ -52,6 +53,8 @@ class SGLang:
             "chat_template": tokenizer.chat_template,
             "vocabulary": f"{tokenizer.vocabulary:016x}",
             "decode_seconds": [],
+            "longest_draft": MOST_DRAFTED,
+            "drafts": False,
             "n_threads": 0,
             "kernels": "",
         }

@@ -35,6 +35,7 @@ class ResponseCall(Call):
         self._conversation = Conversation(model, read_input(fields), choice, {})
         super().__init__(model, fields, settings)
         self._conversation.constrain(self._options)
+        self._conversation.refer(self._options)
         given = fields.names
         self._head = {
             "id": f"resp_{secrets.token_hex(12)}",

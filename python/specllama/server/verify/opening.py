@@ -46,13 +46,15 @@ class Opening:
                 code="context_length_exceeded",
             )
         self.generated = _ids(fields, "generated")
+        self._reference = _ids(fields, "reference")
         self._options = _options(fields)
 
     def host(self, *, paced: bool) -> Handle:
         """Begin it. Raises what `SpecSession.host` does."""
-        return self._session.host(
-            self.prompt, paced=paced, generated=self.generated, **self._options
-        )
+        options = self._options
+        if self._reference and not paced:  # who waits for drafts copies nothing
+            options = {**options, "reference": self._reference}
+        return self._session.host(self.prompt, paced=paced, generated=self.generated, **options)
 
 
 def names_of(fields: Fields) -> list[str]:

@@ -6,25 +6,28 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from specllama import ClosedError, Handle, SpecllamaError, SpecSession
-from specllama.formats.wire import MOST_DRAFTED
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields, read_body
 from specllama.server.settings import Settings
-from specllama.server.verify.opening import Opening, draft_of, names_of
-from specllama.server.verify.verification import Verification, answer
+from specllama.server.verify.ahead import AheadSocket, gone, refuse, told
+from specllama.server.verify.opening import Opening, names_of
+from specllama.server.verify.verification import Verification
 
 _MOST_OPEN = 64
 """Generations that may wait for their drafts at once."""
+_MOST_EACH = 32
+"""Of these and of connections, those that a client may have."""
+_LONGEST_NAME = 64
 
 
 class Verify:
@@ -49,7 +52,9 @@ class Verify:
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._calls: Counter[str] = Counter()
-        self._ahead: set[Handle] = set()
+        self._named: dict[str, str] = {}  # what clients call them; ids
+        self._beginning: list[str] = []  # clients of those that are not in _open yet
+        self._ahead: dict[AheadSocket, str] = {}  # with their clients
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -66,8 +71,8 @@ class Verify:
         """End what is open; its clients may begin it again elsewhere."""
         for name in list(self._open):
             self._forget(name)
-        for handle in list(self._ahead):
-            handle.cancel()
+        for one in self._ahead:
+            one.cancel()
 
     async def _describe(self, request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(self._description))
@@ -88,19 +93,52 @@ class Verify:
             "fim": core.fim,
             "chat_template": core.chat_template,
             "decode_seconds": core.decode_seconds(),
+            "longest_draft": core.longest_draft,
+            "drafts": core.drafts,
         }
 
     async def _begin(self, request: Request) -> Response:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
+        client = _client(request)
+        id_ = secrets.token_hex(12)
+        self._replace(fields, id_)
         self._drop_finished()
-        if len(self._open) >= _MOST_OPEN:
-            raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
-        opening, handle = await self._host(fields, paced=True)
-        name = secrets.token_hex(12)
-        one = self._open[name] = Verification(opening, handle)
+        self._check_room(client)
+        self._beginning.append(client)
+        try:
+            opening, handle = await self._host(fields, paced=True)
+        finally:
+            self._beginning.remove(client)
+        one = self._open[id_] = Verification(opening, handle, client)
+        if (name := fields.text("name")) and self._named.get(name) != id_:
+            self._forget(id_)  # asked for again meanwhile
+            raise gone()
         return JSONResponse(
-            {"id": name, **_told(opening), **await self._answer(name, one.first, fields)}
+            {"id": id_, **told(opening), **await self._answer(id_, one.first, fields)}
         )
+
+    def _replace(self, fields: Fields, id_: str) -> None:
+        """End what a client has opened before by the same name: its answer was lost."""
+        name = fields.text("name")
+        if len(name) > _LONGEST_NAME:
+            fields.refuse("name", f"at most {_LONGEST_NAME} characters")
+        if name:
+            self._forget(self._named.pop(name, ""))
+            self._named[name] = id_
+            while len(self._named) > 4 * _MOST_OPEN:
+                del self._named[next(iter(self._named))]
+
+    def _check_room(self, client: str) -> None:
+        if self._n_open >= _MOST_OPEN:
+            raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
+        self._check_room_of(client)
+
+    def _check_room_of(self, client: str) -> None:
+        at_work = [one.client for one in self._open.values() if not one.over]
+        if [*at_work, *self._beginning, *self._ahead.values()].count(client) >= _MOST_EACH:
+            raise ApiError(
+                503, f"A client may have {_MOST_EACH} generations open.", code="server_overloaded"
+            )
 
     async def _host(self, fields: Fields, *, paced: bool) -> tuple[Opening, Handle]:
         def host() -> tuple[Opening, Handle]:
@@ -119,7 +157,7 @@ class Verify:
         name = request.path_params["id"]
         one = self._open.get(name)
         if one is None:
-            raise _gone()
+            raise gone()
         return JSONResponse(await self._answer(name, lambda: one.round(fields), fields))
 
     async def _answer(self, name: str, round_: Callable[[], Any], fields: Fields) -> dict[str, Any]:
@@ -129,24 +167,28 @@ class Verify:
         if timer := self._timers.pop(name, None):
             timer.cancel()
         try:
-            told: dict[str, Any] = await round_()
+            news: dict[str, Any] = await round_()
         except SpecllamaError as error:
             if one.over:  # what is wrong with a draft alone ends nothing
                 self._forget(name)
             if isinstance(error, ClosedError):
-                raise _gone() from None
+                raise gone() from None
             raise ApiError.of(error, names_of(fields)) from None
         finally:
             self._calls[name] -= 1
             if self._calls[name] == 0:
                 del self._calls[name]
                 self._count_idle(name)
-        return told
+        return news
+
+    @property
+    def _n_open(self) -> int:
+        return len(self._open) + len(self._beginning)
 
     def _drop_finished(self) -> None:
         """Make room: the last answers of generations that are over are kept while there is."""
         for name in [name for name, one in self._open.items() if one.over]:
-            if len(self._open) < _MOST_OPEN:
+            if self._n_open < _MOST_OPEN:
                 return
             self._forget(name)
 
@@ -168,88 +210,21 @@ class Verify:
             timer.cancel()
 
     async def _go_ahead(self, socket: WebSocket) -> None:
-        await socket.accept()
+        client = _client(socket)
         try:
-            fields = Fields.parse(await _receive(socket, self._settings.max_body))
-            opening, handle = await self._host(fields, paced=False)
+            self._check_room_of(client)
         except ApiError as error:
-            await _refuse(socket, error)
+            await socket.accept()
+            await refuse(socket, error)
             return
-        except WebSocketDisconnect:
-            return
-        self._ahead.add(handle)
-        timer = asyncio.get_running_loop().call_later(self._settings.timeout, handle.cancel)
-        hearing = asyncio.ensure_future(self._hear(socket, handle))
+        one = AheadSocket(socket, self._settings, partial(self._host, paced=False))
+        self._ahead[one] = client
         try:
-            # A client that is gone ends its generation.
-            hearing.add_done_callback(lambda _: handle.cancel())
-            head = _told(opening)
-            while rounds := await handle.next_rounds():
-                await socket.send_json({**head, **await answer(handle, rounds)})
-                head = {}
-                if rounds[-1].done:
-                    break
-            await socket.close()
-        except SpecllamaError as error:
-            closed = isinstance(error, ClosedError)
-            await _refuse(socket, _gone() if closed else ApiError.of(error, names_of(fields)))
-        except (WebSocketDisconnect, RuntimeError):
-            pass  # it is gone
+            await one.serve()
         finally:
-            timer.cancel()
-            handle.cancel()
-            hearing.cancel()
-            self._ahead.discard(handle)
-
-    async def _hear(self, socket: WebSocket, handle: Handle) -> None:
-        """Take drafts until the client is gone, or says what cannot be understood."""
-        with suppress(WebSocketDisconnect, RuntimeError):
-            while True:
-                try:
-                    fields = Fields.parse(await _receive(socket, self._settings.max_body))
-                    _take_draft(fields, handle)
-                except ApiError as error:
-                    await _refuse(socket, error)
-                    return
+            del self._ahead[one]
 
 
-def _told(opening: Opening) -> dict[str, Any]:
-    """Return what a client that sent a text does not know."""
-    return {"prompt": opening.prompt} if opening.was_text else {}
-
-
-def _take_draft(fields: Fields, handle: Handle) -> None:
-    n_before = fields.integer("n_before", low=0, high=2**31 - 1)
-    fields.required("n_before")
-    assert n_before is not None
-    draft = draft_of(fields)
-    if len(draft) > 4 * MOST_DRAFTED:
-        raise ApiError(400, f"A draft has {4 * MOST_DRAFTED} tokens at most.", param="draft")
-    confidence = fields.any("confidence") or []
-    if not isinstance(confidence, list):
-        fields.refuse("confidence", "a list of numbers")
-    try:
-        handle.offer(n_before, draft, confidence)
-    except SpecllamaError as error:
-        raise ApiError.of(error, fields.names) from None
-
-
-async def _receive(socket: WebSocket, max_bytes: int) -> bytes:
-    """Return a message, text or bytes. Raises WebSocketDisconnect, and ApiError for a long one."""
-    message = await socket.receive()
-    if message["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(message.get("code", 1000))
-    body = message.get("bytes") or (message.get("text") or "").encode(errors="surrogatepass")
-    if len(body) > max_bytes:
-        raise ApiError(413, f"A message has {max_bytes} bytes at most.")
-    return bytes(body)
-
-
-async def _refuse(socket: WebSocket, error: ApiError) -> None:
-    with suppress(WebSocketDisconnect, RuntimeError):
-        await socket.send_json({**error.body, "status": error.status})
-        await socket.close(1008)
-
-
-def _gone() -> ApiError:
-    return ApiError(410, "There is no such generation any more; open it again.", code="gone")
+def _client(connection: HTTPConnection) -> str:
+    """Return who asks, by his address: the key is the same for all."""
+    return connection.client.host if connection.client else ""

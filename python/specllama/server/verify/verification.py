@@ -18,9 +18,13 @@ class Verification:
 
     The same round asked for again has the same answer: a client that lost its connection may
     repeat what it sent last.
+
+    Attributes:
+        client: Whose it is.
     """
 
-    def __init__(self, opening: Opening, handle: Handle) -> None:
+    def __init__(self, opening: Opening, handle: Handle, client: str) -> None:
+        self.client = client
         self._handle = handle
         self._prompt = opening.prompt
         self._generated = list(opening.generated)
@@ -115,9 +119,14 @@ async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
         "chunks": [chunk_to_wire(chunk) for one in rounds for chunk in one.chunks],
         "drafted": sum(one.drafted for one in rounds),
         "accepted": sum(one.accepted for one in rounds),
+        "offered": sum(one.offered for one in rounds),
+        "used": sum(one.used for one in rounds),
+        "rounds": len(rounds),
         "seconds": sum(one.seconds for one in rounds),
         "done": last.done,
     }
+    if last.held:
+        fields["held"] = last.held
     if last.done:
         whole = await handle
         if whole.finish_reason is None:

@@ -1,0 +1,170 @@
+"""Generations that do not wait for the drafts that come, one after the other over a connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from specllama import ClosedError, Handle, SpecllamaError
+from specllama.formats.wire import MOST_DRAFTED
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.settings import Settings
+from specllama.server.verify.opening import Opening, draft_of, names_of
+from specllama.server.verify.verification import answer
+
+Host = Callable[[Fields], Awaitable[tuple[Opening, Handle]]]
+"""Begins a generation. Raises ApiError."""
+
+
+class AheadSocket:
+    """A connection over which generations go ahead.
+
+    The client sends what opens one, hears every round, and sends drafts meanwhile; when it has
+    ended, the next may be opened. A draft that comes when nothing is open was late, and is dropped.
+    What cannot be understood ends the connection, as does a pause of `Settings.idle` seconds
+    between two generations; the end of the connection ends the generation.
+
+    Args:
+        socket: The connection.
+        settings: What is allowed.
+        host: Begins a generation.
+    """
+
+    def __init__(self, socket: WebSocket, settings: Settings, host: Host) -> None:
+        self._socket = socket
+        self._settings = settings
+        self._host = host
+        self._handle: Handle | None = None
+        self._busy = False  # from the time that a generation is asked for to its end
+        self._is_first = True
+        # What opens the next; an error in what the client sent; None: it is gone.
+        self._openings: asyncio.Queue[Fields | ApiError | None] = asyncio.Queue()
+
+    async def serve(self) -> None:
+        """Serve it to its end."""
+        await self._socket.accept()
+        hearing = asyncio.ensure_future(self._hear())
+        try:
+            while (opening := await self._next_opening()) is not None:
+                await self._generate(opening)
+            await self._socket.close()
+        except ApiError as error:
+            await refuse(self._socket, error)
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # it is gone
+        finally:
+            hearing.cancel()
+            self.cancel()
+
+    def cancel(self) -> None:
+        """End the generation at work."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    async def _next_opening(self) -> Fields | None:
+        try:
+            opening = await asyncio.wait_for(self._openings.get(), self._settings.idle)
+        except asyncio.TimeoutError:
+            return None
+        if isinstance(opening, ApiError):
+            raise opening
+        return opening
+
+    async def _generate(self, fields: Fields) -> None:
+        opening, handle = await self._host(fields)
+        self._handle = handle
+        if not self._openings.empty():  # gone meanwhile, or talking nonsense
+            handle.cancel()
+        timer = asyncio.get_running_loop().call_later(self._settings.timeout, handle.cancel)
+        try:
+            await self._tell_rounds(handle, told(opening))
+        except SpecllamaError as error:
+            if not self._openings.empty():
+                return  # that is why
+            if isinstance(error, ClosedError):
+                raise gone() from None
+            raise ApiError.of(error, names_of(fields)) from None
+        finally:
+            timer.cancel()
+            handle.cancel()
+            self._handle = None
+
+    async def _tell_rounds(self, handle: Handle, head: dict[str, Any]) -> None:
+        while rounds := await handle.next_rounds():
+            news = {**head, **await answer(handle, rounds)}
+            head = {}
+            if rounds[-1].done:
+                self._handle, self._busy = None, False  # who hears of it may open the next
+            await self._socket.send_json(news)
+            if rounds[-1].done:
+                return
+
+    async def _hear(self) -> None:
+        """Take what comes until the client is gone, or says what cannot be understood."""
+        try:
+            while True:
+                body = await _receive(self._socket, self._settings.max_body)
+                self._take(Fields.parse(body))
+        except ApiError as error:
+            self._openings.put_nowait(error)
+        except (WebSocketDisconnect, RuntimeError):
+            self._openings.put_nowait(None)
+        self.cancel()
+
+    def _take(self, fields: Fields) -> None:
+        if self._busy and "prompt" in fields:
+            raise ApiError(400, "A generation is at work on this connection; wait for its end.")
+        if self._handle is not None:
+            _take_draft(fields, self._handle)
+        elif not self._busy and (self._is_first or "n_before" not in fields):
+            self._busy, self._is_first = True, False
+            self._openings.put_nowait(fields)
+
+
+def told(opening: Opening) -> dict[str, Any]:
+    """Return what a client that sent a text does not know."""
+    return {"prompt": opening.prompt} if opening.was_text else {}
+
+
+def gone() -> ApiError:
+    """Return what is said of a generation that is there no more."""
+    return ApiError(410, "There is no such generation any more; open it again.", code="gone")
+
+
+async def refuse(socket: WebSocket, error: ApiError) -> None:
+    """Say what is wrong, and close."""
+    with suppress(WebSocketDisconnect, RuntimeError):
+        await socket.send_json({**error.body, "status": error.status})
+        await socket.close(1008)
+
+
+def _take_draft(fields: Fields, handle: Handle) -> None:
+    n_before = fields.integer("n_before", low=0, high=2**31 - 1)
+    fields.required("n_before")
+    assert n_before is not None
+    draft = draft_of(fields)
+    if len(draft) > 4 * MOST_DRAFTED:
+        raise ApiError(400, f"A draft has {4 * MOST_DRAFTED} tokens at most.", param="draft")
+    confidence = fields.any("confidence") or []
+    if not isinstance(confidence, list):
+        fields.refuse("confidence", "a list of numbers")
+    try:
+        handle.offer(n_before, draft, confidence)
+    except SpecllamaError as error:
+        raise ApiError.of(error, fields.names) from None
+
+
+async def _receive(socket: WebSocket, max_bytes: int) -> bytes:
+    """Return a message, text or bytes. Raises WebSocketDisconnect, and ApiError for a long one."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000))
+    body = message.get("bytes") or (message.get("text") or "").encode(errors="surrogatepass")
+    if len(body) > max_bytes:
+        raise ApiError(413, f"A message has {max_bytes} bytes at most.")
+    return bytes(body)
