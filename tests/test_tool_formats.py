@@ -20,8 +20,9 @@ from specllama.server.tools.tool import Tool
 from tool_models import ADD, SCRIPTS
 
 FORMATS: dict[str, type[CallFormat]] = {
-    "hermes": HermesFormat, "fenced": HermesFormat, "generic": GenericFormat,
-    "llama3": Llama3Format, "mistral": MistralFormat, "mistral-args": MistralArgsFormat,
+    "hermes": HermesFormat, "fenced": HermesFormat, "bare": HermesFormat,
+    "generic": GenericFormat, "llama3": Llama3Format, "mistral": MistralFormat,
+    "mistral-args": MistralArgsFormat,
 }  # fmt: skip
 TOOL = Tool("add", ADD["function"]["parameters"], ADD)
 
@@ -103,6 +104,9 @@ def test_what_only_looks_like_a_call() -> None:
     assert reader.push("box> y") == [Content(" <tool_box> y")]
     assert reader.push(" <tool_call> is how") == []
     assert reader.finish() == [Content(" <tool_call> is how")]
+    reader = CallReader(HermesFormat(), [TOOL])
+    shown = 'It is {"name": "subtract", "arguments": {}}.'
+    assert reader.push(shown) == [Content(shown)]
 
 
 @pytest.mark.parametrize(

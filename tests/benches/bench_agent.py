@@ -8,7 +8,7 @@ are up and asked one after the other, each turn the other one first. Both see th
 that of llama-server where it calls a tool, else ours, so that one different call does not make
 everything behind it different. A turn's time is that of its requests, by a clock on the wall; the
 tools' time does not count. The first turn is given, and a call that stands in the text as JSON is
-one, too: small models leave the tags out, and both servers take that for text.
+one, too: small models leave the tags out, and llama-server takes that for text.
 """
 
 from __future__ import annotations

@@ -77,6 +77,11 @@ SCRIPTS: dict[str, Script] = {
          "\n}\n", "``", "`"],
         calls=1,
     ),
+    "bare": Script(
+        _TOOLS + _HERMES + _END,
+        ["Let", " me", " add.\n", '{"na', 'me": "', "add", '", "arguments": ', *_ARGUMENTS, "}",
+         '\n{"name": "now"', ', "arguments": {}', "}"],
+    ),
     "generic": Script(
         "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}" + _END,
         ["Let", " me", " add. ", "<tool_call>\n", '{"name": "', "add", '", "arguments": ',

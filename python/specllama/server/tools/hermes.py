@@ -16,17 +16,16 @@ class HermesFormat(CallFormat):
     """JSON between <tool_call> and </tool_call>, one pair for each call.
 
     Small models, Qwen2.5-Coder for one, write the same between ```json and ``` as often as not,
-    with line breaks in it: that is taken for a call, too.
+    or with nothing around it, and with line breaks in it: if it begins with the name of a tool,
+    that is taken for a call, too.
     """
 
     head = json_head("arguments")
     marks = ("<tool_call>",)
 
     def openings(self, tools: Sequence[Tool]) -> list[str]:
-        fenced = [
-            f'{_FENCE}{{{gap}"name": "{tool.name}"' for tool in tools for gap in ("", _INDENT)
-        ]
-        return ["<tool_call>", *fenced]
+        bare = [f'{{{gap}"name": "{tool.name}"' for tool in tools for gap in ("", _INDENT)]
+        return ["<tool_call>", *(_FENCE + one for one in bare), *bare]
 
     def call_rule(self, name: str, arguments: str) -> str:
         indent = literal(_INDENT)
@@ -36,5 +35,5 @@ class HermesFormat(CallFormat):
     def calls_rule(self, parallel: bool) -> str:
         tagged = " call ".join(map(literal, ("<tool_call>\n", "\n</tool_call>")))
         fenced = " call ".join(map(literal, (_FENCE, "\n```")))
-        one = f"({tagged} | {fenced})"
+        one = f"({tagged} | {fenced} | call)"
         return f'{one} ("\\n" {one})*' if parallel else one
