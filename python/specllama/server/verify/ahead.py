@@ -150,7 +150,7 @@ def _take_draft(fields: Fields, handle: Handle) -> None:
     draft = draft_of(fields)
     if len(draft) > 4 * MOST_DRAFTED:
         raise ApiError(400, f"A draft has {4 * MOST_DRAFTED} tokens at most.", param="draft")
-    confidence = fields.any("confidence") or []
+    confidence = fields.any("confidence") if "confidence" in fields else []
     if not isinstance(confidence, list):
         fields.refuse("confidence", "a list of numbers")
     try:

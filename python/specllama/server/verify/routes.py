@@ -110,7 +110,7 @@ class Verify:
         finally:
             self._beginning.remove(client)
         one = self._open[id_] = Verification(opening, handle, client)
-        if (name := fields.text("name")) and self._named.get(name) != id_:
+        if self._named.get(fields.text("name"), id_) != id_:
             self._forget(id_)  # asked for again meanwhile
             raise gone()
         return JSONResponse(
