@@ -109,6 +109,7 @@ def wait_until_idle(server: Server) -> None:
         ({"n_before": 0, "draft": [10**6]}, "draft"), ({"n_before": 0, "draft": [10**30]}, None),
         ({"n_before": 0, "draft": [5] * 257}, "draft"),
         ({"n_before": 0, "draft": [5], "confidence": 5}, "confidence"),
+        ({"n_before": 0, "draft": [5], "confidence": {}}, "confidence"),
         ({"n_before": 0, "draft": [5], "confidence": ["x"]}, "confidence"),
         ({"n_before": 0, "draft": [5], "confidence": [2]}, "confidence"),
     ],
