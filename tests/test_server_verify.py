@@ -307,9 +307,11 @@ def test_a_client_may_not_have_all(session: SpecSession) -> None:
             told = json.loads(other.recv(30))
             assert (told["status"], told["error"]["message"]) == (503, message)
         for mode in ("lockstep", "ahead"):
-            with SpecSession(target=server.url, target_mode=mode, draft=None) as remote:  # type: ignore[arg-type]
-                with pytest.raises(QueueFullError, match=message):
-                    remote.generate("x")
+            with (
+                SpecSession(target=server.url, target_mode=mode, draft=None) as remote,  # type: ignore[arg-type]
+                pytest.raises(QueueFullError, match=message),
+            ):
+                remote.generate("x")
         if sys.platform == "linux":  # elsewhere this machine has no other address
             transport = httpx.HTTPTransport(local_address="127.0.0.2")
             with httpx.Client(transport=transport) as stranger:
