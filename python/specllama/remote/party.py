@@ -56,8 +56,8 @@ class Party:
         self._sampling: _core.SamplingOptions | None = None
 
     def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence] | None]:
-        """Yield what the draft model adds to a draft, n tokens at most; None for as long as it
-        still takes in the text."""
+        """Yield what the draft model adds to a draft, n tokens at most; None where a step of it
+        gave none, as while it takes in the text."""
         assert self.draft_model is not None
         if self._sampling is None:
             self._sampling = draft_sampling(self.text.options.sampling, self.text.seed)
