@@ -73,7 +73,7 @@ def test_two_generations_at_once_on_a_socket(server: Server) -> None:
 
 
 def test_a_socket_without_a_generation_is_closed(session: SpecSession, expected: list[int]) -> None:
-    with serve(session, idle=0.05) as server, ahead(server) as socket:
+    with serve(session, idle=1.0) as server, ahead(server) as socket:
         socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": N}}))
         assert heard(socket) == expected
         with pytest.raises(ConnectionClosedOK):
@@ -109,6 +109,7 @@ def wait_until_idle(server: Server) -> None:
         ({"n_before": 0, "draft": [10**6]}, "draft"), ({"n_before": 0, "draft": [10**30]}, None),
         ({"n_before": 0, "draft": [5] * 257}, "draft"),
         ({"n_before": 0, "draft": [5], "confidence": 5}, "confidence"),
+        ({"n_before": 0, "draft": [5], "confidence": {}}, "confidence"),
         ({"n_before": 0, "draft": [5], "confidence": ["x"]}, "confidence"),
         ({"n_before": 0, "draft": [5], "confidence": [2]}, "confidence"),
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -11,7 +13,7 @@ import pytest
 from conftest import EXACT, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
-from specllama import SpecSession
+from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
 from verifying import ahead, heard, refused
 
@@ -168,6 +170,7 @@ def test_unknown_generations(server: Server) -> None:
         ({"prompt": "x", "options": {"max_tokens": 10**30}}, "max_tokens"),
         ({"prompt": "x", "options": {"max_tokens": 5000}}, "max_tokens"),
         ({"prompt": "x", "options": {"stop": 5}}, "stop"),
+        ({"prompt": "\ud800"}, "prompt"),
         ({"prompt": "x", "options": {"stop": ["\ud800"]}}, "stop"),
         ({"prompt": "x", "options": {"temperature": "hot"}}, "temperature"),
         ({"prompt": "x", "options": {"temperature": 1e999}}, None),
@@ -282,7 +285,8 @@ def test_too_many_are_refused(session: SpecSession) -> None:
         names = server.app._verify._open
         for i in range(62):
             names[f"name {i}"] = names[clients[0].id]
-        refused(server.post("/v1/verify", {"prompt": "x"}), 503)
+        error = refused(server.post("/v1/verify", {"prompt": "x"}), 503)
+        assert error["message"] == "Too many generations are open here."
         for i in range(62):
             del names[f"name {i}"]
         for client in clients:
@@ -291,24 +295,43 @@ def test_too_many_are_refused(session: SpecSession) -> None:
 
 
 def test_a_client_may_not_have_all(session: SpecSession) -> None:
-    """Neither by rounds nor by connections; others have room."""
-    with serve(session) as server, ahead(server) as socket:
+    """Neither by rounds nor over connections; one that is idle counts for nothing, and others have
+    room."""
+    with serve(session) as server, ahead(server) as idle:
         client = Client(server, prompt="x")
         names = server.app._verify._open
         for i in range(30):
             names[f"name {i}"] = names[client.id]
+        Client(server, prompt="x").end()
+        names["name 30"] = names[client.id]
         message = "A client may have 32 generations open."
         refusal = server.post("/v1/verify", {"prompt": "x"})
         assert refused(refusal, 503)["message"] == message
-        with ahead(server) as other:
-            told = json.loads(other.recv(30))
-            assert (told["status"], told["error"]["message"]) == (503, message)
-        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as stranger:
-            assert stranger.post(f"{server.url}/v1/verify", json={"prompt": "x"}).is_success
-        for i in range(30):
+        for mode in ("lockstep", "ahead"):
+            with (
+                SpecSession(target=server.url, target_mode=mode, draft=None) as remote,  # type: ignore[arg-type]
+                pytest.raises(QueueFullError, match=message),
+            ):
+                remote.generate("x")
+        if sys.platform == "linux":  # elsewhere this machine has no other address
+            transport = httpx.HTTPTransport(local_address="127.0.0.2")
+            with httpx.Client(transport=transport) as stranger:
+                assert stranger.post(f"{server.url}/v1/verify", json={"prompt": "x"}).is_success
+        for i in range(31):
             del names[f"name {i}"]
-        socket.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))
-        assert len(heard(socket)) == 1
+        idle.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))
+        assert len(heard(idle)) == 1
+        Client(server, prompt="x").end()
+
+
+def test_a_client_may_not_have_all_connections(session: SpecSession) -> None:
+    with serve(session) as server, ExitStack() as stack:
+        for _ in range(32):
+            stack.enter_context(ahead(server))
+        with ahead(server) as socket:
+            told = json.loads(socket.recv(30))
+        assert told["status"] == 503
+        assert told["error"]["message"] == "A client may have 32 connections open."
         Client(server, prompt="x").end()
 
 

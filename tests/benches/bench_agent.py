@@ -171,8 +171,9 @@ def _report(servers: Sequence[Server], same: Sequence[bool]) -> None:
 
 
 def _compare(which: str, pairs: Sequence[tuple[float, float]]) -> None:
-    theirs, ours = (sum(seconds) for seconds in zip(*pairs, strict=True))
-    print(f"{len(pairs)} {which}: {theirs:.1f} s and {ours:.1f} s, {ours / theirs:.2f} of it")
+    theirs, ours = (sum(pair[i] for pair in pairs) for i in (0, 1))
+    ratio = f", {ours / theirs:.2f} of it" if pairs else ""
+    print(f"{len(pairs)} {which}: {theirs:.1f} s and {ours:.1f} s{ratio}")
 
 
 def client(address: str) -> openai.OpenAI:

@@ -84,7 +84,7 @@ class Link:
 
         Raises:
             ArgumentError: The server refuses what was asked.
-            QueueFullError: It is busy.
+            QueueFullError: It is busy, or has as many generations of this client as it may.
             GoneError: What was asked about is not there any more.
             NotFoundError: There is nothing there.
             RemoteError: It cannot be reached, or failed.
@@ -188,7 +188,7 @@ def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
     if status in (409, 410):
         return GoneError(message)
     if status == 503:
-        return QueueFullError(f"{url} is busy; try again later.")
+        return QueueFullError(f"{url}: {message or 'It is busy; try again later.'}")
     if status == 404:
         return NotFoundError(f"{url} does not verify drafts: {message or 'not found'}")
     if status in (400, 413):

@@ -19,6 +19,10 @@ from specllama.remote.usefulness import Heard, Usefulness
 
 T = TypeVar("T")
 
+_MOST_REFERENCE = 64_000
+"""Tokens of a text to copy from that are told; the last count. No answer depends on them, and what
+the server takes in at once is bounded (--max-body)."""
+
 
 @dataclass
 class Party:
@@ -52,8 +56,8 @@ class Party:
         self._sampling: _core.SamplingOptions | None = None
 
     def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence] | None]:
-        """Yield what the draft model adds to a draft, n tokens at most; None for as long as it
-        still takes in the text."""
+        """Yield what the draft model adds to a draft, n tokens at most; None where a step of it
+        gave none, as while it takes in the text."""
         assert self.draft_model is not None
         if self._sampling is None:
             self._sampling = draft_sampling(self.text.options.sampling, self.text.seed)
@@ -88,7 +92,7 @@ class Party:
     @property
     def reference(self) -> dict[str, Any]:
         """What an opening says of the text that may be copied from, to who copies there."""
-        tokens = [int(token) for token in self.text.options.reference]
+        tokens = [int(token) for token in self.text.options.reference[-_MOST_REFERENCE:]]
         return {"reference": tokens} if tokens else {}
 
     def decode_of(self, told: dict[str, Any]) -> tuple[int, float]:

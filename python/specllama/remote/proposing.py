@@ -180,7 +180,7 @@ class DraftModel:
         self, text: Sequence[int], n: int, sampling: _core.SamplingOptions
     ) -> Iterator[tuple[int, float] | None]:
         """Yield the tokens that it goes on with behind a text, n at most, and how likely each is
-        by its own distribution; before them None for each part of the text that it takes in. What
+        by its own distribution; None where a step gave none, as while it takes in the text. What
         has been decoded of the text is not decoded again."""
         room = min(n, self._core.n_ctx - len(text))
         if room < 1:

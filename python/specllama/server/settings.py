@@ -20,7 +20,8 @@ class Settings:
         max_body: Most bytes of a request.
         max_prompt: Most tokens of a prompt; None: as many as the context holds.
         timeout: Most seconds from a request's arrival to the end of its generation.
-        idle: Seconds after which a generation that waits for a draft is given up.
+        idle: Seconds after which a generation that waits for a draft is given up, and a connection
+            for such drafts over which nothing is generated.
     """
 
     name: str

@@ -33,6 +33,9 @@ class AheadSocket:
         socket: The connection.
         settings: What is allowed.
         host: Begins a generation.
+
+    Attributes:
+        busy: A generation was asked for and has not ended.
     """
 
     def __init__(self, socket: WebSocket, settings: Settings, host: Host) -> None:
@@ -40,7 +43,7 @@ class AheadSocket:
         self._settings = settings
         self._host = host
         self._handle: Handle | None = None
-        self._busy = False  # from the time that a generation is asked for to its end
+        self.busy = False
         self._is_first = True
         # What opens the next; an error in what the client sent; None: it is gone.
         self._openings: asyncio.Queue[Fields | ApiError | None] = asyncio.Queue()
@@ -99,7 +102,7 @@ class AheadSocket:
             news = {**head, **await answer(handle, rounds)}
             head = {}
             if rounds[-1].done:
-                self._handle, self._busy = None, False  # who hears of it may open the next
+                self._handle, self.busy = None, False  # who hears of it may open the next
             await self._socket.send_json(news)
             if rounds[-1].done:
                 return
@@ -117,12 +120,12 @@ class AheadSocket:
         self.cancel()
 
     def _take(self, fields: Fields) -> None:
-        if self._busy and "prompt" in fields:
+        if self.busy and "prompt" in fields:
             raise ApiError(400, "A generation is at work on this connection; wait for its end.")
         if self._handle is not None:
             _take_draft(fields, self._handle)
-        elif not self._busy and (self._is_first or "n_before" not in fields):
-            self._busy, self._is_first = True, False
+        elif not self.busy and (self._is_first or "n_before" not in fields):
+            self.busy, self._is_first = True, False
             self._openings.put_nowait(fields)
 
 
@@ -150,7 +153,7 @@ def _take_draft(fields: Fields, handle: Handle) -> None:
     draft = draft_of(fields)
     if len(draft) > 4 * MOST_DRAFTED:
         raise ApiError(400, f"A draft has {4 * MOST_DRAFTED} tokens at most.", param="draft")
-    confidence = fields.any("confidence") or []
+    confidence = fields.any("confidence") if "confidence" in fields else []
     if not isinstance(confidence, list):
         fields.refuse("confidence", "a list of numbers")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from specllama import GenerateOptions, Handle, SpecSession
+from specllama import GenerateOptions, Handle, SpecSession, _check
 from specllama.requests.options import FIELDS
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -36,7 +36,10 @@ class Opening:
         fields.required("prompt")
         given = fields.any("prompt")
         self.was_text = isinstance(given, str)
-        self.prompt = session.tokenize(given) if self.was_text and given else _ids(fields, "prompt")
+        if self.was_text and given:
+            self.prompt = session.tokenize(_check.text("prompt", given))
+        else:
+            self.prompt = _ids(fields, "prompt")
         most = settings.max_prompt
         if most is not None and len(self.prompt) > most:
             raise ApiError(

@@ -26,7 +26,7 @@ from specllama.server.verify.verification import Verification
 _MOST_OPEN = 64
 """Generations that may wait for their drafts at once."""
 _MOST_EACH = 32
-"""Of these and of connections, those that a client may have."""
+"""Generations, whichever way they get on, that a client may have; and connections."""
 _LONGEST_NAME = 64
 
 
@@ -110,7 +110,7 @@ class Verify:
         finally:
             self._beginning.remove(client)
         one = self._open[id_] = Verification(opening, handle, client)
-        if (name := fields.text("name")) and self._named.get(name) != id_:
+        if self._named.get(fields.text("name"), id_) != id_:
             self._forget(id_)  # asked for again meanwhile
             raise gone()
         return JSONResponse(
@@ -131,14 +131,14 @@ class Verify:
     def _check_room(self, client: str) -> None:
         if self._n_open >= _MOST_OPEN:
             raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
-        self._check_room_of(client)
+        if self._n_of(client) >= _MOST_EACH:
+            raise _too_many("generations")
 
-    def _check_room_of(self, client: str) -> None:
-        at_work = [one.client for one in self._open.values() if not one.over]
-        if [*at_work, *self._beginning, *self._ahead.values()].count(client) >= _MOST_EACH:
-            raise ApiError(
-                503, f"A client may have {_MOST_EACH} generations open.", code="server_overloaded"
-            )
+    def _n_of(self, client: str) -> int:
+        """Return how many generations of a client are at work, or about to be."""
+        waiting = [one.client for one in self._open.values() if not one.over]
+        ahead = [whose for one, whose in self._ahead.items() if one.busy]
+        return [*waiting, *self._beginning, *ahead].count(client)
 
     async def _host(self, fields: Fields, *, paced: bool) -> tuple[Opening, Handle]:
         def host() -> tuple[Opening, Handle]:
@@ -211,18 +211,25 @@ class Verify:
 
     async def _go_ahead(self, socket: WebSocket) -> None:
         client = _client(socket)
-        try:
-            self._check_room_of(client)
-        except ApiError as error:
+        if [*self._ahead.values()].count(client) >= _MOST_EACH:
             await socket.accept()
-            await refuse(socket, error)
+            await refuse(socket, _too_many("connections"))
             return
-        one = AheadSocket(socket, self._settings, partial(self._host, paced=False))
+        one = AheadSocket(socket, self._settings, partial(self._host_ahead, client))
         self._ahead[one] = client
         try:
             await one.serve()
         finally:
             del self._ahead[one]
+
+    async def _host_ahead(self, client: str, fields: Fields) -> tuple[Opening, Handle]:
+        if self._n_of(client) > _MOST_EACH:  # this one counts
+            raise _too_many("generations")
+        return await self._host(fields, paced=False)
+
+
+def _too_many(what: str) -> ApiError:
+    return ApiError(503, f"A client may have {_MOST_EACH} {what} open.", code="server_overloaded")
 
 
 def _client(connection: HTTPConnection) -> str:

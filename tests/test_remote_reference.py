@@ -1,0 +1,35 @@
+"""A text to copy from, and a target elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import EXACT, FIXED
+from prompts import PROMPTS
+from serving import serve
+from specllama import SpecSession
+
+N = 40
+OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 5}
+
+
+@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
+def test_it_is_copied_from_however_long_it_is(mode: Any) -> None:
+    """Also where it is longer than what a server takes in at once."""
+    prompt = PROMPTS["function"]
+    with SpecSession(draft=None, **EXACT, exact=True) as local:
+        expected = local.generate(prompt, **OPTIONS)
+    options = EXACT | FIXED | {"exact": True, "offers": True}
+    with (
+        SpecSession(None, "ngram", **options) as session,
+        serve(session) as server,
+        SpecSession(target=server.url, target_mode=mode) as remote,
+    ):
+        accepted = []
+        for reference in ([], expected.tokens, [*([5] * 300_000), *expected.tokens]):
+            found = remote.generate(prompt, reference=reference, **OPTIONS)
+            assert (found.tokens, found.text) == (expected.tokens, expected.text)
+            accepted.append(found.stats.accepted)
+    without, short, long = accepted
+    assert min(short, long) > max(without, N // 2)
