@@ -138,7 +138,8 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
         for (const Offer& one : turn.offers) {
             if (n == chains_.size()) chains_.emplace_back();
             Chain& chain = chains_[n++];
-            const EvidenceSpan known = one.drawn ? one.evidence.first(1) : one.evidence;
+            const EvidenceSpan known =
+                one.drawn && !one.evidence.empty() ? one.evidence.first(1) : one.evidence;
             chain.longest = longest(turn, known);
             if (chain.longest > 0) foresee(common, turn, known, chain);
         }
