@@ -150,11 +150,13 @@ void measure(Context& context, int n_max, CostCurve& cost) {
     calibrate(context, n_max, cost);
 }
 
-// Has the speculator know what decodes take: from an earlier session, else measured now.
+// Has the speculator know what decodes take, those of the draft model where it plans: from an
+// earlier session, else measured now.
 // n_logits: most rows of the target's logits that a decode may give.
 KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
                         int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
     if (!speculator.times()) return {};
+    if (!speculator.plans()) draft_model = nullptr;
     std::vector<std::string> keys = {
         curve_key(headers.target, options.model, options.context, context.model().kernels())};
     if (draft_model != nullptr)

@@ -110,6 +110,17 @@ def test_a_width_beyond_the_stake_keeps_nobody_from_a_shorter_one(n_tokens: int)
             assert chosen.n_draft >= 15 or i == 0
 
 
+def test_no_draft_grows_towards_a_width_beyond_the_stake() -> None:
+    sure = [Evidence(Source.model, 0, 0.99)] * 8
+    planner = calibrated_planner(curve_of({1: 1, 2: 4, 9: 4, 10: 14, MAX_DRAFT + 1: 14}))
+    planner.draft_cost.observe(1, 0, 0.001 * planner.cost.seconds(1, 0))
+    learn(planner, planner.begin(), sure, 1.0, 400)
+    for _ in range(1000):  # plain ones, so that there is time for a look
+        planner.observe_decode(1, 0, planner.cost.seconds(1, 0))
+    assert planner.goes_on(Turn(planner.begin(), 0), sure[:6], 0)
+    assert not planner.goes_on(Turn(planner.begin(), 0), sure, 0)
+
+
 def test_the_better_draft_is_taken() -> None:
     planner = planner_for("bf16")
     phase = planner.begin()
@@ -121,6 +132,10 @@ def test_the_better_draft_is_taken() -> None:
     assert choose(planner, phase, [PERFECT, poor]).offer == 0
     assert choose(planner, phase, []).offer == -1
     assert choose(planner, phase, [[]]).n_draft == 0
+    turn = Turn(phase, 0)
+    turn.offer([], drawn=True)
+    planner.choose([turn])
+    assert turn.choice.n_draft == 0
 
 
 @pytest.mark.parametrize("most", [-1, 0, 1, 3, 64, 1000])

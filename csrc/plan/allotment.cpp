@@ -92,7 +92,9 @@ void Allotment::add(const Row& row) {
 }
 
 void Allotment::allot_alike(const Price& price) {
-    const auto length = [](const Participant& one, int g) { return one.longest < g ? 0 : g; };
+    const auto length = [](const Participant& one, int g) {
+        return std::min(one.longest, one.most) < g ? 0 : g;
+    };
     const auto width = [&](const Participant& one, int g) { return one.n_rows + length(one, g); };
     const auto seconds = [&](int g) {
         double total = 0;

@@ -138,7 +138,8 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
         for (const Offer& one : turn.offers) {
             if (n == chains_.size()) chains_.emplace_back();
             Chain& chain = chains_[n++];
-            const EvidenceSpan known = one.drawn ? one.evidence.first(1) : one.evidence;
+            const EvidenceSpan known =
+                one.drawn && !one.evidence.empty() ? one.evidence.first(1) : one.evidence;
             chain.longest = longest(turn, known);
             if (chain.longest > 0) foresee(common, turn, known, chain);
         }
@@ -213,7 +214,7 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
 
 // Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
 // that is known, `best` with n_best rows; it may take a standard deviation less than is believed.
-// Who is cautious hopes for less. saved(n): by n rows, as believed.
+// Who is cautious hopes for less. saved(n): by n rows, as believed; -inf: they cannot be had.
 template <typename Saved>
 Planner::Hope Planner::hope(const Common& common, int first, int last, int n_best, double best,
                             double caution, Saved saved) const {
@@ -296,9 +297,12 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (n_drafted > 0) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
-        const auto [n, loss] =
-            hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far,
-                 caution(*turn.phase), [&](int rows) { return chain.saved(rows - n_rows); });
+        const auto saved = [&](int rows) {
+            const int g = rows - n_rows;
+            return chain.most_saved(g, g, most);
+        };
+        const auto [n, loss] = hope(common, n_rows + n_drafted + 1, n_rows + cap,
+                                    n_rows + n_drafted, so_far, caution(*turn.phase), saved);
         if (n < 0 || !budget_.has(step + loss)) return false;
         budget_.lose(step);
         return true;

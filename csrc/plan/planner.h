@@ -31,7 +31,7 @@ namespace specllama {
 // goes_on before each of its tokens, and choose once more.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
-// request has its Phase. No call allocates.
+// request has its Phase. No call allocates, but where more is at hand than ever before.
 class Planner {
  public:
     // pads: whether decodes get rows beside those that are wanted where that makes them cheaper.
