@@ -87,7 +87,7 @@ GenerateOptions own_request(int max_tokens) {
 
 }  // namespace
 
-BeamSearch::BeamSearch(std::shared_ptr<const Model> model, const ContextOptions& context,
+BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextOptions& context,
                        Speculator& speculator, SequenceId id, TokenSpan prompt,
                        const BeamOptions& options)
     : options_(options),

@@ -32,7 +32,7 @@ class BeamSearch {
     // context: as the session's, settled. id: what the drafters know the search by, of no request.
     // Throws InvalidArgument when an option is out of range, or the context has no room for that
     // many tokens of each beam behind the prompt; and OutOfMemory, before anything is allocated.
-    BeamSearch(std::shared_ptr<const Model> model, const ContextOptions& context,
+    BeamSearch(const std::shared_ptr<const Model>& model, const ContextOptions& context,
                Speculator& speculator, SequenceId id, TokenSpan prompt, const BeamOptions& options);
 
     // Takes over what another memory of that kind holds of some tokens, as far as the prompt begins

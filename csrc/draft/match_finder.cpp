@@ -135,7 +135,8 @@ std::size_t MatchFinder::find_all(TokenSpan text, std::span<Match> out) const {
         while (place > 0 && out[place - 1].length < agree) --place;
         if (place == out.size()) return;
         n = std::min(n + 1, out.size());
-        std::shift_right(out.begin() + place, out.begin() + n, 1);
+        const std::span<Match> behind = out.first(n).subspan(place);
+        std::shift_right(behind.begin(), behind.end(), 1);
         out[place] = {agree, tokens().subspan(next)};
     });
     return n;

@@ -24,7 +24,7 @@ struct Side {
 // A draft at hand, and how it did.
 struct Offer {
     EvidenceSpan evidence;
-    std::span<const Side> sides = {};  // none if it is drawn
+    std::span<const Side> sides;  // none if it is drawn
     // Of its first tokens, how many are another draft's, so that nothing is learned from them.
     int n_known = 0;
     // Drawn from distributions: it is verified whole or not at all, and of its evidence only the
