@@ -79,8 +79,8 @@ SCRIPTS: dict[str, Script] = {
     ),
     "bare": Script(
         _TOOLS + _HERMES + _END,
-        ["Let", " me", " add.\n", '{"na', 'me": "', "add", '", "arguments": ', *_ARGUMENTS, "}",
-         '\n{"name": "now"', ', "arguments": {}', "}"],
+        ["Let", " me", " add.\n", '{"na', 'me": "', "add", '", "arguments": ', *_ARGUMENTS,
+         '}\n{"name": "now"', ', "arguments": {}}'],
     ),
     "generic": Script(
         "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}" + _END,

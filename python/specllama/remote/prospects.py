@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from specllama.remote.target import Mode
+from typing import Literal
 
 _KEPT = 256.0
 """Tokens that a share remembers, about."""
@@ -96,7 +93,7 @@ class Prospects:
         drafts = self._drafts_there or self.there.seen
         return self._best(right.value if drafts else 0.0, 0, 0)
 
-    def mode(self, trip: float, step: float) -> Mode:
+    def mode(self, trip: float, step: float) -> Literal["lockstep", "ahead"]:
         """The way to go."""
         return "lockstep" if self.lockstep(trip, step) >= _TIE * self.ahead() else "ahead"
 
