@@ -197,20 +197,6 @@ def test_a_prompt_has_what_a_round_leaves_of_the_batch(open_session: Open) -> No
     assert len(second.result().tokens) == 1
 
 
-def test_beside_a_round_prompts_are_read_in_pieces(open_session: Open) -> None:
-    """The next one's turn comes when the one before it ends, or has had a batch."""
-    session = open_session(draft=None, n_seq=4, n_batch=256)
-    quick = session.stream([1, 5, 6], max_tokens=60, logit_bias={0: -math.inf})
-    session._core.step()
-    streams = [session.stream([n, *([7] * 499)], max_tokens=1) for n in range(2, 5)]
-    expected = [(128, 0, 0), (256, 0, 0), (256, 128, 0), (256, 256, 0), (256, 256, 128)]
-    expected += [(256, 256, 256), (384, 256, 256), (499, 269, 256), (500, 397, 256)]
-    for step, n_prefilled in enumerate(expected):
-        session._core.step()
-        assert tuple(one._core.n_prefilled for one in streams) == n_prefilled
-        assert len(quick.result().tokens) == 2 + step
-
-
 def test_what_others_steps_brought(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
     core = session._core

@@ -17,14 +17,6 @@ namespace {
 // Most tokens that come again before a draft, where the memory cannot be cut.
 constexpr int kMostPending = 16;
 
-// Of prompts, what is decoded with a round: a part of a batch, but enough to be read at full speed,
-// which takes a CPU 128 tokens (llama.cpp's llama-bench -n 0 -p 64,128,512). The smaller the pieces
-// the more rounds ride with them, whose rows cost less there than in a decode of their own, and the
-// less everyone waits (Agrawal et al., "Taming throughput-latency tradeoff in LLM inference with
-// Sarathi-Serve", 2024, section 4).
-constexpr int kPartBesideRounds = 4;
-constexpr int kLeastBesideRounds = 128;
-
 // A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
 // a saved state, however long the draft was.
 int most_at_once(int spec_length, int n_cuttable) {
@@ -125,11 +117,11 @@ void Engine::prefill() {
     });
 }
 
-// As much of the prompts as there is room for, beginning with the one whose turn it is: until it
-// has had a batch, or ends; then the next id's, or the first's again.
+// As much of the prompts as there is room for, beginning with the one whose turn it is: the next
+// id, or the first again.
 void Engine::take_chunks(int room) {
     const auto turn = [&](const Sequence* sequence) {
-        return (sequence->id() - turn_ + target_.n_seq()) % target_.n_seq();
+        return (sequence->id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
     };
     std::ranges::sort(in_prompt_, {}, turn);
     if (target_.memory().split()) in_prompt_.resize(1);
@@ -142,15 +134,7 @@ void Engine::take_chunks(int room) {
     }
     in_prompt_.resize(chunks_.size());
     chunk_rows_.resize(chunks_.size());
-    const Sequence& last = *in_prompt_.back();
-    const bool goes_on = chunks_.size() == 1 && last.id() == turn_;
-    had_of_turn_ = (goes_on ? had_of_turn_ : 0) + chunks_.back();
-    turn_ = last.id();
-    if (chunks_.back() + 1 == static_cast<int>(last.pending().size()) ||
-        had_of_turn_ >= target_.n_batch()) {
-        turn_ = (turn_ + 1) % target_.n_seq();
-        had_of_turn_ = 0;
-    }
+    prefilled_ = in_prompt_.back()->id();
 }
 
 void Engine::add_chunks(Group group) {
@@ -288,8 +272,7 @@ double Engine::decode(Group group, bool with_prompts) {
                            true);
         }
         if (with_prompts) {
-            const int enough = std::max(target_.n_batch() / kPartBesideRounds, kLeastBesideRounds);
-            take_chunks(std::min(target_.n_batch() - batch_.size(), enough));
+            take_chunks(target_.n_batch() - batch_.size());
             add_chunks({0, chunks_.size()});
         } else {
             pad(group);

@@ -26,9 +26,9 @@ class Engine {
     void end(Sequence& sequence);
 
     // Advances the sequences, none of them done: all by a round but those with more of a prompt to
-    // decode than their quota of a batch. Of these prompts the same decode takes a part of a batch,
-    // or a whole one where nobody is in a round, in turns of a batch each; where memory().split(),
-    // a batch of its own.
+    // decode than their quota of a batch. Of these prompts the same batch takes as much as it has
+    // room for, in turns; where memory().split(), a batch of its own. So nobody waits for more than
+    // a batch of others' prompts.
     //
     // An Error ends those sequences that it concerns: where a decode for several fails, those whose
     // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
@@ -68,9 +68,8 @@ class Engine {
     Context& target_;
     Speculator speculator_;
     std::span<Sequence* const> stepping_;
-    int quota_ = 0;        // tokens of a batch that each of them may have
-    SequenceId turn_ = 0;  // whose prompt is decoded first
-    int had_of_turn_ = 0;  // tokens that it has had since its turn began
+    int quota_ = 0;              // tokens of a batch that each of them may have
+    SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
     Batch batch_;
     std::vector<Sequence*> in_prompt_;  // whose prompts are to be decoded
