@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drafters import Branching
-from prompts import PROMPTS
+from prompts import PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, write_dense, write_experts
 from specllama import ArgumentError, ClosedError, Drafter, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
@@ -35,7 +35,8 @@ def prompt_of(model: Path | None, seed: int) -> Any:
     """A prompt, another one for most seeds."""
     if model is not None:
         return [1, *range(3 + seed % 41, 60)]
-    return PROMPTS[[*PROMPTS][seed % len(PROMPTS)]][seed // len(PROMPTS) :]
+    prompt = PROMPTS[[*PROMPTS][seed % len(PROMPTS)]]
+    return prompt[seed // len(PROMPTS) :] or prompt
 
 
 def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **options: Any) -> int:
@@ -52,8 +53,9 @@ def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **opti
             if n_compared >= n_tokens:
                 break
             prompt = prompt_of(model, seed)
+            most = max_tokens if model else most_tokens(plain, prompt, max_tokens)
             for temperature in TEMPERATURES:
-                chosen: Any = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+                chosen: Any = {"max_tokens": most, "temperature": temperature, "seed": seed}
                 expected = plain.generate(prompt, **chosen)
                 drafter.coming = expected.tokens
                 generation = session.generate(prompt, **chosen)
