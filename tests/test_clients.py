@@ -125,8 +125,10 @@ def test_llm(server: Server, tmp_path: Path) -> None:
 
     assert llm("-o", "max_tokens", "10", QUESTION).strip()
     assert llm("-o", "max_tokens", "30", "-T", "llm_version", QUESTION).strip() is not None
-    said = llm("--schema", "city, days int", "-o", "max_tokens", "60", "--no-stream", QUESTION)
-    assert set(json.loads(said)) == {"city", "days"}
+    # A schema without free text: a small model may write a string until max_tokens cuts it.
+    schema = json.dumps(Weather.model_json_schema())
+    said = llm("--schema", schema, "-o", "max_tokens", "60", "--no-stream", QUESTION)
+    assert Weather.model_validate_json(said)
 
 
 @pytest.mark.slow
