@@ -4,6 +4,7 @@
 #include <string>
 
 #include "llama.h"
+#include "llama/attention.h"
 #include "llama/backend.h"
 #include "llama/context.h"
 #include "llama/kv_type.h"
@@ -66,8 +67,8 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     const ggml_type type = kv_type(context.kv_type.value_or("f16"));
     const double number =
         static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
-    // Of every token of a batch there is, in 32 bits, what a layer works on, and a row of the
-    // attention mask; and of some a row of logits.
+    // Of every token of a batch there is, in 32 bits, what a layer works on, a row of the attention
+    // mask and, without flash attention, of scores; and of some a row of logits.
     const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
     int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
     if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
@@ -75,7 +76,10 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     const int n_snapshots = header.has_snapshots ? snapshots(context, n_logits) : 0;
     const double states = header.state_numbers * context.n_seq * (1 + n_snapshots);
     const double numbers = context.n_batch * (header.compute_numbers_per_token + n_seen) +
-                           2.0 * n_rows * header.n_vocab;
+                           2.0 * n_rows * header.n_vocab +
+                           (context.flash_attn == Switch::off
+                                ? attention_scores(header, context, n_ctx)
+                                : 0.0);
     return {header.weight_bytes,
             static_cast<std::uint64_t>(n_positions * header.kv_numbers_per_token * number),
             static_cast<std::uint64_t>(4 * states), static_cast<std::uint64_t>(4 * numbers)};
@@ -108,6 +112,15 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
     if (n_ctx < wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(n_ctx) + ".");
     options.context.n_ctx = n_ctx;
+    const auto settle_attention = [&](const Header& header, const ModelOptions& model,
+                                      ContextOptions& context) {
+        if (!faster_without_flash(header, model, context, n_ctx)) return;
+        context.flash_attn = Switch::off;
+        if (!free.hold(need())) context.flash_attn = Switch::automatic;
+    };
+    settle_attention(target, options.model, options.context);
+    if (draft != nullptr)
+        settle_attention(*draft, options.draft_model->model, options.draft_model->context);
 }
 
 void check_memory(const Model& model, const ContextOptions& context, int n_logits,

@@ -81,6 +81,7 @@ class File : private GgufReader {
         const double n_kv =
             number(prefix + "attention.head_count_kv") ? value("attention.head_count_kv") : n_heads;
         // With sliding windows one layer is sure to keep every token.
+        header.n_heads = static_cast<int>(n_heads);
         header.head_size = static_cast<int>(head);
         if (!has(prefix + "attention.head_count_kv") || number(prefix + "attention.head_count_kv"))
             header.kv_numbers_per_token = 2 * (header.slides ? 1 : n_layers) * n_kv * head;

@@ -27,7 +27,8 @@ struct Header {
     bool is_split = false;
     // Those that activations are multiplied with; tables that rows are taken from are none.
     std::vector<Matrix> matrices;
-    // Numbers of an attention head; 0 without attention.
+    // Attention heads of a layer, and the numbers of one; 0 without attention.
+    int n_heads = 0;
     int head_size = 0;
     bool slides = false;  // whether there are sliding windows
     int n_ctx_train = 0;

@@ -63,7 +63,8 @@ class SpecSession(BackgroundRequests, Closing):
             layers, too (docs/rpc.md; llama.cpp must have been built with it). What goes there is
             neither authenticated nor encrypted, and where a server is lost the process ends. A
             draft model stays on this machine.
-        flash_attn: Flash attention: True, False, or "auto" (where the device has it).
+        flash_attn: Flash attention: True, False, or "auto" (where the device has it, but for models
+            on a CPU that are faster without it: docs/attention.md).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
             "q8_0" with exact=True.
         exact: Whether speculative and plain decoding must give the same tokens to the last one,

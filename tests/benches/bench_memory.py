@@ -17,6 +17,8 @@ import numpy as np
 
 CHUNK, N_CHUNKS = 512, 4
 WIDTHS = (1, 8, 16)
+MOST_ROWS = 16
+"""Of logits, in a decode."""
 SETTINGS = (("f16", True), ("f16", False), ("q8_0", True))
 TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 
@@ -24,7 +26,9 @@ TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 class Decoder:
     """A model with a KV memory of a type."""
 
-    def __init__(self, model: str, kv_type: str, *, flash_attn: bool, n_threads: int) -> None:
+    def __init__(
+        self, model: str, kv_type: str, *, flash_attn: bool, n_threads: int, n_ctx: int
+    ) -> None:
         # Kept: llama.cpp calls it as long as there is a process.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
         llama_cpp.llama_log_set(self._quiet, None)
@@ -36,10 +40,10 @@ class Decoder:
         vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
         context = llama_cpp.llama_context_default_params()
-        context.n_ctx = CHUNK * (N_CHUNKS + 1)
+        context.n_ctx = n_ctx
         context.n_batch = context.n_ubatch = CHUNK
         context.n_threads = context.n_threads_batch = n_threads
-        context.n_outputs_max = max(WIDTHS)
+        context.n_outputs_max = MOST_ROWS
         context.flash_attn_type = int(flash_attn)
         context.type_k = context.type_v = TYPES[kv_type]
         self._context = llama_cpp.llama_init_from_model(self._model, context)
@@ -85,7 +89,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     for model in arguments.models:
         print(model)
         for kv_type, flash_attn in SETTINGS:
-            decoder = Decoder(model, kv_type, flash_attn=flash_attn, n_threads=arguments.t)
+            decoder = Decoder(
+                model,
+                kv_type,
+                flash_attn=flash_attn,
+                n_threads=arguments.t,
+                n_ctx=CHUNK * (N_CHUNKS + 1),
+            )
             prompt = [decoder.decode(CHUNK, logits=False) for _ in range(N_CHUNKS)]
             decodes = [statistics.median(decoder.again(n) for _ in range(4)) for n in WIDTHS]
             decoder.close()

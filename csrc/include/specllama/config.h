@@ -49,7 +49,8 @@ struct ContextOptions {
     int n_batch = 512;
     // 0: one per performance core.
     int n_threads = 0;
-    // automatic: where the device has it.
+    // automatic: where the device has it, but for models on a CPU that are faster without it
+    // (llama/attention.h).
     Switch flash_attn = Switch::automatic;
     // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: f16, or,
     // where exactness is demanded, q8_0.

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "llama/gguf_file.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// Numbers of the matrices that attention without the flash kernel makes of a batch: a row for each
+// token and head, with a score for each of the tokens that it sees.
+double attention_scores(const Header& header, const ContextOptions& context, int n_ctx);
+
+// Whether a model is decoded faster without flash attention, which is left open then. As far as it
+// has been measured (docs/exactness.md): on x86-64 processors, with a KV memory in F16, heads of
+// 96 to 128 numbers and no sliding windows, and while the scores are small beside the weights.
+bool faster_without_flash(const Header& header, const ModelOptions& model,
+                          const ContextOptions& context, int n_ctx);
+
+}  // namespace specllama

@@ -1,0 +1,71 @@
+"""What flash attention is worth on the CPU:
+
+    python tests/benches/bench_attention.py [MODEL.gguf...] [-t THREADS]
+
+Milliseconds with it and without it, and their ratio (above 1: faster without), of prompts of 4096
+random tokens and of decodes of 1, 2, 4, 8 and 16 tokens at four places in them (medians of four),
+in turns, with a KV memory in F16; of the files, and of models of known shapes with random weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench_memory import CHUNK, Decoder
+from shapes import SHAPES
+
+PLACES = (1, 2, 4, 8)
+"""Chunks of the prompt behind which decodes are measured."""
+WIDTHS = (1, 2, 4, 8, 16)
+TURNS = 4
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="*", help="GGUF files")
+    parser.add_argument("-t", type=int, default=2, help="threads (2)")
+    parser.add_argument("--shapes", action="store_true", help="models of known shapes, too")
+    arguments = parser.parse_args(argv)
+    for model in arguments.models:
+        _compare(Path(model).name, model, arguments.t)
+    if not arguments.shapes:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for name, shape in SHAPES.items():
+            path = shape.write(Path(folder, "model.gguf"))
+            _compare(f"{name} ({shape})", str(path), arguments.t)
+
+
+def _compare(name: str, model: str, n_threads: int) -> None:
+    print(name, flush=True)
+    both = [
+        Decoder(model, "f16", flash_attn=flash_attn, n_threads=n_threads, n_ctx=9 * CHUNK)
+        for flash_attn in (True, False)
+    ]
+    for decoder in both:
+        decoder.again(1)  # the first decode takes longer
+    prompt = [0.0, 0.0]
+    for chunk in range(1, PLACES[-1] + 1):
+        for i in (chunk % 2, 1 - chunk % 2):
+            prompt[i] += both[i].decode(CHUNK, logits=False)
+        if chunk not in PLACES:
+            continue
+        figures = [f"prompt {_ratio(*prompt)}"]
+        for width in WIDTHS:
+            turns = [[decoder.again(width) for decoder in both] for _ in range(TURNS)]
+            figures.append(f"[{width}] {_ratio(*map(statistics.median, zip(*turns, strict=True)))}")
+        print(f"  {chunk * CHUNK:5} tokens: " + "  ".join(figures), flush=True)
+    for decoder in both:
+        decoder.close()
+
+
+def _ratio(flash: float, without: float) -> str:
+    return f"{flash:.0f}/{without:.0f}={flash / without:.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Flash attention is left out where a model on the CPU is faster without it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from random_model import write_dense, write_sliding_window
+from specllama import OutOfMemoryError, SpecSession
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="has been measured on x86-64 only"
+)
+
+LOAD = """
+import json, sys
+from specllama import SpecSession, _core
+_core.set_verbose(True)
+options = {"n_ctx": 64, "n_batch": 64, "n_threads": 1, "n_gpu_layers": 0}
+SpecSession(sys.argv[1], **(options | json.loads(sys.argv[2]))).close()
+"""
+
+
+def loaded(model: Path, options: str, cache: Path) -> str:
+    """What llama.cpp says of a session's contexts."""
+    return subprocess.run(
+        [sys.executable, "-c", LOAD, str(model), options],
+        capture_output=True,
+        errors="replace",
+        check=True,
+        env=os.environ | {"SPECLLAMA_CACHE": str(cache)},
+    ).stderr
+
+
+def flash_attention(model: Path, options: str, cache: Path) -> list[str]:
+    return re.findall(r"llama_context: flash_attn += (\w+)", loaded(model, options, cache))
+
+
+def write_heads(path: Path, size: int) -> Path:
+    """A model of 128 numbers with heads of a size."""
+    heads = {"attention.head_count": 128 // size, "attention.head_count_kv": 128 // size}
+    return write_dense(path, **heads, **{"rope.dimension_count": size})
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "found"),
+    [
+        (128, "{}", "disabled"),
+        (128, '{"kv_type": "f16"}', "disabled"),
+        (128, '{"flash_attn": true}', "enabled"),
+        (64, '{"flash_attn": false}', "disabled"),
+        (64, "{}", "auto"),
+        (128, '{"kv_type": "q8_0"}', "enabled"),
+        # The scores, of 512 tokens for each of 1024, would be larger than the model.
+        (128, '{"n_ctx": 1024, "n_batch": 512}', "auto"),
+    ],
+)
+def test_where_it_is_faster(tmp_path: Path, size: int, options: str, found: str) -> None:
+    model = write_heads(tmp_path / "model.gguf", size)
+    assert flash_attention(model, options, tmp_path) == [found]
+
+
+def test_sliding_windows_are_not_known(tmp_path: Path) -> None:
+    model = write_sliding_window(tmp_path / "model.gguf")
+    assert set(flash_attention(model, "{}", tmp_path)) == {"auto"}
+
+
+def test_each_model_has_its_own(tmp_path: Path) -> None:
+    """The draft model, which is opened first, and the target."""
+    model = write_heads(tmp_path / "model.gguf", 128)
+    draft = write_heads(tmp_path / "draft.gguf", 64)
+    options = f'{{"draft": "{draft}", "spec_length": 4}}'
+    assert flash_attention(model, options, tmp_path) == ["auto", "disabled"]
+
+
+def test_the_scores_count(tmp_path: Path) -> None:
+    """In what is said of a context that no machine has room for, as when llama.cpp reserves them."""
+    model = write_heads(tmp_path / "model.gguf", 64)
+    big = {"n_ctx": 1 << 22, "n_batch": 4096, "n_gpu_layers": 0}
+    told, found = [], []
+    for flash_attn in (False, True):
+        with pytest.raises(OutOfMemoryError) as caught:
+            SpecSession(model, "ngram", flash_attn=flash_attn, **big)
+        told.append(int(re.findall(r"computing (\d+) MiB", str(caught.value))[0]))
+        options = f'{{"n_ctx": 1024, "n_batch": 512, "flash_attn": {str(flash_attn).lower()}}}'
+        sizes = re.findall(
+            r"CPU compute buffer size = +([\d.]+) MiB", loaded(model, options, tmp_path)
+        )
+        found.append(max(map(float, sizes)))
+    assert told[0] - told[1] == 2 * 4096 * (1 << 22) * 4 >> 20
+    assert found[0] - found[1] == pytest.approx(2 * 512 * 1024 * 4 >> 20, rel=0.5)
