@@ -79,7 +79,7 @@ def test_each_model_has_its_own(tmp_path: Path) -> None:
 
 
 def test_the_scores_count(tmp_path: Path) -> None:
-    """In what is said of a context that no machine has room for, as when llama.cpp reserves them."""
+    """In what is said of a context that no machine has room for, and when they are reserved."""
     model = write_heads(tmp_path / "model.gguf", 64)
     big = {"n_ctx": 1 << 22, "n_batch": 4096, "n_gpu_layers": 0}
     told, found = [], []

@@ -202,7 +202,7 @@ def test_drafts_change_nothing_of_an_exact_copy(
 @pytest.mark.parametrize("name", MODELS)
 def test_greedy_tokens_are_those_of_llama_cpp_python(open_real: Open, name: str) -> None:
     """The prompts' tokens, too."""
-    session = open_real(name, "ngram")
+    session = open_real(name, "ngram", flash_attn=True)
     llama = llama_cpp.Llama(
         str(real_model(name)), n_ctx=512, n_batch=512, n_gpu_layers=0, n_threads=1,
         n_threads_batch=1, flash_attn=True, verbose=False,

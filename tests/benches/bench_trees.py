@@ -210,7 +210,9 @@ def acceptance(model: Path, draft_model: Path, n_tokens: int) -> None:
                                 accepted += right
                             at += right + 1
                         rounds += len(places)
-                        texts.append((session.tokenize(prompt), done.tokens, places))
+                        # An end is judged, too, but is none of the tokens.
+                        inside = [place for place in places if place < len(done.tokens)]
+                        texts.append((session.tokenize(prompt), done.tokens, inside))
                 expected = np.mean([
                     formula(*pair, min(k, 3 if rule == "rejection" else k))
                     for text in texts

@@ -1,5 +1,4 @@
-"""Models of a shape, with random weights: what they take to decode is that of real ones, layer by
-layer."""
+"""Models of a shape, with random weights: a layer takes as long to decode as a real one's."""
 
 from __future__ import annotations
 
