@@ -75,11 +75,10 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     const double n_seen = context.split ? n_ctx : n_positions;
     const int n_snapshots = header.has_snapshots ? snapshots(context, n_logits) : 0;
     const double states = header.state_numbers * context.n_seq * (1 + n_snapshots);
-    const double numbers = context.n_batch * (header.compute_numbers_per_token + n_seen) +
-                           2.0 * n_rows * header.n_vocab +
-                           (context.flash_attn == Switch::off
-                                ? attention_scores(header, context, n_ctx)
-                                : 0.0);
+    const double numbers =
+        context.n_batch * (header.compute_numbers_per_token + n_seen) +
+        2.0 * n_rows * header.n_vocab +
+        (context.flash_attn == Switch::off ? attention_scores(header, context, n_ctx) : 0.0);
     return {header.weight_bytes,
             static_cast<std::uint64_t>(n_positions * header.kv_numbers_per_token * number),
             static_cast<std::uint64_t>(4 * states), static_cast<std::uint64_t>(4 * numbers)};

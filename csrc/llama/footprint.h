@@ -25,9 +25,9 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
 
 // Compares what the target, and the draft model if there is one (null: none), take with what the
 // device that will hold them has free. Where options.context.n_ctx is left open, it becomes the
-// default or, with a notice, what fits; where flash_attn is, it becomes off where that is faster and
-// its scores fit, too. Throws OutOfMemory, with the numbers, when it does not fit.
-// A draft model larger than the target gets a warning.
+// default or, with a notice, what fits; where flash_attn is, it becomes off where that is faster
+// and its scores fit, too. Throws OutOfMemory, with the numbers, when it does not fit. A draft
+// model larger than the target gets a warning.
 void settle_memory(const Header& target, const Header* draft, SessionOptions& options);
 
 // Compares what another context of a model that is loaded takes with what its device has free.
