@@ -117,8 +117,8 @@ class Custom:
         return draft
 
     def _ask(self, draft: Draft, n: int) -> None:
-        proposal: Iterable[Any] = self._drafter.propose(self._sequence, self._tokens, n) or ()
-        answer = iter(proposal)
+        proposal: Iterable[Any] | None = self._drafter.propose(self._sequence, self._tokens, n)
+        answer = iter(() if proposal is None else proposal)
         proposed: list[Any] = list(islice(answer, 1))
         if proposed and isinstance(proposed[0], (list, tuple, np.ndarray)):
             proposed += islice(answer, _MOST_WAYS - 1)
