@@ -64,9 +64,9 @@ Offers::Offer::Offer(Position n_before, const Draft& draft) : position(n_before)
     }
 }
 
-// What is left of the first way that goes on from where the sequence is makes the trunk; the others
-// leave it where they differ. Whether any may still be of use: the sequence has not left it, nor
-// come to its end.
+// What is left of the first way that goes on from where the sequence is, and from the draft, makes
+// the trunk; the others leave it where they differ. Whether any may still be of use: the sequence
+// has not left it, nor come to its end.
 bool Offers::Offer::add(TokenSpan sequence, int n_most, Draft& draft) const {
     const auto n_tokens = static_cast<Position>(sequence.size());
     if (n_tokens < position) return true;
@@ -79,16 +79,20 @@ bool Offers::Offer::add(TokenSpan sequence, int n_most, Draft& draft) const {
         if (since.size() >= way.size() ||
             !std::ranges::equal(since, std::span(way).first(since.size()), {}, {}, &Step::token))
             continue;
-        const auto rest = std::span(way).subspan(since.size());
-        const auto n = std::min(rest.size(), static_cast<std::size_t>(std::max(n_most, 0)));
-        if (!std::exchange(goes_on, true)) {
-            for (const Step& step : rest.first(n)) draft.push(step.token, evidence(step));
-            continue;
-        }
-        std::size_t i = 0;
-        while (i < n && i < draft.tokens.size() && rest[i].token == draft.tokens[i]) ++i;
-        if (i < n) draft.push_side(static_cast<int>(i), rest[i].token, evidence(rest[i]));
-        while (++i < n) draft.push_behind_side(rest[i].token, evidence(rest[i]));
+        goes_on = true;
+        std::span<const Step> rest = std::span(way).subspan(since.size());
+        rest = rest.first(std::min(rest.size(), static_cast<std::size_t>(std::max(n_most, 0))));
+        const auto same =
+            std::ranges::mismatch(rest, draft.tokens, {}, &Step::token).in1 - rest.begin();
+        const bool extends = same == draft.size();
+        bool follows = false;
+        for (const Step& step : rest.subspan(same))
+            if (extends)
+                draft.push(step.token, evidence(step));
+            else if (std::exchange(follows, true))
+                draft.push_behind_side(step.token, evidence(step));
+            else
+                draft.push_side(static_cast<int>(same), step.token, evidence(step));
     }
     return goes_on;
 }
