@@ -27,8 +27,7 @@ class Offers final : public Drafter {
     void put(Ticket request, Position position, Draft draft);
     // Whether there is a draft for a sequence, be it empty.
     bool has(SequenceId sequence) const;
-    // Adds to a draft, an empty one, what goes on from `tokens`, at most n_most tokens in a row,
-    // and forgets it.
+    // Adds to a draft what goes on from `tokens`, at most n_most tokens in a row, and forgets it.
     void take(SequenceId sequence, TokenSpan tokens, int n_most, Draft& draft);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;

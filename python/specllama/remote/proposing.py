@@ -125,8 +125,10 @@ class Custom:
             ways = [self._way(one, n) for one in proposed]
         else:
             ways = [self._way(chain(proposed, answer), n)]
-        known = joined(iter(ways if self._guesses > 1 else ways[:1]))
-        draft.tokens, draft.evidence, draft.branches = known.tokens, known.evidence, known.branches
+        known = joined(iter(ways))
+        draft.tokens, draft.evidence = known.tokens, known.evidence
+        if self._guesses > 1:
+            draft.branches = known.branches
 
     def _way(self, proposed: Iterable[ProposedToken], n: int) -> Way:
         known = [_evidence(one) for one in islice(proposed, n + 1)]  # an endless one ends, too
