@@ -299,14 +299,14 @@ void Scheduler::cancel(Sequence& sequence) {
     if (work.entered() && !closed_) retire();
 }
 
-void Scheduler::offer(const Sequence& sequence, Position n_before, Draft draft) {
+void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {
     if (!offers_)
         throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
     check_offer(draft, model()->vocab());
     if (n_before < 0)
         throw InvalidArgument("A draft follows 0 tokens or more, not " + std::to_string(n_before) +
                               ".");
-    offers_->put(sequence.ticket(), n_before, std::move(draft));
+    offers_->put(sequence.ticket(), n_before, draft);
 }
 
 bool Scheduler::waits(const Sequence& sequence) const {

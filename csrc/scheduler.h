@@ -60,7 +60,7 @@ class Scheduler {
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
     // See Stream.
-    void offer(const Sequence& sequence, Position n_before, Draft draft);
+    void offer(const Sequence& sequence, Position n_before, const Draft& draft);
     bool waits(const Sequence& sequence) const;
     // Seconds of decodes of n tokens, [n - 1], as far as they are known; waits like a look.
     std::vector<double> decode_seconds();

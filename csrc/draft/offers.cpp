@@ -10,7 +10,7 @@ Offers::Ticket Offers::ticket(SequenceId sequence) const {
     return places_.at(sequence).ticket;
 }
 
-void Offers::put(Ticket request, Position position, Draft draft) {
+void Offers::put(Ticket request, Position position, const Draft& draft) {
     Offer offer(position, draft);
     const std::lock_guard lock(mutex_);
     for (auto& [sequence, place] : places_)

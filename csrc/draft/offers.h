@@ -24,7 +24,7 @@ class Offers final : public Drafter {
 
     // What may follow the first `position` tokens of a request's sequence; nothing happens when it
     // is over.
-    void put(Ticket request, Position position, Draft draft);
+    void put(Ticket request, Position position, const Draft& draft);
     // Whether there is a draft for a sequence, be it empty.
     bool has(SequenceId sequence) const;
     // Adds to a draft what goes on from `tokens`, at most n_most tokens in a row, and forgets it.

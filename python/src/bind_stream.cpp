@@ -73,9 +73,9 @@ void bind_stream(py::module_& m) {
             "offer",
             [](Stream& stream, int n_before, const Tokens& tokens,
                const std::vector<float>& confidence, const std::vector<Branch>& branches) {
-                Draft draft = offered(tokens, confidence, branches);
+                const Draft draft = offered(tokens, confidence, branches);
                 const py::gil_scoped_release release;
-                stream.offer(n_before, std::move(draft));
+                stream.offer(n_before, draft);
             },
             py::arg("n_before"), py::arg("tokens"), py::arg("confidence"), py::arg("branches"))
         .def("waits", &Stream::waits)

@@ -45,7 +45,7 @@ class Stream {
     // before it are, 0 to 1. Safe from any thread, and waits for nobody; nothing happens when the
     // generation is over. Throws InvalidArgument where the session takes no such drafts, for ids
     // that are no tokens, and for branches that leave the trunk where there is none.
-    void offer(int n_before, Draft draft);
+    void offer(int n_before, const Draft& draft);
 
     // Whether a paced generation waits for a draft. Steps pass it over then, and it has nothing new
     // to give. From the thread that steps.
