@@ -87,7 +87,7 @@ def test_no_token_differs(
             if mode == "lockstep" and place == "side":
                 assert found.stats.rounds <= 2 + N // 4
     if mode == "lockstep":
-        assert (found_aside > 10) == (place in ("side", "random"))
+        assert (found_aside > 5) == (place in ("side", "random"))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -140,7 +140,7 @@ def test_second_choices_of_a_draft_model(
 
 
 def test_second_choices_are_those_of_a_session_here(server: Server, local: SpecSession) -> None:
-    """At temperature 0: what is verified of the draft model's, round by round."""
+    """At temperature 0, but for near-ties: the draft models' memories are of other types."""
     here: Any = EXACT | TREES | {"exact": True, "cascade": False}
     with (
         SpecSession(None, BUNDLED_DRAFT, **here) as beside,
@@ -149,12 +149,15 @@ def test_second_choices_are_those_of_a_session_here(server: Server, local: SpecS
             n_threads=1, **TREES,
         ) as session,
     ):  # fmt: skip
+        aside_there = aside_here = 0
         for name in ("module", "counting"):
             found = session.generate(PROMPTS[name], max_tokens=60)
             expected = beside.generate(PROMPTS[name], max_tokens=60)
             same(found, expected)
-            assert found.stats.by_round == expected.stats.by_round
-            assert found.stats.accepted_by_rank == expected.stats.accepted_by_rank
+            assert abs(found.stats.rounds - expected.stats.rounds) <= 1
+            aside_there, aside_here = aside_there + n_aside(found), aside_here + n_aside(expected)
+        assert aside_there > 2
+        assert abs(aside_there - aside_here) <= 2
 
 
 def test_where_a_second_match_is_right(server: Server, local: SpecSession) -> None:

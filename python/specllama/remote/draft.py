@@ -121,4 +121,5 @@ def numbered(nodes: Sequence[tuple[int, Evidence, int]], n_trunk: int, kept: Set
             aside.reverse()
             tokens, evidence = [one[0] for one in aside], [one[1] for one in aside]
             draft.branches.append(Branch(at + 1, tokens, evidence))
-    return draft
+    # Where nothing of the trunk is kept, the first branch is one.
+    return draft if draft.tokens else joined(draft.ways())
