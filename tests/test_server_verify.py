@@ -15,10 +15,9 @@ from prompts import PROMPTS
 from serving import Server, serve
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
-from verifying import ahead, heard, refused
+from verifying import Client, N, ahead, heard, refused
 
 MODULE = PROMPTS["module"]
-N = 12
 MORE: dict[str, Any] = {"exact": True, "n_seq": 2, "offers": True}
 
 
@@ -39,36 +38,6 @@ def expected(session: SpecSession) -> list[int]:
     return session.generate(MODULE, max_tokens=N).tokens
 
 
-class Client:
-    """What a client knows of a generation, without any of the package's."""
-
-    def __init__(self, server: Server, **body: Any) -> None:
-        self.server = server
-        self.opened = server.post("/v1/verify", {"options": {"max_tokens": N}, **body}).json()
-        self.id: str = self.opened["id"]
-        self.prompt: list[int] = self.opened.get("prompt", body.get("prompt"))
-        self.tokens: list[int] = [*body.get("generated", []), *self.opened["tokens"]]
-        self.n_rounds = 0
-
-    def body(self, draft: list[int], *branches: list[int]) -> dict[str, Any]:
-        digest = str(Digest([*self.prompt, *self.tokens]))
-        n = len(self.tokens)
-        body = {"round": self.n_rounds + 1, "n": n, "hash": digest, "draft": draft}
-        return body | ({"branches": [*branches]} if branches else {})
-
-    def ask(self, body: object) -> httpx.Response:
-        return self.server.post(f"/v1/verify/{self.id}", body)
-
-    def round(self, draft: list[int], *branches: list[int]) -> dict[str, Any]:
-        told: dict[str, Any] = self.ask(self.body(draft, *branches)).json()
-        self.n_rounds += 1
-        self.tokens += told["tokens"]
-        return told
-
-    def end(self) -> None:
-        httpx.delete(f"{self.server.url}/v1/verify/{self.id}")
-
-
 def test_rounds(server: Server, expected: list[int]) -> None:
     client = Client(server, prompt=MODULE)
     assert client.prompt == server.session.tokenize(MODULE)
@@ -85,75 +54,6 @@ def test_rounds(server: Server, expected: list[int]) -> None:
     assert client.tokens == expected
     assert (told["finish_reason"], told["exact"]) == ("length", True)
     refused(client.ask(client.body([])), 410)
-
-
-@pytest.fixture(scope="module")
-def branching() -> Iterator[Server]:
-    """One that takes branches."""
-    options: dict[str, Any] = MORE | {"n_seq": 1, "spec_tree": 3}
-    with SpecSession(None, None, **(EXACT | FIXED | options)) as one, serve(one) as running:
-        yield running
-
-
-def test_branches(branching: Server, expected: list[int]) -> None:
-    told = branching.get("/v1/verify").json()
-    assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 3, 12)
-    client = Client(branching, prompt=MODULE)
-    # Of five guesses at a position three are verified, and of twenty tokens twelve.
-    told = client.round([3, 3, 3, 3], *([0, i, 3, 3, 3] for i in range(4, 8)))
-    assert (told["tokens"], told["drafted"]) == ([expected[1]], 12)
-    told = client.round([3, 4], [0, *expected[2:5]], [1, 5])
-    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:6], 6, 3)
-    assert (told["offered"], told["used"]) == (6, 3)
-    # Behind the trunk's end, and behind a token of it, which it may say again.
-    told = client.round([expected[6]], [1, expected[7]], [0, expected[6], 3])
-    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[6:9], 3, 2)
-    told = client.round([3], [0, 4], [0, 5], [0, expected[9]])
-    assert (told["tokens"], told["drafted"]) == ([expected[9]], 3)
-    body = client.body([3], [0, expected[10]])
-    told = client.ask(body).json()
-    assert (told["tokens"], told["drafted"]) == (expected[10:12], 2)
-    assert client.ask(body).json() == told  # asked for again
-    client.end()
-
-
-def test_a_server_without_branches_takes_the_draft_alone(
-    server: Server, expected: list[int]
-) -> None:
-    told = server.get("/v1/verify").json()
-    assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 1, 4)
-    client = Client(server, prompt=MODULE)
-    told = client.round([3, 4], [0, *expected[1:4]])
-    assert (told["tokens"], told["drafted"], told["accepted"]) == ([expected[1]], 2, 0)
-    told = client.round([expected[2]], [1, *expected[3:5]])
-    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:4], 1, 1)
-    client.end()
-
-
-BAD_BRANCHES: list[Any] = [
-    "x", 5, {}, [5], ["x"], [[]], [[0]], [[0, "x"]], [["0", 5]], [[0, 1.5]], [[True, 5]],
-    [[0, [5]]], [[-1, 5]], [[3, 5]], [[10**30, 5]], [[0, -1]], [[0, 10**6]], [[0, 10**30]],
-    [[0, 5], [3, 5]], [[0, *[5] * 300]], [[0, 5]] * 255,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("branches", BAD_BRANCHES, ids=lambda value: repr(value)[:40])
-def test_branches_that_cannot_be_understood(
-    branching: Server, expected: list[int], branches: Any
-) -> None:
-    """Nothing is lost by them, whichever way the generation gets on."""
-    client = Client(branching, prompt=MODULE)
-    error = refused(client.ask(client.body([3, 4]) | {"branches": branches}), 400)
-    assert error["param"] in ("branches", None)  # None: no number of any kind
-    assert client.round([3], [0, *expected[1:3]])["accepted"] == 2
-    client.end()
-    with ahead(branching) as socket:
-        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 1500}}))
-        socket.recv(30)
-        socket.send(json.dumps({"n_before": 0, "draft": [3, 4], "branches": branches}))
-        while "error" not in (told := json.loads(socket.recv(30))):
-            assert not told["done"]
-    assert told["status"] == 400
 
 
 def test_a_round_asked_for_again_has_the_same_answer(server: Server, expected: list[int]) -> None:
