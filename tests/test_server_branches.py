@@ -68,8 +68,10 @@ def test_a_server_without_branches_takes_the_draft_alone(
     client = Client(server, prompt=MODULE)
     told = client.round([3, 4], [0, *expected[1:4]])
     assert (told["tokens"], told["drafted"], told["accepted"]) == ([expected[1]], 2, 0)
-    told = client.round([expected[2]], [1, *expected[3:5]])
-    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:4], 1, 1)
+    told = client.round([expected[2], 3], [1, *expected[3:5]])
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:4], 2, 1)
+    told = client.round([expected[4]], [1, *expected[5:7]])  # it goes on from the draft's end
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[4:8], 3, 3)
     client.end()
 
 

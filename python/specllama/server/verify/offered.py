@@ -23,7 +23,9 @@ class Offered:
             raise ApiError(
                 400, f"A draft has {most} tokens at most, not {len(self._tokens)}.", param="draft"
             )
-        given = fields.any("branches") or []
+        given = fields.any("branches")
+        if given is None:
+            given = []
         if not isinstance(given, list) or not all(map(_is_branch, given)):
             fields.refuse("branches", "a list of lists: after how many tokens of the draft, and "
                           "the token ids that may follow there")  # fmt: skip
