@@ -75,13 +75,14 @@ test-amx:
 	$(AMX)/bin/python -m pytest -m "not slow" -k "not greedy_parity and not cascades_draft"
 
 # The target on llama.cpp's RPC servers, on loopback. Compiles llama.cpp once more, with RPC, which
-# has the servers in it.
+# has the servers in it; without it the tests would be skipped.
 RPC := .venv-rpc
 
 test-rpc:
 	$(PYTHON) -m venv $(RPC)
 	$(KEEP_AMX) CMAKE_ARGS="-DGGML_RPC=on" PIP_NO_CACHE_DIR=1 \
 	    $(RPC)/bin/python -m pip install $(BUILD_REQUIRES)
+	$(RPC)/bin/python -c 'import llama_cpp; assert llama_cpp.llama_supports_rpc()'
 	$(RPC)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
 	$(RPC)/bin/python -m pytest tests/test_rpc.py
 

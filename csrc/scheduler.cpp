@@ -25,6 +25,27 @@ void check_tokens(TokenSpan tokens, const Vocab& vocab, const std::string& what)
                               " tokens.");
 }
 
+void check_offer(const Draft& draft, const Vocab& vocab) {
+    check_tokens(draft.tokens, vocab, "draft");
+    const auto likely = [](const Evidence& one) {
+        return one.confidence >= 0 && one.confidence <= 1;
+    };
+    bool all_likely = std::ranges::all_of(draft.evidence, likely);
+    for (const Draft::Side& side : draft.sides) {
+        check_tokens({&side.token, 1}, vocab, "branches");
+        all_likely &= likely(side.evidence);
+        if (side.depth < 0 || side.depth > draft.size())
+            throw InvalidArgument("A branch leaves the draft after 0 to " +
+                                  std::to_string(draft.size()) + " of its tokens, not after " +
+                                  std::to_string(side.depth) + ".");
+    }
+    if (!all_likely) throw InvalidArgument("The confidence in a token of a draft is from 0 to 1.");
+    if (!draft.whole())
+        throw InvalidArgument(
+            "A draft has tokens without evidence, or a token that follows none; add them by "
+            "Draft::push.");
+}
+
 void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
     if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
     check_tokens(prompt, vocab, "prompt");
@@ -109,6 +130,8 @@ Scheduler::Scheduler(Assembly parts)
       n_seq_(context_->n_seq()),
       n_threads_(context_->n_threads()),
       longest_draft_(engine_->longest_draft()),
+      most_guesses_(engine_->speculator().most_guesses()),
+      most_nodes_(engine_->most_nodes()),
       drafts_(engine_->speculator().drafts()),
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
@@ -276,18 +299,14 @@ void Scheduler::cancel(Sequence& sequence) {
     if (work.entered() && !closed_) retire();
 }
 
-void Scheduler::offer(const Sequence& sequence, Position n_before, std::vector<Token> tokens,
-                      std::vector<float> confidence) {
+void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {
     if (!offers_)
         throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
-    check_tokens(tokens, model()->vocab(), "draft");
+    check_offer(draft, model()->vocab());
     if (n_before < 0)
         throw InvalidArgument("A draft follows 0 tokens or more, not " + std::to_string(n_before) +
                               ".");
-    const bool likely =
-        std::ranges::all_of(confidence, [](float one) { return one >= 0 && one <= 1; });
-    if (!likely) throw InvalidArgument("The confidence in a token of a draft is from 0 to 1.");
-    offers_->put(sequence.ticket(), n_before, std::move(tokens), std::move(confidence));
+    offers_->put(sequence.ticket(), n_before, draft);
 }
 
 bool Scheduler::waits(const Sequence& sequence) const {

@@ -43,6 +43,8 @@ class Scheduler {
     int n_seq() const { return open().n_seq_; }
     int n_free() const { return open().n_free_; }
     int longest_draft() const { return open().longest_draft_; }
+    int most_guesses() const { return open().most_guesses_; }
+    int most_nodes() const { return open().most_nodes_; }
     bool drafts() const { return open().drafts_; }
 
     void close();
@@ -58,8 +60,7 @@ class Scheduler {
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
     // See Stream.
-    void offer(const Sequence& sequence, Position n_before, std::vector<Token> tokens,
-               std::vector<float> confidence);
+    void offer(const Sequence& sequence, Position n_before, const Draft& draft);
     bool waits(const Sequence& sequence) const;
     // Seconds of decodes of n tokens, [n - 1], as far as they are known; waits like a look.
     std::vector<double> decode_seconds();
@@ -102,6 +103,8 @@ class Scheduler {
     int n_seq_;
     int n_threads_;
     int longest_draft_;
+    int most_guesses_;
+    int most_nodes_;
     bool drafts_;
     bool exact_;
     std::string state_key_;

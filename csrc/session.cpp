@@ -71,6 +71,10 @@ std::vector<double> Session::decode_seconds() const { return scheduler_->decode_
 
 int Session::longest_draft() const { return scheduler_->longest_draft(); }
 
+int Session::most_guesses() const { return scheduler_->most_guesses(); }
+
+int Session::most_nodes() const { return scheduler_->most_nodes(); }
+
 bool Session::drafts() const { return scheduler_->drafts(); }
 
 Token Session::bos() const { return scheduler_->model()->vocab().bos(); }

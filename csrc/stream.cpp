@@ -26,8 +26,8 @@ bool Stream::step(std::vector<Chunk>& chunks) { return scheduler_->step(*sequenc
 
 bool Stream::take(std::vector<Chunk>& chunks) { return scheduler_->take(*sequence_, chunks); }
 
-void Stream::offer(int n_before, std::vector<Token> tokens, std::vector<float> confidence) {
-    scheduler_->offer(*sequence_, n_before, std::move(tokens), std::move(confidence));
+void Stream::offer(int n_before, const Draft& draft) {
+    scheduler_->offer(*sequence_, n_before, draft);
 }
 
 bool Stream::waits() const { return scheduler_->waits(*sequence_); }

@@ -194,6 +194,25 @@ def test_what_cannot_have_been_generated_is_refused(session: SpecSession) -> Non
             session.host(MODULE, generated=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("spec_tree", ["off", 2])
+def test_branches_of_who_does_not_wait(open_session: Open, spec_tree: Any) -> None:
+    """The text may leave an offer's trunk and go on along a branch, whatever the memory holds."""
+    session = open_session(draft=None, offers=True, exact=True, spec_tree=spec_tree)
+    options: dict[str, Any] = {"max_tokens": 200, "temperature": 1.0, "seed": 3}
+    expected = session.generate(MODULE, **options).tokens
+    n_prompt = len(session.tokenize(MODULE))
+    handle = session.host(MODULE, **options)
+    used, done = 0, False
+    while not done:
+        for one in rounds_of(handle):
+            done = one.done
+            used += one.used
+            n = one.n_generated
+            handle.offer(n_prompt, [*expected[:n], 3, 3], [], [(n, expected[n : n + 20])])
+    assert handle.result().tokens == expected
+    assert used > 0
+
+
 def test_what_is_no_draft_is_refused(session: SpecSession) -> None:
     handle = session.host(MODULE, paced=True, max_tokens=N)
     rounds_of(handle)
@@ -210,6 +229,11 @@ def test_what_is_no_draft_is_refused(session: SpecSession) -> None:
     ):
         with pytest.raises(ArgumentError):
             handle.offer(n_before, tokens, confidence)  # type: ignore[arg-type]
+    for branches in ([(2, [5])], [(-1, [5])], [(0, [-1])], [(0, ["x"])], [(0, 5)], [5], 5):
+        with pytest.raises(ArgumentError):
+            handle.offer(0, [5], [], branches)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError):
+        handle.offer(0, [5], [0.5, 1.5], [(0, [5])])
     handle.offer(0, [], [0.5, 0.5])  # more confidence than there are tokens: what of it
     assert rounds_of(handle)
     handle.cancel()

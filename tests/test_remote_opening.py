@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
     "options",
     [
         {"model": "x.gguf"}, {"kv_type": "f16"}, {"exact": True}, {"n_ctx": 100}, {"offers": True},
-        {"spec_tree": 2}, {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
+        {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
     ],
     ids=str,
 )  # fmt: skip

@@ -15,10 +15,9 @@ from prompts import PROMPTS
 from serving import Server, serve
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
-from verifying import ahead, heard, refused
+from verifying import Client, N, ahead, heard, refused
 
 MODULE = PROMPTS["module"]
-N = 12
 MORE: dict[str, Any] = {"exact": True, "n_seq": 2, "offers": True}
 
 
@@ -37,35 +36,6 @@ def server(session: SpecSession) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def expected(session: SpecSession) -> list[int]:
     return session.generate(MODULE, max_tokens=N).tokens
-
-
-class Client:
-    """What a client knows of a generation, without any of the package's."""
-
-    def __init__(self, server: Server, **body: Any) -> None:
-        self.server = server
-        self.opened = server.post("/v1/verify", {"options": {"max_tokens": N}, **body}).json()
-        self.id: str = self.opened["id"]
-        self.prompt: list[int] = self.opened.get("prompt", body.get("prompt"))
-        self.tokens: list[int] = [*body.get("generated", []), *self.opened["tokens"]]
-        self.n_rounds = 0
-
-    def body(self, draft: list[int]) -> dict[str, Any]:
-        digest = str(Digest([*self.prompt, *self.tokens]))
-        n = len(self.tokens)
-        return {"round": self.n_rounds + 1, "n": n, "hash": digest, "draft": draft}
-
-    def ask(self, body: object) -> httpx.Response:
-        return self.server.post(f"/v1/verify/{self.id}", body)
-
-    def round(self, draft: list[int]) -> dict[str, Any]:
-        told: dict[str, Any] = self.ask(self.body(draft)).json()
-        self.n_rounds += 1
-        self.tokens += told["tokens"]
-        return told
-
-    def end(self) -> None:
-        httpx.delete(f"{self.server.url}/v1/verify/{self.id}")
 
 
 def test_rounds(server: Server, expected: list[int]) -> None:

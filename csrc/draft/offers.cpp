@@ -10,13 +10,14 @@ Offers::Ticket Offers::ticket(SequenceId sequence) const {
     return places_.at(sequence).ticket;
 }
 
-void Offers::put(Ticket request, Position position, std::vector<Token> tokens,
-                 std::vector<float> confidence) {
-    confidence.resize(tokens.size(), 1.0F);
+void Offers::put(Ticket request, Position position, const Draft& draft) {
+    Offer offer(position, draft);
     const std::lock_guard lock(mutex_);
     for (auto& [sequence, place] : places_)
-        if (place.ticket == request)
-            place.offer = {position, std::move(tokens), std::move(confidence)};
+        if (place.ticket == request) {
+            place.offer = std::move(offer);
+            return;
+        }
 }
 
 bool Offers::has(SequenceId sequence) const {
@@ -51,19 +52,49 @@ void Offers::end(SequenceId sequence) {
     places_.erase(sequence);
 }
 
-// Whether it may still be of use: the sequence has not left its way, nor come to its end.
+Offers::Offer::Offer(Position n_before, const Draft& draft) : position(n_before), ways(1) {
+    for (int i = 0; i < draft.size(); ++i)
+        ways[0].push_back({draft.tokens[i], draft.evidence[i].confidence});
+    for (const Draft::Side& side : draft.sides) {
+        if (!side.follows) {
+            Way branch(ways[0].begin(), ways[0].begin() + side.depth);
+            ways.push_back(std::move(branch));
+        }
+        ways.back().push_back({side.token, side.evidence.confidence});
+    }
+}
+
+// What is left of the first way that goes on from where the sequence is, and from the draft, makes
+// the trunk; the others leave it where they differ. Whether any may still be of use: the sequence
+// has not left it, nor come to its end.
 bool Offers::Offer::add(TokenSpan sequence, int n_most, Draft& draft) const {
     const auto n_tokens = static_cast<Position>(sequence.size());
     if (n_tokens < position) return true;
     const auto since = sequence.subspan(position);
-    if (since.size() >= tokens.size() ||
-        !std::ranges::equal(since, TokenSpan(tokens).first(since.size())))
-        return false;
-    const std::size_t n =
-        std::min(tokens.size(), since.size() + static_cast<std::size_t>(std::max(n_most, 0)));
-    for (std::size_t i = since.size(); i < n; ++i)
-        draft.push(tokens[i], {.source = Source::other, .confidence = confidence[i]});
-    return true;
+    const auto evidence = [](const Step& step) {
+        return Evidence{.source = Source::other, .confidence = step.confidence};
+    };
+    bool goes_on = false;
+    for (const Way& way : ways) {
+        if (since.size() >= way.size() ||
+            !std::ranges::equal(since, std::span(way).first(since.size()), {}, {}, &Step::token))
+            continue;
+        goes_on = true;
+        std::span<const Step> rest = std::span(way).subspan(since.size());
+        rest = rest.first(std::min(rest.size(), static_cast<std::size_t>(std::max(n_most, 0))));
+        const auto same =
+            std::ranges::mismatch(rest, draft.tokens, {}, &Step::token).in1 - rest.begin();
+        const bool extends = same == draft.size();
+        bool follows = false;
+        for (const Step& step : rest.subspan(same))
+            if (extends)
+                draft.push(step.token, evidence(step));
+            else if (std::exchange(follows, true))
+                draft.push_behind_side(step.token, evidence(step));
+            else
+                draft.push_side(static_cast<int>(same), step.token, evidence(step));
+    }
+    return goes_on;
 }
 
 }  // namespace specllama

@@ -13,8 +13,9 @@ namespace specllama {
 
 // Drafts that somebody outside has made, left here for the requests they are for.
 //
-// A draft stands until another takes its place, and is good for as long as the sequence takes the
-// way that it foresees: whoever drafts need not know the last tokens. Safe from any thread.
+// A draft stands until another takes its place, and is good for as long as the sequence takes a way
+// that it foresees, by its trunk or by a branch: whoever drafts need not know the last tokens. Safe
+// from any thread.
 class Offers final : public Drafter {
  public:
     // Names the request that has a sequence id now; no other ever has this name.
@@ -22,12 +23,11 @@ class Offers final : public Drafter {
     Ticket ticket(SequenceId sequence) const;
 
     // What may follow the first `position` tokens of a request's sequence; nothing happens when it
-    // is over. confidence: of each token, as in Evidence; of those that have none, 1.
-    void put(Ticket request, Position position, std::vector<Token> tokens,
-             std::vector<float> confidence);
+    // is over.
+    void put(Ticket request, Position position, const Draft& draft);
     // Whether there is a draft for a sequence, be it empty.
     bool has(SequenceId sequence) const;
-    // Adds to a draft what goes on from `tokens`, at most n_most tokens, and forgets it.
+    // Adds to a draft what goes on from `tokens`, at most n_most tokens in a row, and forgets it.
     void take(SequenceId sequence, TokenSpan tokens, int n_most, Draft& draft);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
@@ -35,12 +35,19 @@ class Offers final : public Drafter {
     void end(SequenceId sequence) override;
 
  private:
+    // Ways that the sequence may take, from `position` on, the trunk first.
     struct Offer {
-        Position position;
-        std::vector<Token> tokens;
-        std::vector<float> confidence;
+        struct Step {
+            Token token;
+            float confidence;
+        };
+        using Way = std::vector<Step>;
 
+        Offer(Position n_before, const Draft& draft);
         bool add(TokenSpan sequence, int n_most, Draft& draft) const;
+
+        Position position;
+        std::vector<Way> ways;
     };
 
     struct Place {

@@ -37,6 +37,10 @@ int Engine::longest_draft() const {
     return std::min({most, speculator_.most_nodes(), target_.n_batch() - 1});
 }
 
+int Engine::most_nodes() const {
+    return std::max(std::min(speculator_.most_nodes(), target_.n_batch() - 1), longest_draft());
+}
+
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // What the next prompt can go back to where the memory cannot be cut: a conversation that is
     // taken up again before its last turn.

@@ -19,6 +19,8 @@ class Engine {
     Speculator& speculator() { return speculator_; }
     // Most tokens of a draft, for a sequence that has a batch to itself.
     int longest_draft() const;
+    // Most tokens of one, those of branches included.
+    int most_nodes() const;
 
     // A sequence enters, with its prompt and a text to draft from, and leaves. Whether it is done
     // or not.

@@ -109,7 +109,12 @@ void Speculator::take_offer(std::size_t i, const Sequence& sequence) {
     offers_->take(sequence.id(), sequence.tokens(), std::min(work.limit.depth, work.limit.nodes),
                   told_);
     if (!sequence.replays()) cut_behind_end(told_, *vocab_);
-    work.verified.add(told_, {.nodes = told_.size()});
+    offered_.clear();
+    offered_.add(
+        told_,
+        {.nodes = work.limit.nodes, .leaves = branching_.leaves, .siblings = branching_.siblings});
+    work.kept.assign(offered_.size(), true);
+    work.verified.take(offered_, work.kept);
 }
 
 void Speculator::ask_all(std::span<Sequence* const> sequences) {

@@ -73,6 +73,8 @@ class Speculator {
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
     int most_nodes() const { return branching_.most_nodes(spec_length_); }
+    // Most guesses at a position; 1: drafts are chains.
+    int most_guesses() const { return branching_.siblings; }
 
     // A sequence enters, with its prompt, and leaves.
     void begin(Sequence& sequence, TokenSpan reference);
@@ -158,6 +160,7 @@ class Speculator {
     std::vector<Work> work_;                        // [i]
     std::vector<const Draft*> beside_;              // [row]: those of a sequence
     Draft told_;                                    // to the drafters: a trunk
+    Tree offered_;                                  // to a paced sequence
 };
 
 }  // namespace specllama

@@ -56,11 +56,12 @@ void hear(HeldTurn& held, std::size_t offer, std::size_t side, bool right) {
 }
 
 void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
-          std::optional<int> n_judged) {
+          std::optional<int> n_judged, int n_again) {
     if (n_right.size() != held.turn.offers.size())
         throw InvalidArgument("n_right must have a number for each offer.");
     held.turn.n_accepted = n_accepted;
     held.turn.n_judged = n_judged.value_or(n_accepted + 1);
+    held.turn.n_again = n_again;
     for (std::size_t i = 0; i < n_right.size(); ++i) held.turn.offers[i].n_right = n_right[i];
 }
 
@@ -159,7 +160,7 @@ void bind_plan(py::module_& m) {
         .def_property_readonly("rows", [](const HeldTurn& held) { return held.turn.rows; })
         .def_property_readonly("choice", [](const HeldTurn& held) { return held.turn.choice; })
         .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),
-             py::arg("n_judged") = std::nullopt);
+             py::arg("n_judged") = std::nullopt, py::arg("n_again") = 0);
     py::class_<Planner>(m, "Planner", "Decides how many tokens of which draft are verified.")
         .def(py::init<bool, bool>(), py::kw_only(), py::arg("pads") = false,
              py::arg("alike") = false)

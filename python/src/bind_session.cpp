@@ -127,6 +127,8 @@ void bind_session(py::module_& m) {
         .def_property_readonly("vocabulary", &Session::vocabulary)
         .def("decode_seconds", &Session::decode_seconds, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("longest_draft", &Session::longest_draft)
+        .def_property_readonly("most_guesses", &Session::most_guesses)
+        .def_property_readonly("most_nodes", &Session::most_nodes)
         .def_property_readonly("drafts", &Session::drafts)
         .def_property_readonly("n_threads", &Session::n_threads)
         .def_property_readonly("model_description", &Session::model_description)

@@ -50,10 +50,20 @@ py::dict to_plain(const Seconds& seconds) {
     return dict;
 }
 
-// Figures of a generation that took place elsewhere. Its drafts were chains.
+// Drafted and accepted tokens, [i]: of those at a place i.
+using Pairs = std::vector<std::pair<int, int>>;
+
+void split(const Pairs& pairs, std::vector<int>& drafted, std::vector<int>& accepted) {
+    for (const auto& [n_drafted, n_accepted] : pairs) {
+        drafted.push_back(n_drafted);
+        accepted.push_back(n_accepted);
+    }
+}
+
+// Figures of a generation that took place elsewhere.
 Stats made(std::uint64_t seed, bool exact, int prompt_tokens, int reused_tokens,
-           int generated_tokens, int prefill_generated_tokens,
-           const std::vector<std::pair<int, int>>& by_round,
+           int generated_tokens, int prefill_generated_tokens, const Pairs& by_round,
+           const Pairs& by_position, const Pairs& by_rank,
            const std::map<std::string, std::pair<int, int>>& by_drafter,
            std::vector<double> decode_seconds, double draft_step_seconds, int drafter_errors,
            std::string last_drafter_error, const std::map<std::string, double>& seconds) {
@@ -69,17 +79,9 @@ Stats made(std::uint64_t seed, bool exact, int prompt_tokens, int reused_tokens,
         stats.drafted += drafted;
         stats.accepted += accepted;
         stats.by_round.push_back({drafted, accepted});
-        if (std::ssize(stats.drafted_by_position) < drafted) {
-            stats.drafted_by_position.resize(drafted);
-            stats.accepted_by_position.resize(drafted);
-        }
-        for (int i = 0; i < drafted; ++i) ++stats.drafted_by_position[i];
-        for (int i = 0; i < accepted; ++i) ++stats.accepted_by_position[i];
     }
-    if (stats.drafted > 0) {
-        stats.drafted_by_rank = {stats.drafted};
-        stats.accepted_by_rank = {stats.accepted};
-    }
+    split(by_position, stats.drafted_by_position, stats.accepted_by_position);
+    split(by_rank, stats.drafted_by_rank, stats.accepted_by_rank);
     for (std::size_t i = 0; i < kSourceNames.size(); ++i)
         if (const auto found = by_drafter.find(kSourceNames[i]); found != by_drafter.end())
             stats.by_source[i] = {found->second.first, found->second.second};
@@ -116,8 +118,9 @@ void bind_stats(py::module_& m) {
     visit_stats(attributes_of(stats));
     stats.def(py::init(&made), py::kw_only(), py::arg("seed"), py::arg("exact"),
               py::arg("prompt_tokens"), py::arg("reused_tokens"), py::arg("generated_tokens"),
-              py::arg("prefill_generated_tokens"), py::arg("by_round"), py::arg("by_drafter"),
-              py::arg("decode_seconds"), py::arg("draft_step_seconds"), py::arg("drafter_errors"),
+              py::arg("prefill_generated_tokens"), py::arg("by_round"), py::arg("by_position"),
+              py::arg("by_rank"), py::arg("by_drafter"), py::arg("decode_seconds"),
+              py::arg("draft_step_seconds"), py::arg("drafter_errors"),
               py::arg("last_drafter_error"), py::arg("seconds"));
     stats.def("to_dict", [](const Stats& one) { return to_plain(one); })
         .def("__repr__", [](const Stats& one) {

@@ -19,6 +19,31 @@ auto released(Value (Stream::*read)() const) {
     };
 }
 
+// After how many tokens of a draft it leaves it, and what follows there.
+using Branch = std::pair<int, Tokens>;
+
+// confidence: in the trunk's tokens, then in those of the branches; in those that have none, 1.
+Draft offered(const Tokens& tokens, const std::vector<float>& confidence,
+              const std::vector<Branch>& branches) {
+    std::size_t n = 0;
+    const auto next = [&] {
+        const std::size_t at = n++;
+        return Evidence{.source = Source::other,
+                        .confidence = at < confidence.size() ? confidence[at] : 1.0F};
+    };
+    Draft draft;
+    for (const Token token : tokens.to_vector()) draft.push(token, next());
+    for (const auto& [depth, branch] : branches) {
+        bool follows = false;
+        for (const Token token : branch.to_vector())
+            if (std::exchange(follows, true))
+                draft.push_behind_side(token, next());
+            else
+                draft.push_side(depth, token, next());
+    }
+    return draft;
+}
+
 }  // namespace
 
 void bind_stream(py::module_& m) {
@@ -46,12 +71,13 @@ void bind_stream(py::module_& m) {
              })
         .def(
             "offer",
-            [](Stream& stream, int n_before, const Tokens& tokens, std::vector<float> confidence) {
-                std::vector<Token> draft = tokens.to_vector();
+            [](Stream& stream, int n_before, const Tokens& tokens,
+               const std::vector<float>& confidence, const std::vector<Branch>& branches) {
+                const Draft draft = offered(tokens, confidence, branches);
                 const py::gil_scoped_release release;
-                stream.offer(n_before, std::move(draft), std::move(confidence));
+                stream.offer(n_before, draft);
             },
-            py::arg("n_before"), py::arg("tokens"), py::arg("confidence"))
+            py::arg("n_before"), py::arg("tokens"), py::arg("confidence"), py::arg("branches"))
         .def("waits", &Stream::waits)
         .def("cancel", &Stream::cancel, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("done", released(&Stream::done))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,10 +53,12 @@ class Server:
 
 
 @contextmanager
-def serve(session: SpecSession, *, at: int = 0, **settings: Any) -> Iterator[Server]:
+def serve(
+    session: SpecSession, *, at: int = 0, proxies: Sequence[str] = (), **settings: Any
+) -> Iterator[Server]:
     """Run a server in a thread, at a port, or at any that is free."""
     app = App(session, Settings(**({"name": "test"} | settings)))
-    server = GracefulServer(app, seconds=0)
+    server = GracefulServer(app, seconds=0, proxies=proxies)
     with socket.create_server(("127.0.0.1", at)) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -102,6 +102,10 @@ class Session {
     std::vector<double> decode_seconds() const;
     // Most tokens of a draft that a round verifies; 0: none are.
     int longest_draft() const;
+    // Most guesses at a position in one, and most tokens of it, those of all branches included. 1:
+    // drafts are chains.
+    int most_guesses() const;
+    int most_nodes() const;
     // Whether anybody drafts here, beside those outside.
     bool drafts() const;
     // What begins and ends a text; kNoToken if the model has no such token.

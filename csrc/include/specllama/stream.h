@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "specllama/draft.h"
 #include "specllama/stats.h"
 #include "specllama/trace.h"
 #include "specllama/types.h"
@@ -38,12 +39,13 @@ class Stream {
 
     // Leaves a draft by somebody outside: what may follow the first n_before tokens of the text,
     // prompt included. It takes the place of the one before. A paced generation goes on by a round,
-    // which verifies it; any other has it among its drafts for as long as its text takes that way.
-    // confidence: how likely each token is right when those before it are, 0 to 1; of those that
-    // have none, 1. Safe from any thread, and waits for nobody; nothing happens when the generation
-    // is over. Throws InvalidArgument where the session takes no such drafts, and for ids that are
-    // no tokens.
-    void offer(int n_before, std::vector<Token> tokens, std::vector<float> confidence = {});
+    // which verifies it, of its branches those that there is room for (see Session::most_guesses);
+    // any other has it among its drafts for as long as its text takes a way that it foresees. Of
+    // the evidence only Evidence::confidence counts: how likely each token is right when those
+    // before it are, 0 to 1. Safe from any thread, and waits for nobody; nothing happens when the
+    // generation is over. Throws InvalidArgument where the session takes no such drafts, for ids
+    // that are no tokens, and for branches that leave the trunk where there is none.
+    void offer(int n_before, const Draft& draft);
 
     // Whether a paced generation waits for a draft. Steps pass it over then, and it has nothing new
     // to give. From the thread that steps.

@@ -237,6 +237,8 @@ class Stats:
         generated_tokens: int,
         prefill_generated_tokens: int,
         by_round: list[tuple[int, int]],
+        by_position: list[tuple[int, int]],
+        by_rank: list[tuple[int, int]],
         by_drafter: dict[str, tuple[int, int]],
         decode_seconds: list[float],
         draft_step_seconds: float,
@@ -372,9 +374,16 @@ class Stream:
     def take(self) -> list[Chunk]:
         """Return what became certain, without a step; nothing more will when it is `done`."""
 
-    def offer(self, n_before: int, tokens: Iterable[int], confidence: list[float]) -> None:
+    def offer(
+        self,
+        n_before: int,
+        tokens: Iterable[int],
+        confidence: list[float],
+        branches: list[tuple[int, Iterable[int]]],
+    ) -> None:
         """Leave a draft: what may follow the first `n_before` tokens, prompt included. A paced
-        generation goes on by a round that verifies it. From any thread."""
+        generation goes on by a round that verifies it. Branches leave it after so many of its
+        tokens; confidence goes on with theirs. From any thread."""
 
     def waits(self) -> bool:
         """Whether a paced generation waits for a draft. From the thread that steps."""
@@ -805,6 +814,14 @@ class Session:
     @property
     def longest_draft(self) -> int:
         """Most tokens of a draft that a round verifies; 0: none are."""
+
+    @property
+    def most_guesses(self) -> int:
+        """Most guesses at a position in one; 1: drafts are chains."""
+
+    @property
+    def most_nodes(self) -> int:
+        """Most tokens of one, those of all branches included."""
 
     @property
     def drafts(self) -> bool:

@@ -211,13 +211,21 @@ class Turn:
         """Which tokens of the draft and beside it are verified, by their number; of a drawn draft
         all are."""
 
-    def came(self, n_accepted: int, n_right: Sequence[int], n_judged: int | None = None) -> None:
+    def came(
+        self,
+        n_accepted: int,
+        n_right: Sequence[int],
+        n_judged: int | None = None,
+        n_again: int = 0,
+    ) -> None:
         """Say what came of it.
 
         Args:
             n_accepted: Tokens of the draft that were accepted.
             n_right: Of each offer, how many of its first tokens are known to be the target's.
             n_judged: How many tokens of the target are known (one more than it accepted).
+            n_again: Of the accepted ones, those that lay beside the trunk: the next decode takes
+                them in once more.
 
         Raises:
             ArgumentError: There are not as many numbers as offers.

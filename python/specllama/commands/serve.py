@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from ipaddress import ip_network
 from pathlib import Path
 
 from specllama.commands import _arguments
@@ -49,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
-        GracefulServer(App(session, settings), arguments.shutdown_timeout).serve_at(listening)
+        GracefulServer(
+            App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
+        ).serve_at(listening)
     return 0
 
 
@@ -78,6 +81,16 @@ def _key(value: str) -> str:
     return value
 
 
+def _addresses(value: str) -> list[str]:
+    addresses = [one.strip() for one in value.split(",")]
+    for one in addresses:
+        try:
+            ip_network(one)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{one!r} is no IP address or network") from None
+    return addresses
+
+
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
     parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
@@ -104,6 +117,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--cors-origin", action="append", default=[], metavar="ORIGIN",
         help="web page that may use it, e.g. http://localhost:3000; may be repeated (none)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--forwarded-allow-ips", type=_addresses, default=[], metavar="ADDRESS,...",
+        help="proxies that are believed who asks, by X-Forwarded-For (none)",
     )  # fmt: skip
     parser.add_argument(
         "--max-body", type=_from(1), default=1 << 20, help="bytes of a request (1048576)"

@@ -12,6 +12,8 @@ from specllama._core import Chunk, TokenLogprobs
 
 MOST_DRAFTED = 64
 """Most tokens that are verified at once."""
+MOST_TOLD = 256
+"""Most tokens of a draft and its branches that are told."""
 
 
 class Digest:

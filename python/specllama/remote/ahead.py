@@ -12,9 +12,10 @@ from specllama._core import Source
 from specllama._core.plan import Evidence
 from specllama.errors import RemoteError
 from specllama.formats.wire import MOST_DRAFTED
+from specllama.remote.draft import Draft
 from specllama.remote.link import GoneError, Link, error_of
 from specllama.remote.party import Party
-from specllama.remote.proposing import Draft
+from specllama.remote.proposing import Drafted, add_guess
 from specllama.remote.sockets import Sockets, close
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Ahead:
         self._again = False  # the next word opens a generation
         self._draft = Draft()  # behind what has been heard
         self._n_sent = -1  # tokens of it that the server has; -1: it has another draft
-        self._model: Iterator[tuple[int, Evidence] | None] | None = None
+        self._model: Iterator[Drafted | None] | None = None
 
     def round(self) -> None:
         """Go on by a round at least. Raises what `Link.post` does; what breaks off is opened
@@ -121,18 +122,19 @@ class Ahead:
 
     def _take(self, tokens: list[int]) -> None:
         """Go on with what is left of the draft, or with none."""
-        n = self._draft.agreed(tokens)
-        if self._draft.tokens:
-            self._party.prospects.drafted(len(self._draft.tokens), n, len(tokens))
-        if n == len(tokens) and n < len(self._draft.tokens):
-            self._draft = Draft(self._draft.tokens[n:], self._draft.evidence[n:])
+        draft, party = self._draft, self._party
+        n = draft.agreed(tokens)
+        if draft.tokens:
+            party.prospects.drafted(len(draft.tokens), draft.foreseen(tokens), len(tokens))
+        self._draft = draft.after(tokens)
+        if n == len(tokens) and n < len(draft.tokens):
             self._n_sent = max(self._n_sent - n, 0)
             return
-        if self._draft.tokens and n < len(tokens) and self._party.proposer is not None:
-            self._party.proposer.judge(self._draft, n, tokens[n])
+        if draft.tokens and n < len(tokens) and party.proposer is not None:
+            party.proposer.judge(draft, n, tokens[n])
         self._forget_model()
-        self._draft = Draft()
-        self._n_sent = -1
+        # What goes on along a branch the server has, too.
+        self._n_sent = len(self._draft.tokens) or -1
 
     def _go_on(self) -> bool:
         """Draft some more, and tell. False if there is nothing more to draft."""
@@ -163,7 +165,7 @@ class Ahead:
         if not drafted:
             self._tell()
             return False
-        self._draft.add(*drafted)
+        add_guess(self._draft, drafted)
         party.usefulness.offer()
         n_new = len(self._draft.tokens) - self._n_sent
         if self._n_sent < _SENT_ONE_BY_ONE or n_new >= _SENT_ONE_BY_ONE:
@@ -174,10 +176,11 @@ class Ahead:
         draft = self._draft
         if len(draft.tokens) <= self._n_sent:
             return
+        body, evidence = draft.told()
         self._send({
             "n_before": self._party.text.n_tokens,
-            "draft": draft.tokens,
-            "confidence": [round(_confidence(one), 3) for one in draft.evidence],
+            **body,
+            "confidence": [round(_confidence(one), 3) for one in evidence],
         })  # fmt: skip
         self._n_sent = len(draft.tokens)
 

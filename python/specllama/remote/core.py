@@ -39,7 +39,8 @@ class RemoteCore:
         draft: Who drafts besides a draft model: "ngram", a drafter, or None.
         draft_model: Loads the draft model, with a context of so many tokens; None: there is none.
         n_seq: Requests worked at together.
-        spec_length: Most tokens drafted; None: as many as pay.
+        spec_length: Most tokens drafted in a row; None: as many as pay.
+        guesses: Most tokens at a position, where the target takes as many.
         mode: How generations get on; "auto": whichever way promises more, each time.
         timeout: Most seconds without a word from the server.
     """
@@ -52,6 +53,7 @@ class RemoteCore:
         *,
         n_seq: int,
         spec_length: int | None,
+        guesses: int,
         mode: Mode,
         timeout: float,
     ) -> None:
@@ -71,6 +73,7 @@ class RemoteCore:
             target.ping()
             self._trip.observe(time.monotonic() - began)
         self._longest = min(MOST_DRAFTED, int(self._about["longest_draft"]))
+        self._guesses = max(min(guesses, int(self._about["guesses"])), 1)
         self._prospects = Prospects(
             self._planner.cost.seconds,
             self._longest if spec_length is None else min(self._longest, spec_length),
@@ -102,7 +105,7 @@ class RemoteCore:
                 f"{self._target.url} ({self._about['description']}); take one that was made with "
                 "it."
             )
-        return DraftModel(core)
+        return DraftModel(core, self._guesses)
 
     @property
     def mode(self) -> Mode:
@@ -181,6 +184,8 @@ class RemoteCore:
             prospects=self._prospects,
             usefulness=self._usefulness,
             longest=self._longest,
+            most_nodes=self.most_nodes,
+            guesses=self._guesses,
             proposer=self._proposer(tokens, options, mode),
             draft_model=self._draft_model,
             spec_length=self._spec_length,
@@ -196,9 +201,11 @@ class RemoteCore:
         if self._draft == "ngram":
             # Who does not wait has n-grams of the same text himself, and sooner.
             known_there = mode == "ahead" and self.drafts
-            return None if known_there else NGrams(tokens, options.reference)
+            return None if known_there else NGrams(tokens, options.reference, self._guesses)
         self._n_started += 1
-        return Custom(self._draft, self._asking, self._n_started, tokens, self.n_vocab)
+        return Custom(
+            self._draft, self._asking, self._n_started, tokens, self.n_vocab, self._guesses
+        )
 
     def _leave(self, stream: RemoteStream) -> None:
         if stream in self._active:
@@ -345,6 +352,15 @@ class RemoteCore:
     @property
     def longest_draft(self) -> int:
         return self._longest
+
+    @property
+    def most_guesses(self) -> int:
+        return self._guesses
+
+    @property
+    def most_nodes(self) -> int:
+        most = max(min(MOST_DRAFTED, int(self._about["most_nodes"])), self._longest)
+        return most if self._spec_length is None else min(most, self._spec_length * self._guesses)
 
     @property
     def drafts(self) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 
 from specllama._core.plan import Phase, Turn
+from specllama.remote.draft import Draft
 from specllama.remote.link import GoneError
 from specllama.remote.party import Party
-from specllama.remote.proposing import Draft
+from specllama.remote.proposing import add_guess
 from specllama.remote.target import Exchange
+from specllama.remote.tree import Tree
 
 _MOST_TRIES = 5
 
@@ -29,6 +31,8 @@ class Lockstep:
         self._open = False
         self._phase: Phase | None = None
         self._offers: list[Draft] = []
+        self._trees: list[Tree] = []
+        self._n_again = 0  # tokens of a branch that the next decode takes in once more
 
     def round(self) -> None:
         """Go on by a round. Raises what `Link.post` does, but for GoneError: a generation that the
@@ -62,58 +66,90 @@ class Lockstep:
         began = time.monotonic()
         told = self._exchange.open()
         self._open = True
+        self._n_again = 0
         self._party.hear_first(told, time.monotonic() - began)
 
     def _verify(self) -> None:
         party = self._party
         turn, draft = self._draft()
         began = time.monotonic()
-        told = self._exchange.verify(draft.tokens)
+        told = self._exchange.verify(draft)
         took = time.monotonic() - began
         n_context = party.text.n_tokens
         tokens = party.hear(told, draft, took)
         n_drafted, seconds = party.decode_of(told)
         party.trip.observe(took - seconds)
         # Where others share its batches, a server may verify less of it.
-        party.planner.observe_decode(n_drafted + 1, n_context, seconds)
-        n_right = [one.agreed(tokens) for one in self._offers]
+        party.planner.observe_decode(n_drafted + 1 + self._n_again, n_context, seconds)
         longest = max(len(one.tokens) for one in self._offers)
-        party.prospects.drafted(longest, max(n_right), len(tokens))
-        turn.came(draft.agreed(tokens), n_right, len(tokens))
+        foreseen = max(one.foreseen(tokens) for one in self._offers)
+        party.prospects.drafted(longest, foreseen, len(tokens))
+        for i, tree in enumerate(self._trees):
+            for side, right in tree.judged(tokens):
+                turn.hear(i, side, right)
+        verified = Tree(draft, guesses=party.guesses)
+        path = verified.path(tokens)
+        self._n_again = verified.n_aside(path)
+        n_right = [one.agreed(tokens) for one in self._offers]
+        turn.came(len(path), n_right, len(tokens), self._n_again)
         party.planner.learn(turn)
 
     def _draft(self) -> tuple[Turn, Draft]:
         """Return what to verify, and the round as the planner knows it."""
         party = self._party
         began = time.monotonic()
-        planner, text = party.planner, party.text
-        if self._phase is None:
-            temperature = text.options.sampling.temperature
-            self._phase = planner.begin(temperature, len(text.prompt))
-        room = max(min(party.longest, text.n_left - 1), 0)
+        room = max(min(party.longest, party.text.n_left - 1), 0)
         if party.spec_length is not None:
             room = min(room, party.spec_length)
-        turn = Turn(self._phase, text.n_tokens, max_draft=room, overhead=party.trip.seconds)
         draft = party.proposer.draft(room) if party.proposer is not None else Draft()
-        turn.offer(draft.evidence)
         self._offers = [draft]
-        planned = party.spec_length is None
-        if planned:
-            planner.choose([turn])
+        n_known = 0
         if party.draft_model is not None:
-            chosen = draft.first(turn.choice.n_draft) if planned else Draft()
-            longer = self._with_model(turn, chosen, room)
-            turn.offer(longer.evidence, n_known=len(chosen.tokens))
-            self._offers.append(longer)
-            if planned:
-                planner.choose([turn])
-        if planned:
-            offer = turn.choice.offer
-            chosen = self._offers[offer].first(turn.choice.n_draft) if offer >= 0 else Draft()
-        else:
-            chosen = next((one for one in reversed(self._offers) if one.tokens), Draft())
+            turn = self._turn(room)
+            turn.offer(draft.evidence)
+            chosen = Draft()
+            if party.spec_length is None:
+                party.planner.choose([turn])
+                chosen = draft.first(turn.choice.n_draft)
+            n_known = len(chosen.tokens)
+            self._offers.append(self._with_model(turn, chosen, room))
+        turn, chosen = self._choose(room, n_known)
         party.tally.draft_seconds += time.monotonic() - began
         return turn, chosen
+
+    def _turn(self, room: int) -> Turn:
+        party = self._party
+        text = party.text
+        if self._phase is None:
+            temperature = text.options.sampling.temperature
+            self._phase = party.planner.begin(temperature, len(text.prompt))
+        return Turn(
+            self._phase,
+            text.n_tokens,
+            n_pending=1 + self._n_again,
+            max_draft=room,
+            max_rows=party.most_nodes,
+            overhead=party.trip.seconds,
+        )
+
+    def _choose(self, room: int, n_known: int) -> tuple[Turn, Draft]:
+        """Return what to verify of the drafts at hand, each with what the others have beside it.
+        n_known: Of the last one's tokens, those of the first."""
+        party = self._party
+        offers = self._offers
+        turn = self._turn(room)
+        others = offers if party.guesses > 1 else []
+        self._trees = [Tree(one, others, guesses=party.guesses) for one in offers]
+        for i, (one, tree) in enumerate(zip(offers, self._trees, strict=True)):
+            turn.offer(one.evidence, n_known=n_known if i > 0 else 0, sides=tree.sides)
+        if party.spec_length is None:
+            party.planner.choose([turn])
+            at = turn.choice.offer
+            rows = turn.rows if party.guesses > 1 else range(turn.choice.n_draft)
+        else:
+            at = next((i for i in reversed(range(len(offers))) if offers[i].tokens), -1)
+            rows = range(min(len(self._trees[at].tokens), party.most_nodes))
+        return turn, self._trees[at].draft(rows) if at >= 0 else Draft()
 
     def _with_model(self, turn: Turn, draft: Draft, room: int) -> Draft:
         """Return a draft with what the draft model adds to it."""
@@ -136,7 +172,7 @@ class Lockstep:
             if len(longer.tokens) > len(draft.tokens):  # the first took in what it did not know
                 party.planner.observe_draft_decode(1, party.text.n_tokens, now - last)
             last = now
-            longer.add(*drafted)
+            add_guess(longer, drafted)
             if not goes_on():
                 break
         return longer

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from specllama import _check, _core
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
+from specllama.formats.wire import MOST_DRAFTED
 from specllama.model import hub
 from specllama.remote.core import RemoteCore
 from specllama.remote.link import Link
@@ -17,8 +18,8 @@ from specllama.remote.sglang.target import SGLang
 from specllama.remote.target import Mode, Target
 
 _HERE = frozenset({
-    "n_seq", "spec_length", "cascade", "draft_n_gpu_layers", "draft_device", "draft_n_threads",
-    "draft_kv_type", "n_threads", "progress",
+    "n_seq", "spec_length", "spec_tree", "cascade", "draft_n_gpu_layers", "draft_device",
+    "draft_n_threads", "draft_kv_type", "n_threads", "progress",
 })  # fmt: skip
 """Options that have a say here; the others are the server's."""
 _SGLANG = "sglang+"
@@ -73,6 +74,7 @@ def open_remote(
             spec_length=None
             if length == "auto"
             else _check.integer("spec_length", length, low=1, high=64),
+            guesses=_guesses(options["spec_tree"], length),
             mode=mode,
             timeout=seconds,
         )
@@ -112,6 +114,19 @@ def _closing(link: Link, connect: Callable[[], Target]) -> Target:
     except BaseException:
         link.close()
         raise
+
+
+def _guesses(spec_tree: int | str, spec_length: int | str) -> int:
+    """Return the most guesses at a position."""
+    if spec_tree in ("auto", "off"):
+        return 1
+    guesses = _check.integer("spec_tree", spec_tree, low=1, high=8)
+    if isinstance(spec_length, int) and spec_length * guesses > MOST_DRAFTED:
+        raise ArgumentError(
+            f"spec_length times spec_tree must be {MOST_DRAFTED} at most, not "
+            f"{spec_length * guesses}."
+        )
+    return guesses
 
 
 def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Session]:

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from specllama import _core
-from specllama._core import Source
-from specllama._core.plan import Evidence, Planner
+from specllama._core.plan import Planner
 from specllama.errors import RemoteError
-from specllama.remote.proposing import Custom, Draft, DraftModel, Proposer, draft_sampling
+from specllama.remote.draft import Draft
+from specllama.remote.proposing import (
+    Custom,
+    Drafted,
+    DraftModel,
+    Proposer,
+    draft_sampling,
+)
 from specllama.remote.prospects import Prospects
 from specllama.remote.tally import Tally
 from specllama.remote.text import Text
+from specllama.remote.tree import Tree
 from specllama.remote.trip import Trip
 from specllama.remote.usefulness import Heard, Usefulness
 
@@ -32,7 +39,9 @@ class Party:
         text: The text.
         url: Where its target is.
         planner, trip, prospects, usefulness: Of all texts of the session.
-        longest: Most tokens of a draft that the target verifies.
+        longest: Most tokens of a draft in a row that the target verifies.
+        most_nodes: Most tokens of one, those of branches included.
+        guesses: Most tokens at a position; 1: drafts are chains.
         proposer: Drafts without taking noticeable time; None: nobody does.
         draft_model: Drafts token by token; None: none.
         spec_length: Most tokens drafted; None: as many as pay.
@@ -46,6 +55,8 @@ class Party:
     prospects: Prospects
     usefulness: Usefulness
     longest: int
+    most_nodes: int
+    guesses: int
     proposer: Proposer | None
     draft_model: DraftModel | None
     spec_length: int | None
@@ -55,20 +66,18 @@ class Party:
         self.tally = Tally(self.text.seed, len(self.text.prompt))
         self._sampling: _core.SamplingOptions | None = None
 
-    def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[tuple[int, Evidence] | None]:
+    def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[Drafted | None]:
         """Yield what the draft model adds to a draft, n tokens at most; None where a step of it
         gave none, as while it takes in the text."""
         assert self.draft_model is not None
         if self._sampling is None:
-            self._sampling = draft_sampling(self.text.options.sampling, self.text.seed)
+            self._sampling = draft_sampling(
+                self.text.options.sampling, self.text.seed, guesses=self.guesses
+            )
         tokens = [*self.text.prompt, *self.text.generated, *draft]
         for drafted in self.draft_model.tokens(tokens, n, self._sampling):
-            if drafted is None:
-                yield None
-                continue
-            token, likely = drafted
-            self.tally.n_draft_decoded += 1
-            yield token, Evidence(Source.model, confidence=likely)
+            self.tally.n_draft_decoded += drafted is not None
+            yield drafted
 
     def hear_first(self, told: dict[str, Any], seconds: float) -> list[int]:
         """Take in the answer that opens a generation, or opens it again."""
@@ -82,7 +91,7 @@ class Party:
         """Take in what came of a draft."""
         tokens = self._hear(told, again=False)
         n_accepted = draft.agreed(tokens)
-        self.tally.round(draft.evidence, n_accepted, seconds)
+        self.tally.round(Tree(draft, guesses=self.guesses), tokens, seconds)
         if self.proposer is not None:
             self.proposer.follow(tokens)
             if draft.tokens and n_accepted < len(tokens):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,32 +14,13 @@ from specllama import _core
 from specllama._core import MatchedToken, Prediction, Source
 from specllama._core.plan import Evidence, NGramFollower
 from specllama.drafter import Drafter, ProposedToken
+from specllama.remote.draft import Branch, Draft, Way, joined, numbered
+from specllama.remote.guesses import Guesses
 
-
-@dataclass
-class Draft:
-    """Tokens that may come, and what is known of each."""
-
-    tokens: list[int] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
-
-    def add(self, token: int, evidence: Evidence) -> None:
-        """Add a token."""
-        self.tokens.append(token)
-        self.evidence.append(evidence)
-
-    def agreed(self, tokens: Sequence[int]) -> int:
-        """Return how many of its tokens, from the first, are those that came."""
-        n = 0
-        for drafted, token in zip(self.tokens, tokens, strict=False):
-            if drafted != token:
-                break
-            n += 1
-        return n
-
-    def first(self, n: int) -> Draft:
-        """Return its first n tokens."""
-        return Draft(self.tokens[:n], self.evidence[:n])
+_MOST_WAYS = 64
+"""Continuations of a drafter of the caller's that are looked at, as in a session."""
+_TOLD_OF = 8
+"""Of how many likely tokens a guess beside the first is chosen."""
 
 
 class Proposer(Protocol):
@@ -50,7 +30,7 @@ class Proposer(Protocol):
         """Take in what the sequence goes on with."""
 
     def draft(self, n: int) -> Draft:
-        """Return n tokens at most."""
+        """Return n tokens at most in a row."""
 
     def judge(self, draft: Draft, n_accepted: int, next_token: int) -> None:
         """Hear what became of a draft."""
@@ -60,9 +40,16 @@ class Proposer(Protocol):
 
 
 class NGrams:
-    """What a session's n-gram drafter does."""
+    """What a session's n-gram drafter does.
 
-    def __init__(self, prompt: Sequence[int], reference: Sequence[int]) -> None:
+    Args:
+        prompt: Tokens that the sequence begins with.
+        reference: Tokens that may be drafted from, too.
+        guesses: Most tokens at a position.
+    """
+
+    def __init__(self, prompt: Sequence[int], reference: Sequence[int], guesses: int = 1) -> None:
+        self._guesses = guesses
         self._follower = NGramFollower(reference=reference)
         self._follower.append_batch(prompt)
 
@@ -70,8 +57,17 @@ class NGrams:
         self._follower.append_batch(tokens)
 
     def draft(self, n: int) -> Draft:
+        if self._guesses > 1:
+            return self._tree(n)
         drafted = self._follower.draft(n)
         return Draft([token for token, _ in drafted], [evidence for _, evidence in drafted])
+
+    def _tree(self, n: int) -> Draft:
+        nodes = self._follower.tree(n, self._guesses - 1)
+        n_trunk = 0
+        while n_trunk < len(nodes) and nodes[n_trunk][2] == n_trunk - 1:
+            n_trunk += 1
+        return numbered(nodes, n_trunk, set(range(len(nodes))))
 
     def judge(self, draft: Draft, n_accepted: int, next_token: int) -> None:
         pass
@@ -89,6 +85,7 @@ class Custom:
         sequence: What the sequence is called.
         prompt: Its tokens.
         n_vocab: Tokens that there are.
+        guesses: Most tokens at a position.
     """
 
     def __init__(
@@ -98,11 +95,13 @@ class Custom:
         sequence: int,
         prompt: Sequence[int],
         n_vocab: int,
+        guesses: int = 1,
     ) -> None:
         self._drafter = drafter
         self._lock = lock
         self._sequence = sequence
         self._n_vocab = n_vocab
+        self._guesses = guesses
         self._tokens = np.array(prompt, dtype=np.int32)
         self.n_errors = 0
         self.last_error = ""
@@ -118,13 +117,21 @@ class Custom:
         return draft
 
     def _ask(self, draft: Draft, n: int) -> None:
-        answer = self._drafter.propose(self._sequence, self._tokens, n) or ()
-        proposed = list(islice(answer, n + 1))  # an endless one ends, too
-        if proposed and isinstance(proposed[0], (list, tuple)):
-            proposed = list(
-                islice(proposed[0], n + 1)
-            )  # of several guesses the first: drafts are chains here
-        known = [_evidence(one) for one in proposed]  # type: ignore[arg-type]
+        proposal: Iterable[Any] | None = self._drafter.propose(self._sequence, self._tokens, n)
+        answer = iter(() if proposal is None else proposal)
+        proposed: list[Any] = list(islice(answer, 1))
+        if proposed and isinstance(proposed[0], (list, tuple, np.ndarray)):
+            proposed += islice(answer, _MOST_WAYS - 1)
+            ways = [self._way(one, n) for one in proposed]
+        else:
+            ways = [self._way(chain(proposed, answer), n)]
+        known = joined(iter(ways))
+        draft.tokens, draft.evidence = known.tokens, known.evidence
+        if self._guesses > 1:
+            draft.branches = known.branches
+
+    def _way(self, proposed: Iterable[ProposedToken], n: int) -> Way:
+        known = [_evidence(one) for one in islice(proposed, n + 1)]  # an endless one ends, too
         if len(known) > n:
             raise ValueError(
                 f"The drafter proposed {len(known)} tokens; at most {n} were asked for."
@@ -134,8 +141,7 @@ class Custom:
                 raise ValueError(
                     f"The drafter proposed token {token}; the model has {self._n_vocab} tokens."
                 )
-        for token, evidence in known:
-            draft.add(token, evidence)
+        return Way([token for token, _ in known], [evidence for _, evidence in known])
 
     def judge(self, draft: Draft, n_accepted: int, next_token: int) -> None:
         tokens = np.array(draft.tokens, dtype=np.int32)
@@ -163,6 +169,20 @@ def _evidence(one: ProposedToken) -> tuple[int, Evidence]:
     return int(one), Evidence(Source.other)
 
 
+class Drafted(NamedTuple):
+    """A token of a draft model.
+
+    Attributes:
+        token: Its id.
+        evidence: How likely it is by the model's own distribution.
+        beside: What else it might have said, the likelier first.
+    """
+
+    token: int
+    evidence: Evidence
+    beside: list[tuple[int, Evidence]]
+
+
 class DraftModel:
     """A smaller model with the target's vocabulary, in this process.
 
@@ -171,17 +191,21 @@ class DraftModel:
 
     Args:
         core: The draft model as a session that decodes plainly.
+
+    Attributes:
+        guesses: Most tokens at a position.
     """
 
-    def __init__(self, core: _core.Session) -> None:
+    def __init__(self, core: _core.Session, guesses: int = 1) -> None:
         self._core = core
+        self.guesses = guesses
 
     def tokens(
         self, text: Sequence[int], n: int, sampling: _core.SamplingOptions
-    ) -> Iterator[tuple[int, float] | None]:
-        """Yield the tokens that it goes on with behind a text, n at most, and how likely each is
-        by its own distribution; None where a step gave none, as while it takes in the text. What
-        has been decoded of the text is not decoded again."""
+    ) -> Iterator[Drafted | None]:
+        """Yield the tokens that it goes on with behind a text, n at most; None where a step gave
+        none, as while it takes in the text. What has been decoded of the text is not decoded
+        again."""
         room = min(n, self._core.n_ctx - len(text))
         if room < 1:
             return
@@ -189,14 +213,22 @@ class DraftModel:
             max_tokens=room, stop=[], sampling=sampling, reference=[], replayed=[], generated=[],
             paced=False, trace=False,
         )  # fmt: skip
+        guesses = None
+        if self.guesses > 1:
+            guesses = Guesses(sampling, self._core.n_vocab, self.guesses - 1)
+        before = [*text]
         stream = self._core.start(text, options)
         try:
             while (chunks := stream.step()) is not None:
                 if not chunks:
                     yield None
                 for chunk in chunks:
-                    if chunk.token is not None and chunk.logprobs is not None:
-                        yield chunk.token, math.exp(min(chunk.logprobs.logprob, 0.0))
+                    if chunk.token is None or chunk.logprobs is None:
+                        continue
+                    likely = math.exp(min(chunk.logprobs.logprob, 0.0))
+                    beside = [] if guesses is None else guesses.beside(chunk.logprobs, before)
+                    before.append(chunk.token)
+                    yield Drafted(chunk.token, Evidence(Source.model, confidence=likely), beside)
         finally:
             stream.cancel()
 
@@ -205,8 +237,14 @@ class DraftModel:
         self._core.close()
 
 
-def draft_sampling(target: _core.SamplingOptions, seed: int) -> _core.SamplingOptions:
-    """Return how a draft model chooses for a request: as the target, but for its grammar."""
+def draft_sampling(
+    target: _core.SamplingOptions, seed: int, *, guesses: int = 1
+) -> _core.SamplingOptions:
+    """Return how a draft model chooses for a request: as the target, but for its grammar.
+    guesses: Tokens that are wanted of each position."""
+    n_beside = guesses - 1
+    # Where tokens are drawn, the second choice is often none of the likeliest.
+    n_told = n_beside + 1 if target.temperature == 0 else _TOLD_OF * n_beside
     return _core.SamplingOptions(
         temperature=target.temperature,
         top_k=target.top_k,
@@ -217,7 +255,7 @@ def draft_sampling(target: _core.SamplingOptions, seed: int) -> _core.SamplingOp
         presence_penalty=target.presence_penalty,
         penalty_last_n=target.penalty_last_n,
         logit_bias=target.logit_bias,
-        logprobs=0,
+        logprobs=n_told if n_beside > 0 else 0,
         processed_logprobs=False,
         seed=seed,
         acceptance=target.acceptance,
@@ -225,3 +263,11 @@ def draft_sampling(target: _core.SamplingOptions, seed: int) -> _core.SamplingOp
         grammar="",
         grammar_triggers=[],
     )
+
+
+def add_guess(draft: Draft, drafted: Drafted) -> None:
+    """Add a token of a draft model to a draft, and what might come in its place."""
+    depth = len(draft.tokens)
+    draft.add(drafted.token, drafted.evidence)
+    for token, evidence in drafted.beside:
+        draft.branches.append(Branch(depth, [token], [evidence]))

@@ -61,8 +61,14 @@ class _About:
     def __init__(self, link: Link) -> None:
         self._url = link.url
         self._told = link.get("/v1/verify")
+        # Who knows nothing of branches says nothing of them.
+        self._told.setdefault("guesses", 1)
+        self._told.setdefault("most_nodes", self._told.get("longest_draft"))
         try:
-            for name in ("n_ctx", "n_vocab", "bos", "eos", "n_threads", "longest_draft"):
+            for name in (
+                "n_ctx", "n_vocab", "bos", "eos", "n_threads", "longest_draft", "guesses",
+                "most_nodes",
+            ):  # fmt: skip
                 int(self[name])
             int(self["vocabulary"], 16)
             if len(self["fim"]) != 5 or not all(one >= 0 for one in self["decode_seconds"]):

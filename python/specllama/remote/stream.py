@@ -82,7 +82,13 @@ class RemoteStream:
         chunks, self._over = self._party.text.take()
         return chunks
 
-    def offer(self, n_before: int, tokens: Iterable[int], confidence: list[float]) -> None:
+    def offer(
+        self,
+        n_before: int,
+        tokens: Iterable[int],
+        confidence: list[float],
+        branches: list[tuple[int, Iterable[int]]],
+    ) -> None:
         raise ArgumentError("A session whose target is elsewhere takes no drafts from outside.")
 
     def waits(self) -> bool:

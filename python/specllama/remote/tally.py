@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from specllama._core import Stats
-from specllama._core.plan import Evidence
+from specllama.remote.tree import Tree
 
 
 class Tally:
@@ -31,6 +31,8 @@ class Tally:
         self._n_prompt = n_prompt
         self._n_first = 0
         self._rounds: list[tuple[int, int]] = []
+        self._by_position: list[tuple[int, int]] = []
+        self._by_rank: list[tuple[int, int]] = []
         self._drafted: Counter[str] = Counter()
         self._accepted: Counter[str] = Counter()
         self._prefill = 0.0
@@ -47,12 +49,16 @@ class Tally:
         self._rounds.append((0, 0))
         self._prefill += seconds
 
-    def round(self, evidence: Sequence[Evidence], n_accepted: int, seconds: float) -> None:
-        """Count a round; seconds: from the question to the answer, the way included."""
-        self._rounds.append((len(evidence), n_accepted))
-        for i, one in enumerate(evidence):
+    def round(self, draft: Tree, tokens: Sequence[int], seconds: float) -> None:
+        """Count a round that gave some tokens; seconds: from the question to the answer, the way
+        included."""
+        accepted = set(draft.path(tokens))
+        self._rounds.append((len(draft.tokens), len(accepted)))
+        for i, one in enumerate(draft.evidence):
             self._drafted[one.source.name] += 1
-            self._accepted[one.source.name] += i < n_accepted
+            self._accepted[one.source.name] += i in accepted
+            _count(self._by_position, draft.depths[i], i in accepted)
+            _count(self._by_rank, draft.ranks[i], i in accepted)
         self._verify += seconds
 
     def overheard(self, n_drafted: int, n_accepted: int, seconds: float) -> None:
@@ -60,6 +66,9 @@ class Tally:
         self._rounds.append((n_drafted, n_accepted))
         self._drafted["other"] += n_drafted
         self._accepted["other"] += n_accepted
+        for i in range(n_drafted):  # what it branched like is not told: as a chain
+            _count(self._by_position, i, i < n_accepted)
+            _count(self._by_rank, 0, i < n_accepted)
         self._verify += seconds
 
     def stats(
@@ -74,6 +83,8 @@ class Tally:
             generated_tokens=n_generated,
             prefill_generated_tokens=self._n_first,
             by_round=self._rounds,
+            by_position=self._by_position,
+            by_rank=self._by_rank,
             by_drafter={
                 name: (n, self._accepted[name]) for name, n in dict(self._drafted).items()
             },
@@ -88,3 +99,9 @@ class Tally:
                 "total": self._prefill + self.draft_seconds + self._verify,
             },
         )  # fmt: skip
+
+
+def _count(counts: list[tuple[int, int]], at: int, accepted: bool) -> None:
+    counts += [(0, 0)] * (at + 1 - len(counts))
+    n_drafted, n_accepted = counts[at]
+    counts[at] = (n_drafted + 1, n_accepted + accepted)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 from specllama import _core
+from specllama.remote.draft import Draft
 from specllama.remote.party import Party
 from specllama.remote.stream import Way
 
@@ -55,8 +56,8 @@ class Exchange(Protocol):
     def open(self) -> dict[str, Any]:
         """Begin the text, or begin again where it is."""
 
-    def verify(self, draft: list[int]) -> dict[str, Any]:
-        """Have a draft verified."""
+    def verify(self, draft: Draft) -> dict[str, Any]:
+        """Have a draft verified; of its branches as many as the target can."""
 
     def close(self) -> None:
         """It is not gone on with."""

@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 from specllama.formats.wire import Digest
+from specllama.remote.draft import Draft
 from specllama.remote.link import Link
 from specllama.remote.text import Text
 
@@ -38,7 +39,7 @@ class Verification:
         self._n_digested = 0
         return told
 
-    def verify(self, draft: list[int]) -> dict[str, Any]:
+    def verify(self, draft: Draft) -> dict[str, Any]:
         """Have a draft verified."""
         tokens = [*self._text.prompt, *self._text.generated]
         self._digest.add(tokens[self._n_digested :])
@@ -47,7 +48,7 @@ class Verification:
             "round": self._n_rounds + 1,
             "n": len(self._text.generated),
             "hash": str(self._digest),
-            "draft": draft,
+            **draft.told()[0],
         }
         told = self._link.post(f"/v1/verify/{self._id}", body)
         self._n_rounds += 1

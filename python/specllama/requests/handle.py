@@ -96,7 +96,13 @@ class Handle:
         self._check_hosted(False)
         return await _next(self._job.take)
 
-    def offer(self, n_before: int, tokens: Iterable[int], confidence: Sequence[float] = ()) -> None:
+    def offer(
+        self,
+        n_before: int,
+        tokens: Iterable[int],
+        confidence: Sequence[float] = (),
+        branches: Iterable[tuple[int, Iterable[int]]] = (),
+    ) -> None:
         """Leave a draft for a request made by `SpecSession.host`; it takes the place of the one
         before. Waits for nobody; nothing happens when the request has ended.
 
@@ -104,7 +110,10 @@ class Handle:
             n_before: How many tokens of the text, prompt included, the draft goes on from.
             tokens: Token ids, none or as many as there may be (64 are verified at once).
             confidence: Of each token, how likely it is right when those before it are, 0 to 1; of
-                those that have none, 1.
+                those that have none, 1. Behind those of `tokens` come those of the branches.
+            branches: What may come in place of the draft: behind how many of its tokens, and the
+                token ids that follow there. They are verified as far as the session's `spec_tree`
+                and its memory have room for them (docs/trees.md), else left out.
 
         Raises:
             ArgumentError: An id is no token, a number is out of range, or the request has not
@@ -115,6 +124,7 @@ class Handle:
             _check.integer("n_before", n_before, low=0),
             _check.tokens("tokens", tokens),
             [_check.number("confidence", one) for one in confidence],
+            _branches(branches),
         )
 
     async def next_rounds(self) -> list[Round]:
@@ -152,3 +162,14 @@ async def _next(take: Callable[[Wake], list[T] | None]) -> list[T]:
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
     with suppress(RuntimeError):  # a loop that has been closed has no readers any more
         loop.call_soon_threadsafe(call)
+
+
+def _branches(given: Iterable[tuple[int, Iterable[int]]]) -> list[tuple[int, Iterable[int]]]:
+    try:
+        pairs = [(depth, tokens) for depth, tokens in given]
+    except (TypeError, ValueError):
+        raise ArgumentError("branches must be pairs of a number and token ids.") from None
+    return [
+        (_check.integer("branches", depth, low=0), _check.tokens("branches", tokens))
+        for depth, tokens in pairs
+    ]

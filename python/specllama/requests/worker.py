@@ -131,14 +131,19 @@ class Worker:
         job.fail(ClosedError("The request was cancelled before it had begun."))
 
     def offer(
-        self, job: Job, n_before: int, tokens: Iterable[int], confidence: list[float]
+        self,
+        job: Job,
+        n_before: int,
+        tokens: Iterable[int],
+        confidence: list[float],
+        branches: list[tuple[int, Iterable[int]]],
     ) -> None:
         """See `Handle.offer`."""
         record = job.record
         if record is None:
             raise ArgumentError("The request has not begun yet; wait for its first round.")
         with self._changed:
-            record.core.offer(n_before, tokens, confidence)
+            record.core.offer(n_before, tokens, confidence, branches)
             job.waits_since = None
             self._changed.notify_all()
 

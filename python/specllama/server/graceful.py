@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from collections.abc import Sequence
 
 import uvicorn
 
@@ -20,15 +21,20 @@ class GracefulServer(uvicorn.Server):
     Args:
         app: The application.
         seconds: How long answers may take to finish.
+        proxies: Addresses or networks that are believed who asks (X-Forwarded-For).
     """
 
-    def __init__(self, app: App, seconds: float) -> None:
+    def __init__(self, app: App, seconds: float, proxies: Sequence[str] = ()) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 lifespan="off",
                 log_level="warning",
                 timeout_graceful_shutdown=int(seconds + _MARGIN),
+                # By itself it believes whoever asks from this machine, and a variable of the
+                # environment.
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=list(proxies),
             )
         )
         self._app = app

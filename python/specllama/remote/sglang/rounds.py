@@ -11,6 +11,7 @@ from specllama import _core
 from specllama._core import TokenLogprobs
 from specllama.errors import RemoteError
 from specllama.formats.wire import chunk_to_wire
+from specllama.remote.draft import Draft
 from specllama.remote.proposing import draft_sampling
 from specllama.remote.sglang.generate import Generate, Row
 from specllama.remote.text import Text
@@ -56,9 +57,9 @@ class Rounds:
             return self._answer([], 0, "length", 0.0)
         return self._round([], first=True)
 
-    def verify(self, draft: list[int]) -> dict[str, Any]:
-        """Have a draft verified."""
-        return self._round(draft, first=False)
+    def verify(self, draft: Draft) -> dict[str, Any]:
+        """Have a draft's trunk verified."""
+        return self._round(draft.tokens, first=False)
 
     def close(self) -> None:
         """It is not gone on with; SGLang need not know."""

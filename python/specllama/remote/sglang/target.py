@@ -54,6 +54,8 @@ class SGLang:
             "vocabulary": f"{tokenizer.vocabulary:016x}",
             "decode_seconds": [],
             "longest_draft": MOST_DRAFTED,
+            "guesses": 1,
+            "most_nodes": MOST_DRAFTED,
             "drafts": False,
             "n_threads": 0,
             "kernels": "",

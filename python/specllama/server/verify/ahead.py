@@ -10,11 +10,12 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from specllama import ClosedError, Handle, SpecllamaError
-from specllama.formats.wire import MOST_DRAFTED
+from specllama.formats.wire import MOST_TOLD
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
-from specllama.server.verify.opening import Opening, draft_of, names_of
+from specllama.server.verify.offered import Offered
+from specllama.server.verify.opening import Opening, names_of
 from specllama.server.verify.verification import answer
 
 Host = Callable[[Fields], Awaitable[tuple[Opening, Handle]]]
@@ -150,14 +151,12 @@ def _take_draft(fields: Fields, handle: Handle) -> None:
     n_before = fields.integer("n_before", low=0, high=2**31 - 1)
     fields.required("n_before")
     assert n_before is not None
-    draft = draft_of(fields)
-    if len(draft) > 4 * MOST_DRAFTED:
-        raise ApiError(400, f"A draft has {4 * MOST_DRAFTED} tokens at most.", param="draft")
+    draft = Offered(fields, MOST_TOLD)
     confidence = fields.any("confidence") if "confidence" in fields else []
     if not isinstance(confidence, list):
         fields.refuse("confidence", "a list of numbers")
     try:
-        handle.offer(n_before, draft, confidence)
+        draft.leave(handle, n_before, confidence)
     except SpecllamaError as error:
         raise ApiError.of(error, fields.names) from None
 

@@ -9,6 +9,7 @@ from specllama.requests.options import FIELDS
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
+from specllama.server.verify.offered import ids_of
 
 _NOT_HERE = ("trace", "echo", "reference", "json_schema", "acceptance", "lenience")
 """Options that concern who asks, not the target; and what would have the text depend on drafts."""
@@ -39,7 +40,7 @@ class Opening:
         if self.was_text and given:
             self.prompt = session.tokenize(_check.text("prompt", given))
         else:
-            self.prompt = _ids(fields, "prompt")
+            self.prompt = ids_of(fields, "prompt")
         most = settings.max_prompt
         if most is not None and len(self.prompt) > most:
             raise ApiError(
@@ -48,8 +49,8 @@ class Opening:
                 param="prompt",
                 code="context_length_exceeded",
             )
-        self.generated = _ids(fields, "generated")
-        self._reference = _ids(fields, "reference")
+        self.generated = ids_of(fields, "generated")
+        self._reference = ids_of(fields, "reference")
         self._options = _options(fields)
 
     def host(self, *, paced: bool) -> Handle:
@@ -64,20 +65,6 @@ def names_of(fields: Fields) -> list[str]:
     """Return what a client has named in a body, the options included."""
     options = fields.any("options")
     return [*fields.names, *(options if isinstance(options, dict) else ())]
-
-
-def draft_of(fields: Fields) -> list[int]:
-    """Return the token ids of a draft. Raises ApiError."""
-    return _ids(fields, "draft")
-
-
-def _ids(fields: Fields, name: str) -> list[int]:
-    ids = fields.any(name)
-    if ids is None or ids == "":
-        return []
-    if not isinstance(ids, list) or not all(type(one) is int for one in ids):
-        fields.refuse(name, "a list of token ids")
-    return ids
 
 
 def _options(opening: Fields) -> GenerateOptions:

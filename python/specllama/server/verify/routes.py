@@ -94,6 +94,8 @@ class Verify:
             "chat_template": core.chat_template,
             "decode_seconds": core.decode_seconds(),
             "longest_draft": core.longest_draft,
+            "guesses": core.most_guesses,
+            "most_nodes": core.most_nodes,
             "drafts": core.drafts,
         }
 

@@ -10,7 +10,8 @@ from specllama.formats.wire import MOST_DRAFTED, Digest, chunk_to_wire
 from specllama.requests.round import Round
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.verify.opening import Opening, draft_of
+from specllama.server.verify.offered import Offered
+from specllama.server.verify.opening import Opening
 
 
 class Verification:
@@ -51,11 +52,7 @@ class Verification:
             fields.required(name)
         assert number is not None
         assert n is not None
-        draft = draft_of(fields)
-        if len(draft) > MOST_DRAFTED:
-            raise ApiError(
-                400, f"A draft has {MOST_DRAFTED} tokens at most, not {len(draft)}.", param="draft"
-            )
+        draft = Offered(fields, MOST_DRAFTED)
         async with self._lock:
             if number == self._round:
                 return self._answer
@@ -64,7 +61,7 @@ class Verification:
                 raise DisagreementError(agreed, self._round)
             if self._answer["done"]:
                 raise ApiError(410, "The generation is over.", code="gone")
-            self._handle.offer(len(self._prompt) + n, draft)
+            draft.leave(self._handle, len(self._prompt) + n, [])
             return await self._next(number)
 
     def end(self) -> None:

@@ -1,0 +1,240 @@
+"""A target on a server that verifies drafts with side branches: the same tokens, wherever what is
+right lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from conftest import EXACT
+from drafters import Branching
+from meddling import every
+from prompts import PROMPTS
+from serving import Server, serve
+from slow_link import slow_link
+from specllama import ArgumentError, Generation, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+MODULE = PROMPTS["module"]
+N = 40
+PLACES = ["trunk", "side", "random", "nowhere"]
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "drawn": {"temperature": 1.0, "seed": 5, "logprobs": 1},
+}
+TREES: dict[str, Any] = {"spec_length": 4, "spec_tree": 3}
+
+
+@pytest.fixture(scope="module", params=["fixed", "planned"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The bundled model, which takes branches; what it verifies of who does not wait is either all
+    or what pays."""
+    length = 4 if request.param == "fixed" else "auto"
+    options: Any = EXACT | {"exact": True, "offers": True, "spec_tree": 3, "spec_length": length}
+    with SpecSession(None, None, **options) as session, serve(session) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chains() -> Iterator[Server]:
+    """The same without branches."""
+    options: Any = EXACT | {"exact": True, "offers": True, "spec_length": 4}
+    with SpecSession(None, None, **options) as session, serve(session) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[SpecSession]:
+    """The same model here, without drafts."""
+    with SpecSession(draft=None, **EXACT, exact=True) as session:
+        yield session
+
+
+def same(found: Generation, expected: Generation) -> None:
+    assert (found.tokens, found.text) == (expected.tokens, expected.text)
+    assert found.finish_reason == expected.finish_reason
+    ours = [(one.token, one.logprob, one.top) for one in found.logprobs]
+    assert ours == [(one.token, one.logprob, one.top) for one in expected.logprobs]
+
+
+def n_aside(generation: Generation) -> int:
+    """Return how many tokens of side branches were accepted."""
+    return sum(generation.stats.accepted_by_rank[1:])
+
+
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
+def test_no_token_differs(
+    server: Server, local: SpecSession, mode: Any, place: str, options: dict[str, Any]
+) -> None:
+    drafter = Branching(local.n_vocab, place)
+    found_aside = 0
+    with SpecSession(target=server.url, target_mode=mode, draft=drafter, **TREES) as session:
+        for name in ("module", "json", "emoji"):
+            expected = local.generate(PROMPTS[name], max_tokens=N, **options)
+            drafter.coming = expected.tokens
+            found = session.generate(PROMPTS[name], max_tokens=N, **options)
+            same(found, expected)
+            assert found.stats.drafter_errors == 0
+            assert sum(found.stats.drafted_by_rank) == found.stats.drafted
+            assert sum(found.stats.drafted_by_position) == found.stats.drafted
+            assert sum(found.stats.accepted_by_rank) == found.stats.accepted
+            found_aside += n_aside(found)
+            # The server's count is ours.
+            if mode == "lockstep" and place == "side":
+                assert found.stats.rounds <= 2 + N // 4
+    if mode == "lockstep":
+        assert (found_aside > 5) == (place in ("side", "random"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
+def test_where_the_client_plans(server: Server, local: SpecSession, mode: Any, place: str) -> None:
+    """What it tells is up to the clock; what comes is not."""
+    drafter = Branching(local.n_vocab, place)
+    options: dict[str, Any] = {"max_tokens": 80, "temperature": 1.0, "seed": 3}
+    expected = local.generate(MODULE, **options)
+    drafter.coming = expected.tokens
+    with SpecSession(target=server.url, target_mode=mode, draft=drafter, spec_tree=3) as session:
+        for _ in range(2):
+            same(session.generate(MODULE, **options), expected)
+
+
+def test_a_server_without_branches_verifies_the_trunk(chains: Server, local: SpecSession) -> None:
+    expected = local.generate(MODULE, max_tokens=N)
+    for place in ("side", "trunk"):
+        drafter = Branching(local.n_vocab, place)
+        drafter.coming = expected.tokens
+        with SpecSession(
+            target=chains.url, target_mode="lockstep", draft=drafter, **TREES
+        ) as session:
+            assert session.core.most_guesses == 1
+            found = session.generate(MODULE, max_tokens=N)
+        same(found, expected)
+        assert len(found.stats.drafted_by_rank) == 1
+        assert (found.stats.accepted > 20) == (place == "trunk")
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+def test_second_choices_of_a_draft_model(
+    server: Server, local: SpecSession, temperature: float
+) -> None:
+    aside = 0
+    for mode in ("lockstep", "ahead"):
+        with SpecSession(
+            target=server.url,
+            target_mode=mode,
+            draft=BUNDLED_DRAFT,
+            n_threads=1,
+            **TREES,  # type: ignore[arg-type]
+        ) as session:
+            for name in ("module", "counting", "imports"):
+                options: Any = {"max_tokens": 60, "temperature": temperature, "seed": 3}
+                found = session.generate(PROMPTS[name], **options)
+                same(found, local.generate(PROMPTS[name], **options))
+                aside += n_aside(found)
+    assert aside > 5
+
+
+def test_second_choices_are_those_of_a_session_here(server: Server, local: SpecSession) -> None:
+    """At temperature 0, but for near-ties: the draft models' memories are of other types."""
+    here: Any = EXACT | TREES | {"exact": True, "cascade": False}
+    with (
+        SpecSession(None, BUNDLED_DRAFT, **here) as beside,
+        SpecSession(
+            target=server.url, target_mode="lockstep", draft=BUNDLED_DRAFT, cascade=False,
+            n_threads=1, **TREES,
+        ) as session,
+    ):  # fmt: skip
+        aside_there = aside_here = 0
+        for name in ("module", "counting"):
+            found = session.generate(PROMPTS[name], max_tokens=60)
+            expected = beside.generate(PROMPTS[name], max_tokens=60)
+            same(found, expected)
+            assert abs(found.stats.rounds - expected.stats.rounds) <= 1
+            aside_there, aside_here = aside_there + n_aside(found), aside_here + n_aside(expected)
+        assert aside_there > 2
+        assert abs(aside_there - aside_here) <= 2
+
+
+def test_where_a_second_match_is_right(server: Server, local: SpecSession) -> None:
+    """Of three pieces that begin alike the first is right, and the copy comes from the last."""
+    plain = local.generate(MODULE, max_tokens=120)
+    reference: list[int] = []
+    for start in range(0, 120, 8):
+        right = plain.tokens[start : start + 12]
+        reference += right + 2 * [*right[:7], *((token + 1) % 4096 for token in right[7:])]
+    for spec_tree in (1, 2):
+        with SpecSession(
+            target=server.url, target_mode="lockstep", spec_length=4, spec_tree=spec_tree
+        ) as session:
+            found = session.generate(MODULE, max_tokens=120, reference=reference)
+        same(found, plain)
+        assert (n_aside(found) > 5) == (spec_tree == 2)
+
+
+class Breaking(Branching):
+    """Has something happen while it is asked."""
+
+    def __init__(self, n_vocab: int, place: str, acts: dict[int, Any]) -> None:
+        super().__init__(n_vocab, place)
+        self.acts = acts
+        self.n_asked = 0
+
+    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[list[int]]:
+        self.n_asked += 1
+        self.acts.get(self.n_asked, lambda: None)()
+        return super().propose(sequence, tokens, max_tokens)
+
+
+@pytest.mark.parametrize("place", ["side", "random"])
+@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
+def test_connections_that_break(server: Server, local: SpecSession, mode: Any, place: str) -> None:
+    """Rounds are asked for again, with their branches, and generations opened again."""
+    options: dict[str, Any] = {"max_tokens": 60, "temperature": 1.0, "seed": 11, "logprobs": 1}
+    expected = local.generate(MODULE, **options)
+    with slow_link(server.url) as link:
+        link.cut(2500)
+        drafter = Breaking(local.n_vocab, place, every(3, link.break_all))
+        drafter.coming = expected.tokens
+        with SpecSession(target=link.url, target_mode=mode, draft=drafter, **TREES) as session:
+            same(session.generate(MODULE, **options), expected)
+            assert link.n_connections > 1
+
+
+@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
+def test_left_in_the_middle(server: Server, local: SpecSession, mode: Any) -> None:
+    """By its reader, by an interrupt in the drafter: nothing of a branch is left."""
+    expected = local.generate(MODULE, max_tokens=60)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    drafter = Breaking(local.n_vocab, "random", {4: interrupt})
+    drafter.coming = expected.tokens
+    with SpecSession(target=server.url, target_mode=mode, draft=drafter, **TREES) as session:
+        with suppress(KeyboardInterrupt):
+            while True:  # ahead, the server may be faster than the fourth draft
+                session.generate(MODULE, max_tokens=60)
+        same(session.generate(MODULE, max_tokens=60), expected)
+        for n in (1, 3, 7):
+            with session.stream(MODULE, max_tokens=60) as stream:
+                assert [next(stream).token for _ in range(n)] == expected.tokens[:n]
+            same(session.generate(MODULE, max_tokens=60), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"spec_tree": 0}, "spec_tree must be"),
+        ({"spec_tree": 9}, "spec_tree must be"),
+        ({"spec_tree": "on"}, "spec_tree must be"),
+        ({"spec_tree": 4, "spec_length": 17}, "spec_length times spec_tree must be 64 at most"),
+    ],
+)
+def test_bad_options(chains: Server, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        SpecSession(target=chains.url, **options)

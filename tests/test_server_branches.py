@@ -1,0 +1,101 @@
+"""/v1/verify with side branches, as it is on the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest import EXACT, FIXED
+from prompts import PROMPTS
+from serving import Server, serve
+from specllama import SpecSession
+from verifying import Client, N, ahead, refused
+
+MODULE = PROMPTS["module"]
+MORE: dict[str, Any] = {"exact": True, "offers": True}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One whose memory takes none."""
+    options: dict[str, Any] = MORE | {"n_seq": 2, "spec_tree": 3}
+    with SpecSession(None, None, **(EXACT | FIXED | options)) as one, serve(one) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected(server: Server) -> list[int]:
+    return server.session.generate(MODULE, max_tokens=N).tokens
+
+
+@pytest.fixture(scope="module")
+def branching() -> Iterator[Server]:
+    """One that takes branches."""
+    options: dict[str, Any] = MORE | {"spec_tree": 3}
+    with SpecSession(None, None, **(EXACT | FIXED | options)) as one, serve(one) as running:
+        yield running
+
+
+def test_branches(branching: Server, expected: list[int]) -> None:
+    told = branching.get("/v1/verify").json()
+    assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 3, 12)
+    client = Client(branching, prompt=MODULE)
+    # Of five guesses at a position three are verified, and of twenty tokens twelve.
+    told = client.round([3, 3, 3, 3], *([0, i, 3, 3, 3] for i in range(4, 8)))
+    assert (told["tokens"], told["drafted"]) == ([expected[1]], 12)
+    told = client.round([3, 4], [0, *expected[2:5]], [1, 5])
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:6], 6, 3)
+    assert (told["offered"], told["used"]) == (6, 3)
+    # Behind the trunk's end, and behind a token of it, which it may say again.
+    told = client.round([expected[6]], [1, expected[7]], [0, expected[6], 3])
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[6:9], 3, 2)
+    told = client.round([3], [0, 4], [0, 5], [0, expected[9]])
+    assert (told["tokens"], told["drafted"]) == ([expected[9]], 3)
+    body = client.body([3], [0, expected[10]])
+    told = client.ask(body).json()
+    assert (told["tokens"], told["drafted"]) == (expected[10:12], 2)
+    assert client.ask(body).json() == told  # asked for again
+    client.end()
+
+
+def test_a_server_without_branches_takes_the_draft_alone(
+    server: Server, expected: list[int]
+) -> None:
+    told = server.get("/v1/verify").json()
+    assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 1, 4)
+    client = Client(server, prompt=MODULE)
+    told = client.round([3, 4], [0, *expected[1:4]])
+    assert (told["tokens"], told["drafted"], told["accepted"]) == ([expected[1]], 2, 0)
+    told = client.round([expected[2], 3], [1, *expected[3:5]])
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:4], 2, 1)
+    told = client.round([expected[4]], [1, *expected[5:7]])  # it goes on from the draft's end
+    assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[4:8], 3, 3)
+    client.end()
+
+
+BAD_BRANCHES: list[Any] = [
+    "x", 5, {}, [5], ["x"], [[]], [[0]], [[0, "x"]], [["0", 5]], [[0, 1.5]], [[True, 5]],
+    [[0, [5]]], [[-1, 5]], [[3, 5]], [[10**30, 5]], [[0, -1]], [[0, 10**6]], [[0, 10**30]],
+    [[0, 5], [3, 5]], [[0, *[5] * 300]], [[0, 5]] * 255,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("branches", BAD_BRANCHES, ids=lambda value: repr(value)[:40])
+def test_branches_that_cannot_be_understood(
+    branching: Server, expected: list[int], branches: Any
+) -> None:
+    """Nothing is lost by them, whichever way the generation gets on."""
+    client = Client(branching, prompt=MODULE)
+    error = refused(client.ask(client.body([3, 4]) | {"branches": branches}), 400)
+    assert error["param"] in ("branches", None)  # None: no number of any kind
+    assert client.round([3], [0, *expected[1:3]])["accepted"] == 2
+    client.end()
+    with ahead(branching) as socket:
+        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 1500}}))
+        socket.recv(30)
+        socket.send(json.dumps({"n_before": 0, "draft": [3, 4], "branches": branches}))
+        while "error" not in (told := json.loads(socket.recv(30))):
+            assert not told["done"]
+    assert told["status"] == 400
