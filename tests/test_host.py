@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from specllama import ArgumentError, ClosedError, Generation, Handle, SpecSession
-from specllama.requests.round import Round
+from rounds import rounds_of
+from specllama import ArgumentError, ClosedError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
@@ -21,17 +20,6 @@ N = 24
 @pytest.fixture
 def session(open_session: Open) -> SpecSession:
     return open_session(draft=None, offers=True, exact=True, spec_length=16)
-
-
-@pytest.fixture
-def pair(open_session: Open) -> SpecSession:
-    """Two places."""
-    return open_session(draft=None, offers=True, exact=True, n_seq=2)
-
-
-def rounds_of(handle: Handle) -> list[Round]:
-    """Return the rounds there are, of which there will be one at least."""
-    return asyncio.run(asyncio.wait_for(handle.next_rounds(), 60))
 
 
 def paced(
@@ -272,112 +260,6 @@ def test_a_session_without_offers_takes_none(open_session: Open) -> None:
     with pytest.raises(ArgumentError, match="open it with offers"):
         handle.offer(0, [5])
     assert handle.result(60).finish_reason == "length"
-
-
-def test_who_waits_does_not_keep_others_waiting(pair: SpecSession) -> None:
-    expected = pair.generate(MODULE, max_tokens=N).tokens
-    waiting = pair.host(MODULE, paced=True, max_tokens=N)
-    rounds_of(waiting)
-    for _ in range(3):
-        assert pair.generate(MODULE, max_tokens=N).tokens == expected
-        assert pair.submit(MODULE, max_tokens=N).result(60).tokens == expected
-    assert not waiting.done()
-    waiting.offer(0, [])
-    assert rounds_of(waiting)[0].tokens == expected[1:2]
-    waiting.cancel()
-    assert waiting.result(60).tokens == expected[:2]
-
-
-def test_who_waits_takes_no_processor(pair: SpecSession) -> None:
-    handles = [pair.host(MODULE, paced=True, max_tokens=N) for _ in range(2)]
-    for handle in handles:
-        rounds_of(handle)
-    steps = []
-    step = type(pair.core).step
-    worker = pair._worker  # who steps, and would all the time
-
-    class Counting:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(pair.core, name)
-
-        def step(self) -> bool:
-            steps.append(1)
-            return step(pair.core)
-
-    worker._core = Counting()  # type: ignore[assignment]
-    used = time.process_time()
-    time.sleep(0.3)
-    used = time.process_time() - used
-    n_idle = len(steps)
-    handles[0].offer(0, [])
-    rounds_of(handles[0])
-    assert n_idle == 0, used
-    assert len(steps) == 1
-    for handle in handles:
-        handle.cancel()
-        handle.result(60)
-
-
-def test_who_waits_gives_his_place_to_others(session: SpecSession) -> None:
-    expected = session.generate(MODULE, max_tokens=N).tokens
-    waiting = session.host(MODULE, paced=True, max_tokens=N)
-    n = rounds_of(waiting)[0].n_generated
-    assert session.submit(MODULE, max_tokens=N).result(60).tokens == expected
-    with pytest.raises(ClosedError, match="waited for a draft while others waited"):
-        waiting.result(60)
-    with pytest.raises(ClosedError, match="waited for a draft while others waited"):
-        rounds_of(waiting)
-    waiting.offer(0, [5])  # nobody hears it
-    so_far = waiting.so_far()
-    assert so_far is not None
-    assert so_far.tokens == expected[:n]
-    again = session.host(MODULE, generated=so_far.tokens, max_tokens=N)
-    assert again.result(60).tokens == expected
-
-
-def test_two_that_wait_and_a_third(pair: SpecSession) -> None:
-    """The one that has waited longer gives up its place; the other keeps it."""
-    first, second = (pair.host(MODULE, paced=True, max_tokens=N) for _ in range(2))
-    for handle in (first, second):
-        rounds_of(handle)
-    first.offer(0, [])
-    rounds_of(first)  # now the second has waited longer
-    assert pair.submit(MODULE, max_tokens=3).result(60).finish_reason == "length"
-    with pytest.raises(ClosedError):
-        second.result(60)
-    assert not first.done()
-    first.cancel()
-
-
-def test_cancelling_who_waits(session: SpecSession) -> None:
-    waiting = session.host(MODULE, paced=True, max_tokens=N)
-    tokens = rounds_of(waiting)[0].tokens
-    waiting.cancel()
-    result: Generation = waiting.result(60)
-    assert (result.tokens, result.finish_reason) == (tokens, None)
-    (last,) = rounds_of(waiting)
-    assert last.done
-    assert rounds_of(waiting) == []
-
-
-def test_cancelling_before_the_first_round(session: SpecSession) -> None:
-    first = session.host(MODULE, paced=True, max_tokens=N)
-    rounds_of(first)
-    second = session.host(MODULE, paced=True, max_tokens=N)
-    second.cancel()
-    with pytest.raises(ClosedError, match="before it had begun"):
-        rounds_of(second)
-    first.cancel()
-
-
-def test_closing_while_one_waits(session: SpecSession) -> None:
-    waiting = session.host(MODULE, paced=True, max_tokens=N)
-    rounds_of(waiting)
-    session.close()
-    with pytest.raises(ClosedError, match="session was closed"):
-        waiting.result(60)
-    with pytest.raises(ClosedError):
-        rounds_of(waiting)
 
 
 def test_who_cancels_a_wait_for_rounds_loses_none(session: SpecSession) -> None:

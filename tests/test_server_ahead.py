@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
-from verifying import ahead, heard, refused
+from verifying import MODULE, N, ahead, heard, refused
+from verifying import expected as expected
+from verifying import server as server
+from verifying import session as session
 from websockets.exceptions import ConnectionClosedOK, InvalidStatus
-
-MODULE = PROMPTS["module"]
-N = 12
-MORE: dict[str, Any] = {"exact": True, "n_seq": 2, "offers": True}
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SpecSession]:
-    with SpecSession(None, "ngram", **(EXACT | FIXED | MORE)) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def server(session: SpecSession) -> Iterator[Server]:
-    with serve(session, max_body=100_000) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def expected(session: SpecSession) -> list[int]:
-    return session.generate(MODULE, max_tokens=N).tokens
 
 
 def test_a_socket_tells_every_round(server: Server, expected: list[int]) -> None:

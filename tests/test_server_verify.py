@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,27 +14,10 @@ from prompts import PROMPTS
 from serving import Server, serve
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
-from verifying import Client, N, ahead, heard, refused
-
-MODULE = PROMPTS["module"]
-MORE: dict[str, Any] = {"exact": True, "n_seq": 2, "offers": True}
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SpecSession]:
-    with SpecSession(None, "ngram", **(EXACT | FIXED | MORE)) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def server(session: SpecSession) -> Iterator[Server]:
-    with serve(session, max_body=100_000) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def expected(session: SpecSession) -> list[int]:
-    return session.generate(MODULE, max_tokens=N).tokens
+from verifying import MODULE, Client, N, ahead, heard, refused
+from verifying import expected as expected
+from verifying import server as server
+from verifying import session as session
 
 
 def test_rounds(server: Server, expected: list[int]) -> None:
