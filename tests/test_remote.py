@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,65 +16,16 @@ from meddling import Meddling
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from serving import Server, serve
-from specllama import (
-    ArgumentError,
-    BusyError,
-    ClosedError,
-    Drafter,
-    Generation,
-    SpecSession,
-)
+from specllama import ArgumentError, Drafter, SpecSession
 from specllama.remote.trip import Trip
 from specllama.session import BUNDLED_DRAFT
+from targets import MODULE, Connect, same
+from targets import connect as connect
+from targets import local as local
+from targets import mode as mode
+from targets import server as server
 
-Connect = Callable[..., SpecSession]
-MODULE = PROMPTS["module"]
 N = 40
-MODES = ["lockstep", "ahead"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """The bundled model with two places."""
-    options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
-    with SpecSession(None, "ngram", **options) as session, serve(session) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def local() -> Iterator[SpecSession]:
-    """The same model here, without drafts."""
-    with SpecSession(draft=None, **EXACT, exact=True) as session:
-        yield session
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def connect(server: Server, mode: str) -> Iterator[Connect]:
-    """Opens sessions on the server, and closes them after the test."""
-    opened: list[SpecSession] = []
-
-    def connect_one(draft: Any = None, **options: Any) -> SpecSession:
-        given = {"target": server.url, "target_mode": mode, "n_threads": 1} | options
-        opened.append(SpecSession(draft=draft, **given))
-        return opened[-1]
-
-    yield connect_one
-    for session in opened:
-        session.close()
-
-
-def same(found: Generation, expected: Generation) -> None:
-    """Check that two generations gave the same."""
-    assert (found.tokens, found.text) == (expected.tokens, expected.text)
-    assert found.finish_reason == expected.finish_reason
-    assert [(one.token, one.logprob, one.top) for one in found.logprobs] == [
-        (one.token, one.logprob, one.top) for one in expected.logprobs
-    ]
 
 
 class Raising(Drafter):
@@ -283,93 +234,6 @@ def test_chat_and_what_is_known_of_the_model(smollm2: Path) -> None:
             assert getattr(session, name) == getattr(there, name), name
         assert session.core.vocabulary == there.core.vocabulary
         assert there.model_description in session.model_description
-
-
-def test_a_stream_that_is_left_or_ended_by_another(
-    connect: Connect, local: SpecSession, server: Server
-) -> None:
-    session = connect("ngram")
-    with session.stream(MODULE, max_tokens=200) as stream:
-        first = [next(stream) for _ in range(3)]
-    expected = local.generate(MODULE, max_tokens=200)
-    assert [chunk.token for chunk in first] == expected.tokens[:3]
-    left = stream.result()
-    assert left.finish_reason is None
-    assert left.tokens == expected.tokens[: len(left.tokens)]
-    stream = session.stream(MODULE, max_tokens=200)
-    next(stream)
-    same(session.generate(MODULE, max_tokens=9), local.generate(MODULE, max_tokens=9))
-    with pytest.raises(ClosedError, match="began another generation"):
-        list(stream)
-    stream = session.stream(MODULE, max_tokens=200)
-    next(stream)
-    with pytest.raises(BusyError, match="unfinished generation in another thread"):
-        session.submit("x", max_tokens=2).result(60)
-    stream.close()
-    assert session.submit("x", max_tokens=2).result(60).finish_reason == "length"
-
-
-class Interrupting(Drafter):
-    def __init__(self) -> None:
-        self.n_asked = 0
-
-    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
-        self.n_asked += 1
-        if self.n_asked == 4:
-            raise KeyboardInterrupt
-        return [5]
-
-
-def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSession) -> None:
-    session = connect(Interrupting())
-    with pytest.raises(KeyboardInterrupt):
-        session.generate(MODULE, max_tokens=N)
-    expected = local.generate(MODULE, max_tokens=N)
-    assert session.last is not None
-    assert session.last.tokens == expected.tokens[: len(session.last.tokens)]
-    same(session.generate(MODULE, max_tokens=N), expected)
-
-
-def test_an_interrupted_text_has_what_a_stop_string_held_back(
-    connect: Connect, local: SpecSession, mode: str
-) -> None:
-    text = local.generate(MODULE, max_tokens=N).text
-    session = connect(Interrupting())
-    with pytest.raises(KeyboardInterrupt):
-        session.generate(MODULE, max_tokens=N, stop=text[:60] + "\N{ROCKET}")
-    assert session.last is not None
-    assert session.last.text == local.detokenize(session.last.tokens)
-    assert session.last.text or mode == "ahead"  # where nobody may have been asked
-
-
-class Selfish(Drafter):
-    """Wants something of its own session."""
-
-    def __init__(self) -> None:
-        self.session: SpecSession | None = None
-        self.errors: list[str] = []
-
-    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
-        assert self.session is not None
-        for call in (self.session.generate, lambda text: self.session.submit(text).result()):
-            try:
-                call("x")
-            except BusyError as error:
-                self.errors.append(str(error))
-        return []
-
-
-@pytest.mark.parametrize("n_seq", [1, 2])
-def test_a_drafter_may_not_wait_for_its_own_session(
-    connect: Connect, local: SpecSession, mode: str, n_seq: int
-) -> None:
-    drafter = Selfish()
-    drafter.session = session = connect(drafter, n_seq=n_seq, max_queue=500)
-    found = session.generate([MODULE], max_tokens=4)[0]
-    drafter.session = None
-    same(found, local.generate(MODULE, max_tokens=4))
-    assert len(drafter.errors) >= 4 or mode == "ahead"  # where nobody may have been asked
-    session.close()
 
 
 def test_what_the_server_refuses(connect: Connect, server: Server) -> None:

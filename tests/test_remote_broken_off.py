@@ -1,0 +1,100 @@
+"""Generations with a target on a server that end early, or meet others of their session."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from specllama import BusyError, ClosedError, Drafter, SpecSession
+from targets import MODULE, Connect, same
+from targets import connect as connect
+from targets import local as local
+from targets import mode as mode
+from targets import server as server
+
+N = 40
+
+
+def test_a_stream_that_is_left_or_ended_by_another(connect: Connect, local: SpecSession) -> None:
+    session = connect("ngram")
+    with session.stream(MODULE, max_tokens=200) as stream:
+        first = [next(stream) for _ in range(3)]
+    expected = local.generate(MODULE, max_tokens=200)
+    assert [chunk.token for chunk in first] == expected.tokens[:3]
+    left = stream.result()
+    assert left.finish_reason is None
+    assert left.tokens == expected.tokens[: len(left.tokens)]
+    stream = session.stream(MODULE, max_tokens=200)
+    next(stream)
+    same(session.generate(MODULE, max_tokens=9), local.generate(MODULE, max_tokens=9))
+    with pytest.raises(ClosedError, match="began another generation"):
+        list(stream)
+    stream = session.stream(MODULE, max_tokens=200)
+    next(stream)
+    with pytest.raises(BusyError, match="unfinished generation in another thread"):
+        session.submit("x", max_tokens=2).result(60)
+    stream.close()
+    assert session.submit("x", max_tokens=2).result(60).finish_reason == "length"
+
+
+class Interrupting(Drafter):
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.n_asked += 1
+        if self.n_asked == 4:
+            raise KeyboardInterrupt
+        return [5]
+
+
+def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSession) -> None:
+    session = connect(Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(MODULE, max_tokens=N)
+    expected = local.generate(MODULE, max_tokens=N)
+    assert session.last is not None
+    assert session.last.tokens == expected.tokens[: len(session.last.tokens)]
+    same(session.generate(MODULE, max_tokens=N), expected)
+
+
+def test_an_interrupted_text_has_what_a_stop_string_held_back(
+    connect: Connect, local: SpecSession, mode: str
+) -> None:
+    text = local.generate(MODULE, max_tokens=N).text
+    session = connect(Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(MODULE, max_tokens=N, stop=text[:60] + "\N{ROCKET}")
+    assert session.last is not None
+    assert session.last.text == local.detokenize(session.last.tokens)
+    assert session.last.text or mode == "ahead"  # where nobody may have been asked
+
+
+class Selfish(Drafter):
+    """Wants something of its own session."""
+
+    def __init__(self) -> None:
+        self.session: SpecSession | None = None
+        self.errors: list[str] = []
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        assert self.session is not None
+        for call in (self.session.generate, lambda text: self.session.submit(text).result()):
+            try:
+                call("x")
+            except BusyError as error:
+                self.errors.append(str(error))
+        return []
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+def test_a_drafter_may_not_wait_for_its_own_session(
+    connect: Connect, local: SpecSession, mode: str, n_seq: int
+) -> None:
+    drafter = Selfish()
+    drafter.session = session = connect(drafter, n_seq=n_seq, max_queue=500)
+    found = session.generate([MODULE], max_tokens=4)[0]
+    drafter.session = None
+    same(found, local.generate(MODULE, max_tokens=4))
+    assert len(drafter.errors) >= 4 or mode == "ahead"  # where nobody may have been asked
+    session.close()
