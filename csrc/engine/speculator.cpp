@@ -7,6 +7,7 @@
 #include "draft/grammar_drafter.h"
 #include "engine/clock.h"
 #include "engine/proposal_check.h"
+#include "engine/round_trace.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -373,22 +374,15 @@ void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> pa
 void Speculator::trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                        double seconds) {
     const Turn& turn = turns_[i];
-    RoundTrace& trace = sequence.trace.emplace_back();
-    trace.position = turn.n_tokens - sequence.stats.prompt_tokens;
-    for (const Tree::Node& node : work_[i].verified.nodes())
-        trace.draft.push_back({.token = node.token,
-                               .source = node.evidence.source,
-                               .length = node.evidence.length,
-                               .confidence = node.evidence.confidence,
-                               .parent = node.parent});
-    for (const int node : path) trace.draft[node].accepted = true;
-    trace.accepted = turn.n_accepted;
-    trace.next = std::max(next, kNoToken);
-    trace.draft_seconds = turn.spent;
-    trace.decode_seconds = seconds;
-    if (!plans()) return;
-    trace.expected_tokens = turn.choice.tokens;
-    trace.expected_seconds = turn.spent + turn.choice.seconds;
+    RoundTrace round = trace_of(work_[i].verified, path, next);
+    round.position = turn.n_tokens - sequence.stats.prompt_tokens;
+    round.draft_seconds = turn.spent;
+    round.decode_seconds = seconds;
+    if (plans()) {
+        round.expected_tokens = turn.choice.tokens;
+        round.expected_seconds = turn.spent + turn.choice.seconds;
+    }
+    sequence.trace.push_back(std::move(round));
 }
 
 // How every draft did, also where another one was verified: the tokens that came judge all.

@@ -1,0 +1,21 @@
+#include "engine/round_trace.h"
+
+#include <algorithm>
+
+namespace specllama {
+
+RoundTrace trace_of(const Tree& verified, std::span<const int> accepted, Token next) {
+    RoundTrace trace;
+    for (const Tree::Node& node : verified.nodes())
+        trace.draft.push_back({.token = node.token,
+                               .source = node.evidence.source,
+                               .length = node.evidence.length,
+                               .confidence = node.evidence.confidence,
+                               .parent = node.parent});
+    for (const int node : accepted) trace.draft[node].accepted = true;
+    trace.accepted = static_cast<int>(accepted.size());
+    trace.next = std::max(next, kNoToken);
+    return trace;
+}
+
+}  // namespace specllama
