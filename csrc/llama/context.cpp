@@ -156,7 +156,7 @@ int Batch::add(Token token, Position position, std::span<SequenceId> ids, bool l
     positions_[n_] = position;
     ids_[n_] = ids.data();
     n_ids_[n_] = static_cast<std::int32_t>(ids.size());
-    logits_[n_] = logits;
+    logits_[n_] = logits ? 1 : 0;
     return n_++;
 }
 
