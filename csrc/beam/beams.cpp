@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 namespace specllama {
 
@@ -19,8 +20,8 @@ void rank(std::vector<Extension>& extensions) {
     std::ranges::stable_sort(extensions, std::ranges::greater(), &Extension::logprob);
 }
 
-Beams::Beams(Trie& trie, const BeamOptions& options, int max_tokens)
-    : trie_(trie), options_(options), max_tokens_(max_tokens) {}
+Beams::Beams(Trie& trie, BeamOptions options, int max_tokens)
+    : trie_(trie), options_(std::move(options)), max_tokens_(max_tokens) {}
 
 double Beams::score(double logprob, int n_tokens) const {
     return logprob / std::pow(n_tokens, options_.length_penalty);

@@ -41,7 +41,7 @@ class Beams {
     using Ends = std::function<FinishReason(NodeId, Token)>;
 
     // max_tokens: of `options`, settled. The trie must outlive this.
-    Beams(Trie& trie, const BeamOptions& options, int max_tokens);
+    Beams(Trie& trie, BeamOptions options, int max_tokens);
 
     // The best first. All have as many tokens.
     std::span<const Hypothesis> running() const { return running_; }
