@@ -90,8 +90,10 @@ void Candidates::keep_top_p(double total, float highest) {
     double sum = 0;
     for (std::size_t from = 0, n = 64; from < kept_.size(); n *= 4) {
         const std::size_t to = std::min(from + n, kept_.size());
-        std::nth_element(kept_.begin() + from, kept_.begin() + to, kept_.end(), before);
-        std::sort(kept_.begin() + from, kept_.begin() + to, before);
+        const auto begin = kept_.begin() + static_cast<std::ptrdiff_t>(from);
+        const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(to);
+        std::nth_element(begin, end, kept_.end(), before);
+        std::sort(begin, end, before);
         for (; from < to; ++from) {
             sum += weight(kept_[from], highest);
             if (sum >= top_p_ * total) {
