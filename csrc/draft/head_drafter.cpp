@@ -10,9 +10,10 @@
 
 namespace specllama {
 
-HeadDrafter::HeadDrafter(std::shared_ptr<const Model> target, const DraftModelOptions& options,
-                         const Header* head, const ProgressFunction& progress)
-    : head_(target), kind_(HeadContext::Kind::mtp), options_(options) {
+HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target,
+                         const DraftModelOptions& options, const Header* head,
+                         const ProgressFunction& progress)
+    : head_(target), options_(options) {
     check_draft_options(options, target->vocab().size());
     if (head == nullptr) return;
     kind_ = HeadContext::Kind::eagle3;

@@ -31,7 +31,7 @@ class HeadDrafter final : public Drafter, public StateReader {
  public:
     // head: null: the target's own file holds it, and was loaded with it. Throws InvalidArgument;
     // ModelError when the head cannot draft for the target.
-    HeadDrafter(std::shared_ptr<const Model> target, const DraftModelOptions& options,
+    HeadDrafter(const std::shared_ptr<const Model>& target, const DraftModelOptions& options,
                 const Header* head, const ProgressFunction& progress);
 
     // To be called once, before all else: has the target keep the states that are read. It must
@@ -86,7 +86,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     float* state(Follower& follower, int i) const;
 
     std::shared_ptr<const Model> head_;
-    HeadContext::Kind kind_;
+    HeadContext::Kind kind_ = HeadContext::Kind::mtp;
     std::vector<int> layers_;  // of the target, whose inputs are read; none: the last state
     DraftModelOptions options_;
     Context* target_ = nullptr;
