@@ -16,7 +16,7 @@ BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(
 HAS_AMX := $(shell grep -qs amx_int8 /proc/cpuinfo && $(CXX) --version | grep -q 'Free Software' && echo yes)
 KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO_CACHE_DIR=1)
 
-.PHONY: demo test test-all test-amx test-rpc test-asan test-tsan lint tidy bench clean
+.PHONY: demo test test-all test-amx test-rpc test-asan test-tsan coverage lint tidy bench clean
 
 # Where SmolLM2 cannot be had, the bundled pair does it.
 demo: $(VENV)/built
@@ -120,5 +120,27 @@ test-tsan:
 	$(install-sanitized)
 	$(TSAN_ENV) $(TSAN)/bin/python -m pytest -m "not slow" $(TSAN_TESTS)
 
+# Which lines the tests run, of both languages, in a virtual environment of its own. Children that end
+# by _exit or a signal are not counted in C++. (gcovr takes more than 2^32 runs of a line for an error
+# of gcov's, but the planner's arithmetic has them.)
+COVERAGE := .venv-coverage
+
+coverage:
+	$(PYTHON) -m venv $(COVERAGE)
+	$(COVERAGE)/bin/python -m pip install --quiet $(BUILD_REQUIRES)
+	$(COVERAGE)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ \
+	    -Ccmake.define.SPECLLAMA_BUILD_TESTS=ON \
+	    -Ccmake.define.CMAKE_CXX_FLAGS="--coverage -fprofile-update=atomic" '.[test,coverage]'
+	find build/$@ -name '*.gcda' -delete
+	$(COVERAGE)/bin/coverage erase
+	build/$@/bin/specllama_tests
+	$(COVERAGE)/bin/coverage run -m pytest -m "not slow"
+	$(COVERAGE)/bin/coverage combine
+	$(COVERAGE)/bin/coverage report --skip-covered --show-missing
+	$(COVERAGE)/bin/coverage json -q -o build/$@/python.json
+	$(COVERAGE)/bin/gcovr --filter csrc --filter python/src --merge-lines \
+	    --gcov-suspicious-hits-threshold 0 --txt - --json-summary build/$@/cpp.json build/$@
+	$(COVERAGE)/bin/python tools/coverage_by_folder.py build/$@/python.json build/$@/cpp.json
+
 clean:
-	rm -rf $(VENV) $(AMX) $(RPC) $(ASAN) $(TSAN) build dist
+	rm -rf $(VENV) $(AMX) $(RPC) $(ASAN) $(TSAN) $(COVERAGE) build dist
