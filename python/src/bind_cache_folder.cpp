@@ -12,7 +12,7 @@ void bind_cache_folder(py::module_& m) {
     m.def(
         "cache_folder",
         []() -> std::optional<std::filesystem::path> {
-            const std::filesystem::path folder = cache_folder();
+            std::filesystem::path folder = cache_folder();
             if (folder.empty()) return std::nullopt;
             return folder;
         },

@@ -1,5 +1,6 @@
 #include <exception>
 #include <string_view>
+#include <utility>
 
 #include "bind.h"
 #include "specllama/error.h"
@@ -22,7 +23,7 @@ void raise(const char* name, const Error& error) {
 void bind_error(py::module_&) {
     py::register_local_exception_translator([](std::exception_ptr thrown) {
         try {
-            std::rethrow_exception(thrown);
+            std::rethrow_exception(std::move(thrown));
         } catch (const InvalidArgument& error) {
             raise("ArgumentError", error);
         } catch (const ModelError& error) {

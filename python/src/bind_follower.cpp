@@ -27,6 +27,7 @@ class Followed {
     std::vector<std::pair<Token, Evidence>> draft(int n) {
         const Draft draft = proposed(n, 0);
         std::vector<std::pair<Token, Evidence>> drafted;
+        drafted.reserve(draft.size());
         for (int i = 0; i < draft.size(); ++i)
             drafted.emplace_back(draft.tokens[i], draft.evidence[i]);
         return drafted;
