@@ -31,6 +31,8 @@ class Outcome:
         found: Tokens generated until then.
         rest: Tokens that followed, once decodes succeeded again.
         expected: Tokens that each should have had.
+        n_drafter_errors: Drafts that failed.
+        right: Part of the drafts for the rest that was accepted.
     """
 
     n_failed: int
@@ -38,6 +40,8 @@ class Outcome:
     found: list[list[int]]
     rest: list[list[int]]
     expected: list[list[int]]
+    n_drafter_errors: int
+    right: float
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +101,18 @@ def test_a_head_is_not_misled(library: Path, tmp_path: Path, kind: str) -> None:
     draft = "mtp" if kind == "mtp" else str(write_eagle3(tmp_path / "head.gguf"))
     exact = platform.machine() == "x86_64"
     outcome = run(library, model, 1, "begun", n_seq=3, exact=exact or "auto", draft=draft)
+    for i, expected in enumerate(outcome.expected):
+        assert outcome.found[i] == expected[: len(outcome.found[i])]
+        assert outcome.found[i] + outcome.rest[i] == expected
+
+
+def test_a_draft_model_is_not_misled(library: Path, tmp_path: Path) -> None:
+    """It is the model itself: what it drafts is right for as long as its memory is."""
+    model = write_dense(tmp_path / "random.gguf")
+    exact = platform.machine() == "x86_64"
+    outcome = run(library, model, 1, "begun", n_seq=3, exact=exact or "auto", draft=str(model))
+    assert outcome.n_drafter_errors > 0
+    assert outcome.right > 0.9
     for i, expected in enumerate(outcome.expected):
         assert outcome.found[i] == expected[: len(outcome.found[i])]
         assert outcome.found[i] + outcome.rest[i] == expected

@@ -42,14 +42,21 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         found = [generation.tokens if generation else [] for generation in generations]
         # What is left in the memory is what it is said to be.
         rest = [
-            session.generate(
-                [*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)})
-            ).tokens
+            session.generate([*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)}))
             for prompt, tokens in zip(prompts, found, strict=True)
         ]
     n_failed = ctypes.c_int.in_dll(failing, "n_failed").value
-    print(json.dumps({"n_failed": n_failed, "errors": errors, "found": found, "rest": rest,
-                      "expected": expected}))  # fmt: skip
+    drafted = sum(one.stats.drafted for one in rest)
+    outcome = {
+        "n_failed": n_failed,
+        "errors": errors,
+        "found": found,
+        "rest": [one.tokens for one in rest],
+        "expected": expected,
+        "n_drafter_errors": sum(one.stats.drafter_errors for one in generations if one),
+        "right": sum(one.stats.accepted for one in rest) / max(drafted, 1),
+    }
+    print(json.dumps(outcome))
 
 
 if __name__ == "__main__":
