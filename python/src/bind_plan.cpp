@@ -67,6 +67,7 @@ void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
 
 void choose(Planner& planner, const std::vector<HeldTurn*>& turns) {
     std::vector<Turn> all;
+    all.reserve(turns.size());
     for (const HeldTurn* held : turns) all.push_back(held->turn);
     planner.choose(all);
     for (std::size_t i = 0; i < turns.size(); ++i) {
@@ -127,7 +128,8 @@ void bind_plan(py::module_& m) {
         .def_readonly("source", &Evidence::source)
         .def_readonly("length", &Evidence::length)
         .def_readonly("confidence", &Evidence::confidence);
-    py::class_<Phase>(m, "Phase", "What is known of the phase that one request's text is in.");
+    const py::class_<Phase> opaque(m, "Phase",
+                                   "What is known of the phase that one request's text is in.");
     py::class_<Choice>(m, "Choice", "What a round should do.")
         .def_readonly("offer", &Choice::offer)
         .def_readonly("n_draft", &Choice::n_draft)
