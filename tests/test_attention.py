@@ -56,8 +56,9 @@ def write_heads(path: Path, size: int) -> Path:
         (64, '{"flash_attn": false}', "disabled"),
         (64, "{}", "auto"),
         (128, '{"kv_type": "q8_0"}', "enabled"),
-        # The scores, of 512 tokens for each of 1024, would be larger than the model.
-        (128, '{"n_ctx": 1024, "n_batch": 512}', "auto"),
+        (128, '{"n_seq": 2}', "auto"),
+        # The scores, of 8192 tokens for each of 65536, would take 2 GiB.
+        (128, '{"n_ctx": 65536, "n_batch": 8192}', "auto"),
     ],
 )
 def test_where_it_is_faster(tmp_path: Path, size: int, options: str, found: str) -> None:

@@ -11,8 +11,8 @@ namespace {
 constexpr int kLeastHead = 96;
 constexpr int kLargestHead = 128;
 
-// Bytes of the scores, at most, of those of the weights.
-constexpr double kScoresPerWeights = 0.5;
+// Reserved for a whole batch at the end of the context, and not touched before.
+constexpr double kMostBytes = 1 << 30;
 
 }  // namespace
 
@@ -26,10 +26,12 @@ bool faster_without_flash(const Header& header, const ModelOptions& model,
 #if !defined(__x86_64__)
     return false;
 #endif
-    return context.flash_attn == Switch::automatic && context.kv_type.value_or("f16") == "f16" &&
-           header.head_size >= kLeastHead && header.head_size <= kLargestHead && !header.slides &&
-           sizeof(float) * attention_scores(header, context, n_ctx) <=
-               kScoresPerWeights * static_cast<double>(header.weight_bytes) &&
+    // Of several sequences it leaves out what a token does not see, which products of matrices
+    // cannot.
+    return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
+           context.kv_type.value_or("f16") == "f16" && header.head_size >= kLeastHead &&
+           header.head_size <= kLargestHead && !header.slides &&
+           sizeof(float) * attention_scores(header, context, n_ctx) <= kMostBytes &&
            offload_devices(model).empty();
 }
 

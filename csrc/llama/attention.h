@@ -10,8 +10,8 @@ namespace specllama {
 double attention_scores(const Header& header, const ContextOptions& context, int n_ctx);
 
 // Whether a model is decoded faster without flash attention, which is left open then. As far as it
-// has been measured (docs/exactness.md): on x86-64 processors, with a KV memory in F16, heads of
-// 96 to 128 numbers and no sliding windows, and while the scores are small beside the weights.
+// has been measured (docs/attention.md): on x86-64 processors, with one sequence, a KV memory in
+// F16, heads of 96 to 128 numbers and no sliding windows, and while the scores take 1 GiB at most.
 bool faster_without_flash(const Header& header, const ModelOptions& model,
                           const ContextOptions& context, int n_ctx);
 
