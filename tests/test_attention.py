@@ -57,8 +57,8 @@ def write_heads(path: Path, size: int) -> Path:
         (64, "{}", "auto"),
         (128, '{"kv_type": "q8_0"}', "enabled"),
         (128, '{"n_seq": 2}', "auto"),
-        # The scores, of 8192 tokens for each of 65536, would take 2 GiB.
-        (128, '{"n_ctx": 65536, "n_batch": 8192}', "auto"),
+        # The scores, of 8192 tokens for each of 66048, would take more than 2 GiB.
+        (128, '{"n_ctx": 66048, "n_batch": 8192}', "auto"),
     ],
 )
 def test_where_it_is_faster(tmp_path: Path, size: int, options: str, found: str) -> None:

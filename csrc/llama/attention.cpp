@@ -12,7 +12,7 @@ constexpr int kLeastHead = 96;
 constexpr int kLargestHead = 128;
 
 // Reserved for a whole batch at the end of the context, and not touched before.
-constexpr double kMostBytes = 1 << 30;
+constexpr double kMostBytes = 2.0 * (1 << 30);
 
 }  // namespace
 
