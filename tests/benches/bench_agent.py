@@ -110,7 +110,7 @@ def _converse(
         )
         if not same[-1]:
             print(f"  theirs {_said(answers[0])!r:.300}\n  ours   {_said(answers[1])!r:.300}")
-        answer = answers[0] if _call(answers[0]) else answers[1]
+        answer = answers[1] if _call(answers[1]) and not _call(answers[0]) else answers[0]
         messages.append(answer.to_dict())
         if call := _call(answer):  # the model sees the result when it is asked the next thing
             n_calls += 1
@@ -143,7 +143,10 @@ def _call(message: Any) -> tuple[str, dict[str, Any]] | None:
     models leave out the tags, or write a fence instead; None: there is none."""
     if message.tool_calls:
         function = message.tool_calls[0].function
-        return function.name, json.loads(function.arguments)
+        try:
+            return function.name, json.loads(function.arguments)
+        except ValueError:  # cut off by MOST_TOKENS
+            return None
     text = message.content or ""
     try:
         call, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
