@@ -1,10 +1,12 @@
 """What flash attention is worth on the CPU:
 
-    python tests/benches/bench_attention.py [MODEL.gguf...] [-t THREADS]
+    python tests/benches/bench_attention.py [MODEL.gguf...] [--shapes] [--together] [-t THREADS]
 
 Milliseconds with it and without it, and their ratio (above 1: faster without), of prompts of 4096
 random tokens and of decodes of 1, 2, 4, 8 and 16 tokens at four places in them (medians of four),
 in turns, with a KV memory in F16; of the files, and of models of known shapes with random weights.
+--together: instead of these, decodes of eight sequences that share a memory, 512 tokens each, by the
+tokens of each, and those of one of them alone.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ PLACES = (1, 2, 4, 8)
 """Chunks of the prompt behind which decodes are measured."""
 WIDTHS = (1, 2, 4, 8, 16)
 TURNS = 4
+SEQUENCES = 8
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -29,15 +32,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("models", nargs="*", help="GGUF files")
     parser.add_argument("-t", type=int, default=2, help="threads (2)")
     parser.add_argument("--shapes", action="store_true", help="models of known shapes, too")
+    parser.add_argument("--together", action="store_true", help="eight sequences in one memory")
     arguments = parser.parse_args(argv)
+    compare = _compare_together if arguments.together else _compare
     for model in arguments.models:
-        _compare(Path(model).name, model, arguments.t)
+        compare(Path(model).name, model, arguments.t)
     if not arguments.shapes:
         return
     with tempfile.TemporaryDirectory() as folder:
         for name, shape in SHAPES.items():
             path = shape.write(Path(folder, "model.gguf"))
-            _compare(f"{name} ({shape})", str(path), arguments.t)
+            compare(f"{name} ({shape})", str(path), arguments.t)
 
 
 def _compare(name: str, model: str, n_threads: int) -> None:
@@ -59,6 +64,32 @@ def _compare(name: str, model: str, n_threads: int) -> None:
             turns = [[decoder.again(width) for decoder in both] for _ in range(TURNS)]
             figures.append(f"[{width}] {_ratio(*map(statistics.median, zip(*turns, strict=True)))}")
         print(f"  {chunk * CHUNK:5} tokens: " + "  ".join(figures), flush=True)
+    for decoder in both:
+        decoder.close()
+
+
+def _compare_together(name: str, model: str, n_threads: int) -> None:
+    sequences = range(SEQUENCES)
+    both = [
+        Decoder(
+            model,
+            "f16",
+            flash_attn=flash_attn,
+            n_threads=n_threads,
+            n_ctx=(SEQUENCES + 1) * CHUNK,
+            n_seq=SEQUENCES,
+        )
+        for flash_attn in (True, False)
+    ]
+    for decoder in both:
+        for one in sequences:
+            decoder.decode(CHUNK, logits=False, sequences=[one])
+    figures = []
+    for asked, width in ((sequences, 1), (sequences, 4), (sequences[:1], 1), (sequences[:1], 8)):
+        turns = [[decoder.again(width, asked) for decoder in both] for _ in range(TURNS)]
+        ratio = _ratio(*map(statistics.median, zip(*turns, strict=True)))
+        figures.append(f"{len(asked)} x {width} {ratio}")
+    print(f"{name}: " + "  ".join(figures), flush=True)
     for decoder in both:
         decoder.close()
 

@@ -17,17 +17,24 @@ import numpy as np
 
 CHUNK, N_CHUNKS = 512, 4
 WIDTHS = (1, 8, 16)
-MOST_ROWS = 16
+MOST_ROWS = 32
 """Of logits, in a decode."""
 SETTINGS = (("f16", True), ("f16", False), ("q8_0", True))
 TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 
 
 class Decoder:
-    """A model with a KV memory of a type."""
+    """A model with a KV memory of a type, that n_seq sequences share."""
 
     def __init__(
-        self, model: str, kv_type: str, *, flash_attn: bool, n_threads: int, n_ctx: int
+        self,
+        model: str,
+        kv_type: str,
+        *,
+        flash_attn: bool,
+        n_threads: int,
+        n_ctx: int,
+        n_seq: int = 1,
     ) -> None:
         # Kept: llama.cpp calls it as long as there is a process.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
@@ -41,6 +48,8 @@ class Decoder:
         self._n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
         context = llama_cpp.llama_context_default_params()
         context.n_ctx = n_ctx
+        context.n_seq_max = n_seq
+        context.kv_unified = True
         context.n_batch = context.n_ubatch = CHUNK
         context.n_threads = context.n_threads_batch = n_threads
         context.n_outputs_max = MOST_ROWS
@@ -50,29 +59,32 @@ class Decoder:
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(CHUNK, 0, 1)
         self._rng = np.random.default_rng(3)
-        self._n_cached = 0
+        self._n_cached = [0] * n_seq
 
-    def decode(self, n: int, *, logits: bool) -> float:
-        """Milliseconds of a decode of n tokens."""
-        self._batch.n_tokens = n
-        for i, token in enumerate(self._rng.integers(0, self._n_vocab, n)):
-            self._batch.token[i] = int(token)
-            self._batch.pos[i] = self._n_cached + i
-            self._batch.n_seq_id[i] = 1
-            self._batch.seq_id[i][0] = 0
-            self._batch.logits[i] = logits
+    def decode(self, n: int, *, logits: bool, sequences: Sequence[int] = (0,)) -> float:
+        """Milliseconds of a decode of n tokens of each sequence."""
+        rows = [(one, i) for one in sequences for i in range(n)]
+        self._batch.n_tokens = len(rows)
+        tokens = self._rng.integers(0, self._n_vocab, len(rows))
+        for row, (sequence, i) in enumerate(rows):
+            self._batch.token[row] = int(tokens[row])
+            self._batch.pos[row] = self._n_cached[sequence] + i
+            self._batch.n_seq_id[row] = 1
+            self._batch.seq_id[row][0] = sequence
+            self._batch.logits[row] = logits
         start = time.perf_counter()
         if llama_cpp.llama_decode(self._context, self._batch) != 0:
-            raise SystemExit(f"A decode of {n} tokens failed.")
-        self._n_cached += n
+            raise SystemExit(f"A decode of {len(rows)} tokens failed.")
+        for one in sequences:
+            self._n_cached[one] += n
         return 1e3 * (time.perf_counter() - start)
 
-    def again(self, n: int) -> float:
+    def again(self, n: int, sequences: Sequence[int] = (0,)) -> float:
         """The same of tokens that are forgotten afterwards."""
-        before = self._n_cached
-        milliseconds = self.decode(n, logits=True)
-        llama_cpp.llama_memory_seq_rm(self._memory, 0, before, -1)
-        self._n_cached = before
+        milliseconds = self.decode(n, logits=True, sequences=sequences)
+        for one in sequences:
+            self._n_cached[one] -= n
+            llama_cpp.llama_memory_seq_rm(self._memory, one, self._n_cached[one], -1)
         return milliseconds
 
     def close(self) -> None:
