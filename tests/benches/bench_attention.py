@@ -5,8 +5,8 @@
 Milliseconds with it and without it, and their ratio (above 1: faster without), of prompts of 4096
 random tokens and of decodes of 1, 2, 4, 8 and 16 tokens at four places in them (medians of four),
 in turns, with a KV memory in F16; of the files, and of models of known shapes with random weights.
---together: instead of these, decodes of eight sequences that share a memory, 512 tokens each, by the
-tokens of each, and those of one of them alone.
+--together: instead of these, decodes of eight sequences that share a memory, 512 tokens each, by
+the tokens of each, and those of one of them alone.
 """
 
 from __future__ import annotations
