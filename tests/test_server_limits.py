@@ -16,12 +16,13 @@ import httpx
 import openai
 import pytest
 from conftest import EXACT, FIXED
-from prompts import PROMPTS
+from prompts import ENDLESS, PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
 
 PROMPT = PROMPTS["module"]
-LONG: dict[str, Any] = {"prompt": PROMPT, "max_tokens": 1900, "temperature": 0.8, "seed": 1}
+DRAWN: dict[str, Any] = {"temperature": 0.8, "seed": 1, **ENDLESS}
+LONG: dict[str, Any] = {"prompt": PROMPT, "max_tokens": 1900, **DRAWN}
 
 
 @pytest.fixture(scope="module")
@@ -168,12 +169,12 @@ def test_prompts_may_be_limited(session: SpecSession) -> None:
 
 
 def test_a_full_queue(server: Server) -> None:
-    streams = [server.openai().completions.create(model="", stream=True, **LONG) for _ in range(1)]
+    stream = server.openai().completions.create(model="", stream=True, **LONG)
     handles = [server.session.submit("x", max_tokens=1) for _ in range(2)]
     answer = server.post("/v1/completions", {"prompt": "x"})
     assert refused(answer, 503)["code"] == "server_overloaded"
     assert answer.headers["retry-after"] == "1"
-    streams[0].close()
+    stream.close()
     for handle in handles:
         handle.result(60)
     assert 'outcome="refused"} 1' in server.get("/metrics").text
@@ -191,7 +192,7 @@ def test_a_client_that_leaves(server: Server) -> None:
     stream.close()
     wait_until(idle)
     for n_waiting in (0, 1):
-        first = server.session.submit(PROMPT, max_tokens=1900) if n_waiting else None
+        first = server.session.submit(PROMPT, max_tokens=1900, **ENDLESS) if n_waiting else None
         with socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1]))) as leaving:
             body = json.dumps(LONG).encode()
             head = (
@@ -268,11 +269,11 @@ def test_web_pages_of_others(session: SpecSession) -> None:
 def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
     with serve(session, timeout=0.1) as server:
         answer = server.post("/v1/completions", LONG | {"max_tokens": 500}).json()
-        expected = session.generate(PROMPT, max_tokens=500, temperature=0.8, seed=1).text
+        expected = session.generate(PROMPT, max_tokens=500, **DRAWN).text
         assert answer["choices"][0]["finish_reason"] == "length"
         assert answer["usage"]["completion_tokens"] < 500
         assert expected.startswith(answer["choices"][0]["text"])
-        first = session.submit(PROMPT, max_tokens=1900)
+        first = session.submit(PROMPT, max_tokens=1900, **ENDLESS)
         error = refused(server.post("/v1/completions", LONG), 503)
         assert "before it had begun" in error["message"]
         first.cancel()

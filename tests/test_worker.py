@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from prompts import PROMPTS
+from prompts import ENDLESS, PROMPTS
 from scripted_model import BOS
 from specllama import (
     ArgumentError,
@@ -33,7 +33,7 @@ from specllama import (
 
 Open = Callable[..., SpecSession]
 MIXED = ["module", "function", "json", "english", "csv", "one token", "emoji"]
-LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1}
+LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
 
 
 @pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")

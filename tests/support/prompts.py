@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from specllama import SpecSession
 
 MODULE = '''"""Read and write records."""
@@ -28,6 +30,10 @@ class Record:
         file.seek(self.offset)
         file.write(data)
 '''
+
+# The bundled model may not end: how long a text that is drawn gets on its own differs between
+# processors, whose logits differ in their last bits.
+ENDLESS: dict[str, Any] = {"logit_bias": {0: -100}}
 
 PROMPTS: dict[str, str] = {
     "module": MODULE,
