@@ -1,10 +1,13 @@
 """What decodes cost on RPC servers, and what speculation gains there, beside this machine.
 
-    python tests/benches/bench_rpc.py MODEL --rpc HOST:PORT,... [-t N] [-ngl N] [--repeat N]
+    python tests/benches/bench_rpc.py MODEL [--rpc HOST:PORT,...] [--trip MS] [--rate MBIT] [-t N]
+        [-ngl N] [--repeat N]
 
-v(n) in milliseconds: here, on the servers, and there in the first decode after one of another
-width, when llama.cpp sends its graph anew. Then the tokens per second of a text that copies from
-its prompt, plain and drafted by n-grams, as the planner drafts; the best of the runs.
+Without --rpc two servers are started here, of one thread each. With --trip or --rate there is a
+line of `support/slow_link.py` before each server. v(n) in milliseconds: here, on the servers, and
+there in the first decode after one of another width, when llama.cpp sends its graph anew. Then the
+tokens per second of a text that copies from its prompt, plain and drafted by n-grams, as the
+planner drafts; the best of the runs.
 """
 
 from __future__ import annotations
@@ -12,13 +15,20 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from specllama import Drafter, SpecSession
 from specllama.workloads import COPY
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+from rpc_worker import workers
+from slow_link import slow_link
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 N_TOKENS = 200
@@ -80,19 +90,38 @@ def speeds(model: str, draft: str | None, repeat: int, **options: Any) -> tuple[
     return max(run.stats.tokens_per_second for run in runs), runs[-1].tokens
 
 
+@contextmanager
+def servers(given: str | None, trip: float, rate: float | None) -> Iterator[str]:
+    """Where they are found: those given, or two of our own; trip in seconds, rate in bits each."""
+    with ExitStack() as stack:
+        found = [one.endpoint for one in stack.enter_context(workers(2))] if given is None else []
+        endpoints = found or (given or "").split(",")
+        if trip > 0 or rate is not None:
+            line: dict[str, Any] = {"delay": trip / 2, "rate": rate, "piece": 1 << 16}
+            links = [stack.enter_context(slow_link(f"http://{one}", **line)) for one in endpoints]
+            endpoints = [f"127.0.0.1:{link.port}" for link in links]
+        yield ",".join(endpoints)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("model", help="GGUF file")
-    parser.add_argument("--rpc", required=True, metavar="HOST:PORT,...", help="RPC servers")
+    parser.add_argument("--rpc", metavar="HOST:PORT,...", help="RPC servers (two of our own)")
+    parser.add_argument("--trip", type=float, default=0, help="there and back, in ms (0)")
+    parser.add_argument("--rate", type=float, help="of the line, in Mbit/s (as fast as can be)")
     parser.add_argument("-t", "--threads", type=int, default=1, help="threads here (1)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="layers on the servers (all)")
     parser.add_argument("--repeat", type=int, default=5, help="runs (5)")
     arguments = parser.parse_args()
+    rate = None if arguments.rate is None else 1e6 * arguments.rate
     common: dict[str, Any] = {"n_ctx": 2048, "n_threads": arguments.threads}
     here = common | {"n_gpu_layers": 0}
-    there = common | {"rpc": arguments.rpc, "n_gpu_layers": arguments.n_gpu_layers}
-    model, repeat = arguments.model, arguments.repeat
+    there = common | {"n_gpu_layers": arguments.n_gpu_layers}
+    with servers(arguments.rpc, arguments.trip / 1e3, rate) as endpoints:
+        compare(arguments.model, arguments.repeat, here, there | {"rpc": endpoints})
 
+
+def compare(model: str, repeat: int, here: dict[str, Any], there: dict[str, Any]) -> None:
     local, remote = (decode_times(model, repeat, **options) for options in (here, there))
     print(" n    here   there  another width before")
     for n in WIDTHS:

@@ -1,14 +1,18 @@
 """What several guesses at a position are accepted with, and what trees gain by the clock.
 
     python tests/benches/bench_trees.py arithmetic
+    python tests/benches/bench_trees.py planned
     python tests/benches/bench_trees.py matches
+    python tests/benches/bench_trees.py union
     python tests/benches/bench_trees.py acceptance [-m target.gguf -md draft.gguf]
     python tests/benches/bench_trees.py speed [-m target.gguf -md draft.gguf]
 
 `arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
-cost; what a side branch's tokens cost when they come again is left out. `matches`: by arithmetic,
-too, what the n-gram drafter's second guesses add on real answers, in tokens per round of a fixed
-length and in speed where the planner decides; here that cost is counted. `acceptance`: of one token
+cost; what a side branch's tokens cost when they come again is left out. Also by arithmetic, with
+that cost, what the planner makes of trees: `planned`, of a draft model's second and third guesses,
+drawn with the same edges; `matches`, of the n-gram drafter's on real answers (and in tokens per
+round of a fixed length); `union`, of n-grams and a draft model together, on the same answers.
+`acceptance`: of one token
 drafted with k guesses, beside what theory makes of the two models' distributions at the same
 places. `speed`: sessions that differ in spec_tree alone, in turns; the median of the ratios to
 chains, prompt by prompt.
@@ -19,17 +23,21 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answers import answers
+from answers import Answer, answers
 from specllama import SpecSession, theory
-from specllama._core.plan import Evidence, NGramFollower, Planner, Turn
+from specllama._core import Source
+from specllama._core.plan import Evidence
 from specllama.measure.logits import LogitsModel, probabilities
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
-from specllama.simulate import MAX_DRAFT, Curve, calibrated_planner, read_curves
+from specllama.simulate import MAX_DRAFT, calibrated_planner, read_curves
+from tree_rounds import Guess, Script, drawn_script, fixed_rounds, n_gram_trees, planned_time
+
+CURVES = Path(__file__).parents[1] / "data" / "curves.json"
 
 PROMPTS = [
     "def fibonacci(n):\n    a, b = 0, 1\n",
@@ -44,11 +52,14 @@ PLACES = 24  # of each text, for the formulas
 GUESSES = (1, 2, 3, 4)
 # How often the first, second and third guess are right.
 EDGES = ((0.5, 0.25, 0.1), (0.65, 0.17, 0.06), (0.8, 0.1, 0.03))
+STEPS = (0.1, 0.3)  # of the draft model, in plain decodes
+SESSIONS = 6  # of drawn texts: where drafts hardly pay, it is chance whether one goes on drafting
+TEXTS = 20
 
 
 def arithmetic() -> None:
-    curves = json.loads((Path(__file__).parents[1] / "data" / "curves.json").read_text())
-    cases = [(edges, step) for edges in EDGES for step in (0.1, 0.3)]
+    curves = json.loads(CURVES.read_text())
+    cases = [(edges, step) for edges in EDGES for step in STEPS]
     print(f"{'':12}  v(8)", *(f"  {edges[0]} d={step}" for edges, step in cases))
     for name, points in curves.items():
         if name == "about":
@@ -63,98 +74,13 @@ def arithmetic() -> None:
         print(f"{name:12} {times.ratios[7]:5.2f}", *(f"{gain:11.3f}" for gain in gains))
 
 
-@dataclass
-class Trees:
-    """What the n-gram drafter proposes at every position of an answer: a trunk, and behind it what
-    may come in its tokens' place."""
-
-    n_prompt: int
-    text: list[int]
-    nodes: list[list[tuple[int, Evidence, int]]]  # a token, what is known of it, its parent
-    n_trunk: list[int]
-
-
-def trees_of(prompt: list[int], text: list[int], n_guesses: int, longest: int) -> Trees:
-    follower = NGramFollower()
-    follower.append_batch(prompt)
-    trees = Trees(len(prompt), text, [], [])
-    for i, token in enumerate(text):
-        room = min(longest, len(text) - 1 - i) if i > 0 else 0
-        nodes = follower.tree(room, n_guesses - 1)
-        trees.nodes.append(nodes)
-        chain = [parent == at - 1 for at, (_, _, parent) in enumerate(nodes)]
-        trees.n_trunk.append(chain.index(False) if False in chain else len(chain))
-        follower.append(token)
-    return trees
-
-
-def walk(trees: Trees, i: int, rows: set[int]) -> list[int]:
-    """The rows that are right, each the child of the one before."""
-    path: list[int] = []
-    for token in trees.text[i:]:
-        last = path[-1] if path else -1
-        right = [
-            at
-            for at, (guess, _, parent) in enumerate(trees.nodes[i])
-            if parent == last and guess == token and at in rows
-        ]
-        if not right:
-            break
-        path += right
-    return path
-
-
-def in_trunk(path: list[int]) -> int:
-    return sum(at == number for number, at in enumerate(path))
-
-
-def hear(turn: Turn, trees: Trees, i: int, n_heard: int) -> int:
-    """Say what the target was heard to say of the guesses; how many of the trunk are right."""
-    nodes, n_trunk = trees.nodes[i], trees.n_trunk[i]
-    last, path = -1, []
-    for token in trees.text[i : i + n_heard]:
-        children = [at for at, (_, _, parent) in enumerate(nodes) if parent == last]
-        right = next((at for at in children if nodes[at][0] == token), None)
-        for at in children if right is None else children[: children.index(right) + 1]:
-            if at >= n_trunk:
-                turn.hear(0, at - n_trunk, at == right)
-        if right is None:
-            break
-        last = right
-        path.append(right)
-    return in_trunk(path)
-
-
-def planned(trees: Trees, planner: Planner, curve: Curve) -> float:
-    """What rounds take in which the planner decides, in plain decodes."""
-    phase = planner.begin(0.0, trees.n_prompt)
-    time, i, again = 0.0, 0, 0
-    while i < len(trees.text):
-        nodes, n_trunk = trees.nodes[i], trees.n_trunk[i]
-        position = trees.n_prompt + i
-        turn = Turn(phase, position, n_pending=1 + again, max_rows=MAX_DRAFT - again)
-        turn.offer(
-            [known for _, known, _ in nodes[:n_trunk]],
-            sides=[(known, parent) for _, known, parent in nodes[n_trunk:]],
-        )
-        planner.choose([turn])
-        path = walk(trees, i, set(turn.rows))
-        n_rows = planner.width(1 + again + turn.choice.n_draft, position)
-        planner.observe_decode(n_rows, position, float(curve[n_rows - 1]) * 0.05)
-        turn.came(len(path), [hear(turn, trees, i, len(path) + 1)])
-        planner.learn(turn)
-        time += float(curve[n_rows - 1])
-        i += len(path) + 1
-        again = len(path) - in_trunk(path)
-    return time
-
-
-def fixed_rounds(trees: Trees, most: int) -> int:
-    rounds = i = 0
-    while i < len(trees.text):
-        i += len(walk(trees, i, set(range(min(most, len(trees.nodes[i])))))) + 1
-        rounds += 1
-    return rounds
+def gains(times: dict[int, list[float]]) -> str:
+    """The speed of two and three guesses over that of chains."""
+    shown = []
+    for guesses in (2, 3):
+        log = np.log(np.array(times[1]) / np.array(times[guesses]))
+        shown.append(f"{guesses}: {np.exp(log.mean()):.3f} ({np.exp(np.percentile(log, 5)):.3f})")
+    return "  ".join(shown)
 
 
 def matches() -> None:
@@ -164,26 +90,70 @@ def matches() -> None:
     for longest in (4, 8):
         per_round = []
         for guesses in (1, 2, 3):
-            trees = [trees_of(one.prompt, one.tokens, guesses, longest) for one in texts]
-            rounds = sum(fixed_rounds(one, longest * guesses) for one in trees)
+            scripts = [script_of(one, guesses, longest) for one in texts]
+            rounds = sum(fixed_rounds(one, longest * guesses) for one in scripts)
             per_round.append(f"{guesses}: {n_tokens / rounds:.3f}")
         print(f"  spec_length {longest}, spec_tree", ", ".join(per_round))
     print("planned: speed over that of chains (of answers the geometric mean, the 5th percentile)")
-    curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
     everything = {
-        guesses: [trees_of(one.prompt, one.tokens, guesses, MAX_DRAFT) for one in texts]
-        for guesses in (1, 2, 3)
+        guesses: [script_of(one, guesses, MAX_DRAFT) for one in texts] for guesses in (1, 2, 3)
     }
-    for name, curve in curves.items():
+    for name, curve in read_curves(CURVES).items():
         times = {}
-        for guesses, trees in everything.items():
+        for guesses, scripts in everything.items():
             planner = calibrated_planner(curve)
-            times[guesses] = np.array([planned(one, planner, curve) for one in trees])
-        gains = []
-        for guesses in (2, 3):
-            log = np.log(times[1] / times[guesses])
-            gains.append(f"{np.exp(log.mean()):.3f} ({np.exp(np.percentile(log, 5)):.3f})")
-        print(f"{name:12} {curve[7]:5.2f}  2: {gains[0]}  3: {gains[1]}", flush=True)
+            times[guesses] = [planned_time(one, planner, curve, guesses) for one in scripts]
+        print(f"{name:12} {curve[7]:5.2f}  {gains(times)}", flush=True)
+
+
+def script_of(one: Answer, guesses: int, longest: int) -> Script:
+    return Script(
+        len(one.prompt), one.tokens, n_gram_trees(one.prompt, one.tokens, guesses, longest)
+    )
+
+
+def planned(n_tokens: int) -> None:
+    print(
+        f"speed over that of chains, of {SESSIONS} sessions of {TEXTS} texts the geometric mean "
+        "(5th percentile)"
+    )
+    for name, curve in read_curves(CURVES).items():
+        for edges in EDGES:
+            for step in STEPS:
+                times: dict[int, list[float]] = {}
+                for guesses in (1, 2, 3):
+                    times[guesses] = []
+                    for seed in range(SESSIONS):
+                        rng = np.random.default_rng(seed)
+                        planner = calibrated_planner(curve)
+                        for _ in range(TEXTS):
+                            one = drawn_script(n_tokens, edges, step, rng)
+                            times[guesses].append(planned_time(one, planner, curve, guesses))
+                print(f"{name:12} {curve[7]:5.2f}  {edges[0]} d={step}  {gains(times)}", flush=True)
+
+
+def union() -> None:
+    texts = [one for one in answers() if one.draft]
+    everything = {
+        guesses: [script_of(one, guesses, MAX_DRAFT) for one in texts] for guesses in (1, 2, 3)
+    }
+    for scripts in everything.values():
+        for one, script in zip(texts, scripts, strict=True):
+            script.model = [
+                [Guess(token, Evidence(Source.model, 0, sure))]
+                for token, sure in zip(one.draft, one.sure, strict=True)
+            ]
+    print(f"speed over that of chains, of {len(texts)} answers the geometric mean (5th percentile)")
+    for name, curve in read_curves(CURVES).items():
+        for step in STEPS:
+            times = {}
+            for guesses, scripts in everything.items():
+                planner = calibrated_planner(curve)
+                times[guesses] = [
+                    planned_time(replace(one, step=step), planner, curve, guesses)
+                    for one in scripts
+                ]
+            print(f"{name:12} {curve[7]:5.2f}  d={step}  {gains(times)}", flush=True)
 
 
 def acceptance(model: Path, draft_model: Path, n_tokens: int) -> None:
@@ -213,15 +183,17 @@ def acceptance(model: Path, draft_model: Path, n_tokens: int) -> None:
                         # An end is judged, too, but is none of the tokens.
                         inside = [place for place in places if place < len(done.tokens)]
                         texts.append((session.tokenize(prompt), done.tokens, inside))
-                expected = np.mean([
-                    formula(*pair, min(k, 3 if rule == "rejection" else k))
-                    for text in texts
-                    for pair in distributions(target, draft, *text, temperature)
-                ])  # fmt: skip
-                # Second guesses of a draft model at T = 0 go by its logits, which q tells no more.
-                unknown = k > (3 if rule == "rejection" else 4) or (temperature == 0 and k > 1)
-                shown = "" if unknown else f"{expected:8.3f}"
                 rate = accepted / rounds
+                shown = ""
+                # Second guesses of a draft model at T = 0 go by its logits, which q tells no more;
+                # four by rejection have too many orders.
+                if k == 1 or (temperature > 0 and not (rule == "rejection" and k == 4)):
+                    expected = np.mean([
+                        formula(*pair, k)
+                        for text in texts
+                        for pair in distributions(target, draft, *text, temperature)
+                    ])  # fmt: skip
+                    shown = f"{expected:8.3f}"
                 print(f"{rule:>10} {temperature:>4} {k:>2} {rate:9.3f} {shown}", flush=True)
 
 
@@ -281,7 +253,9 @@ def speed(model: Path | None, draft: Path, n_tokens: int, trees: list[str]) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("arithmetic", "matches", "acceptance", "speed"))
+    parser.add_argument(
+        "what", choices=("arithmetic", "planned", "matches", "union", "acceptance", "speed")
+    )
     parser.add_argument("-m", "--model", type=Path)
     parser.add_argument("-md", "--draft-model", type=Path, default=BUNDLED_DRAFT)
     parser.add_argument("-n", "--n-predict", type=int, default=160)
@@ -289,8 +263,12 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "arithmetic":
         arithmetic()
+    elif arguments.what == "planned":
+        planned(arguments.n_predict)
     elif arguments.what == "matches":
         matches()
+    elif arguments.what == "union":
+        union()
     elif arguments.what == "acceptance":
         acceptance(arguments.model or BUNDLED_MODEL, arguments.draft_model, arguments.n_predict)
     else:

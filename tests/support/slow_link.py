@@ -7,10 +7,9 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 from urllib.parse import urlsplit
 
-PIECE = 1460
-"""Bytes that travel together."""
 STALL = 0.2
 """Seconds that everything behind a lost piece waits."""
 
@@ -24,6 +23,7 @@ class SlowLink:
         rate: Bits per second, each way; None: as fast as can be.
         loss: How likely a piece is lost, so that it and all behind it come `STALL` later.
         seed: Of the losses.
+        piece: Bytes that travel together.
 
     Attributes:
         url: Where clients find the server.
@@ -41,6 +41,7 @@ class SlowLink:
         rate: float | None = None,
         loss: float = 0.0,
         seed: int = 0,
+        piece: int = 1460,
     ) -> None:
         parts = urlsplit(url)
         assert parts.hostname is not None
@@ -52,6 +53,7 @@ class SlowLink:
         self._heard = True  # what comes next from a client begins a trip
         self._rate = rate
         self._loss = loss
+        self._piece = piece
         self._random = random.Random(seed)
         self._refuses = False
         self._n_most: int | None = None
@@ -143,7 +145,7 @@ class SlowLink:
         sent = 0.0  # when the line is free again
         n_bytes = 0
         try:
-            while piece := await reader.read(PIECE):
+            while piece := await reader.read(self._piece):
                 n_bytes += len(piece)
                 self.n_trips += self._heard and not is_answer
                 self._heard = is_answer
@@ -179,9 +181,9 @@ class SlowLink:
 
 
 @contextmanager
-def slow_link(url: str, **line: float | None) -> Iterator[SlowLink]:
+def slow_link(url: str, **line: Any) -> Iterator[SlowLink]:
     """Put a line before a server; arguments are those of `SlowLink`."""
-    link = SlowLink(url, **line)  # type: ignore[arg-type]
+    link = SlowLink(url, **line)
     try:
         yield link
     finally:
