@@ -224,7 +224,8 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         Work& work = work_[i];
         const Tree& prefix = work.verified;
         // Of what the others have drafted, a head has no states to go on from.
-        work.n_prefix = prefix.drawn() || reader_ != nullptr ? 0 : prefix.size();
+        const int n_beside = static_cast<int>(sequences.size()) - 1;
+        work.n_prefix = reader_ != nullptr ? 0 : planner_.n_prefix(turns_[i], n_beside);
         for (int t = 0; t < work.n_prefix; ++t)
             proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
         work.started = Clock::now();

@@ -62,6 +62,16 @@ Planner::Common Planner::common(std::span<const Turn> turns) {
     return all;
 }
 
+// Of a turn whose neighbours have no drafts.
+Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) {
+    return {.n_sequences = 1 + n_beside,
+            .n_rows = turn.n_pending + n_beside,
+            .n_context = turn.n_tokens,
+            .overhead = turn.overhead,
+            .spent = turn.spent + seconds,
+            .token_seconds = kAny};
+}
+
 double Planner::decode_seconds(const Common& common, int n_rows) const {
     return seconds(n_rows, common.n_context) + common.overhead;
 }
@@ -272,16 +282,30 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
     }
 }
 
+// Seconds that the best draft saves that begins so, and that the draft model goes on with.
+double Planner::most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
+    Chain& chain = chains_[0];
+    chain.longest = std::min(turn.max_draft, kMaxSpecLength);
+    foresee(common, turn, prefix, chain, draft_step(common.n_sequences, turn.n_tokens),
+            tuning::kPhaseEnd * catch_up(turn));
+    weigh(common, turn, chain);
+    return chain.most_saved(0, chain.longest, stake(turn));
+}
+
+int Planner::n_prefix(const Turn& turn, int n_beside) {
+    const Choice& choice = turn.choice;
+    if (choice.offer < 0 || turn.offers[choice.offer].drawn) return 0;
+    const Common common = Planner::common(turn, 0, n_beside);
+    const EvidenceSpan chosen = turn.offers[choice.offer].evidence.first(choice.n_draft);
+    const double behind = most_saved_by_model(common, turn, chosen);
+    return most_saved_by_model(common, turn, {}) > behind ? 0 : choice.n_draft;
+}
+
 bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside) {
     const int n_drafted = static_cast<int>(draft.size());
     const int cap = std::min(turn.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
-    const Common common{.n_sequences = 1 + n_beside,
-                        .n_rows = turn.n_pending + n_beside,
-                        .n_context = turn.n_tokens,
-                        .overhead = turn.overhead,
-                        .spent = turn.spent + seconds,
-                        .token_seconds = kAny};
+    const Common common = Planner::common(turn, seconds, n_beside);
     const double step = draft_step(common.n_sequences, turn.n_tokens);
     // Catching up pays for as long as a phase of the text lasts.
     const double behind = n_drafted == 0 ? catch_up(turn) : 0;

@@ -28,7 +28,7 @@ namespace specllama {
 // brought so far.
 //
 // A round goes begin (of the request), choose, observe_decode, learn; where a draft model is asked,
-// goes_on before each of its tokens, and choose once more.
+// n_prefix, goes_on before each of its tokens, and choose once more.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
 // request has its Phase. No call allocates, but where more is at hand than ever before.
@@ -43,6 +43,11 @@ class Planner {
 
     // Chooses for turns that share a decode.
     void choose(std::span<Turn> turns);
+
+    // From behind how many tokens of the draft that was chosen a draft model should go on: all, or
+    // none, where its own are so much better that it had better draft these, too. n_beside: as
+    // below.
+    int n_prefix(const Turn& turn, int n_beside = 0);
 
     // Whether a draft model should draft another token after those of `draft`, which took `seconds`
     // beside turn.spent: unless no continuation up to the cap can be expected to beat the best
@@ -80,6 +85,7 @@ class Planner {
     };
 
     static Common common(std::span<const Turn> turns);
+    static Common common(const Turn& turn, double seconds, int n_beside);
     double caution(const Phase& phase) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
@@ -94,6 +100,7 @@ class Planner {
     void weigh(const Common& common, const Turn& turn, Chain& chain) const;
     double saved(const Common& common, const Turn& turn, const Offer& offer,
                  const Chain& chain) const;
+    double most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);

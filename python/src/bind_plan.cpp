@@ -169,6 +169,12 @@ void bind_plan(py::module_& m) {
         .def("begin", &Planner::begin, py::arg("temperature") = 0.0, py::arg("n_prompt") = 0)
         .def("choose", &choose, py::arg("turns"))
         .def(
+            "n_prefix",
+            [](Planner& planner, const HeldTurn& held, int n_beside) {
+                return planner.n_prefix(held.turn, n_beside);
+            },
+            py::arg("turn"), py::arg("n_beside") = 0)
+        .def(
             "goes_on",
             [](Planner& planner, const HeldTurn& held, const std::vector<Evidence>& draft,
                double seconds,

@@ -2,7 +2,7 @@
 
     python tests/benches/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
         [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
-        [--rounds] [--plot FILE]
+        [--repeat N] [--rounds] [--plot FILE]
 
 The server is a process of its own, by one thread, and so is what drafts here; between them lies a
 line of `support/slow_link.py` that takes half a trip each way. A row is a way to have the text:
@@ -21,8 +21,9 @@ in its prompt only.)
 
 All texts are written once over no way at all, so that both sides have learned what they learn.
 Then, at each trip, a text is asked for with few tokens, so that its prompt is known, and measured
-from its first token to its last: greedy, N tokens at most, the rates of all texts together. With
-the defaults and a target that decodes 20 tokens a second this takes about ten minutes.
+from its first token to its last: greedy, N tokens at most, the rates of all texts together. The
+ways take turns; of several turns the median counts. With the defaults and a target that decodes 20
+tokens a second this takes about ten minutes.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import statistics
 import subprocess
 import sys
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.workloads import Replay, load
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
-from slow_link import slow_link
+from slow_link import SlowLink, slow_link
 
 N_CTX = 2048
 WARM = 4
@@ -91,6 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
     parser.add_argument("--ways", help="rows, as above, with semicolons between them (all)")
+    parser.add_argument("--repeat", type=int, default=1, help="turns (1)")
     parser.add_argument("--rounds", action="store_true", help="print (drafted, accepted) of rounds")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -103,21 +106,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         draft = str(BUNDLED_DRAFT)
     trips = [float(one) for one in given.trips.split(",")]
     texts = _texts(given.model, given.kinds, given.texts)
-    rates: Rates = defaultdict(dict)
-    for speculation in ("ngram", "plain"):
-        ways = _ways(speculation, draft, given.rounds)
-        if given.ways is not None:
-            ways = {way: one for way, one in ways.items() if way in given.ways.split(";")}
-        if not ways:
-            continue
-        with _server(given.model, speculation) as url:
+    with ExitStack() as stack:
+        lines: dict[str, tuple[SlowLink, Write]] = {}
+        for speculation in ("ngram", "plain"):
+            ways = _ways(speculation, draft, given.rounds)
+            if given.ways is not None:
+                ways = {way: one for way, one in ways.items() if way in given.ways.split(";")}
+            if not ways:
+                continue
+            url = stack.enter_context(_server(given.model, speculation))
             for way, open_way in ways.items():
-                with slow_link(url) as link, open_way(link.url) as write:
-                    _rate(write, texts, given.n)
-                    for trip in trips:
-                        link.delay = trip / 2000
-                        rates[way][trip] = _rate(write, texts, given.n)
-                        print(f"{trip:g} ms, {way}: {rates[way][trip]:.2f}", file=sys.stderr)
+                link = stack.enter_context(slow_link(url))
+                lines[way] = link, stack.enter_context(open_way(link.url))
+        rates = _rates(lines, texts, given.n, trips, given.repeat)
     _print(rates, trips)
     if given.plot is not None:
         _plot(rates, given.plot)
@@ -139,6 +140,30 @@ class Text:
 Write = Callable[[Text, int], Iterator[int]]
 """Writes so many tokens of a text; yields how many come at a time."""
 OpenWay = Callable[[str], AbstractContextManager[Write]]
+
+
+def _rates(
+    lines: dict[str, tuple[SlowLink, Write]],
+    texts: Sequence[Text],
+    n: int,
+    trips: Sequence[float],
+    repeat: int,
+) -> Rates:
+    """Return of each way and trip the median, over turns that take them one after another."""
+    for _, write in lines.values():
+        _rate(write, texts, n)
+    seen: dict[str, dict[float, list[float]]] = {way: {trip: [] for trip in trips} for way in lines}
+    for turn in range(repeat):
+        for trip in trips:
+            for way in list(lines)[:: -1 if turn % 2 else 1]:
+                link, write = lines[way]
+                link.delay = trip / 2000
+                seen[way][trip].append(_rate(write, texts, n))
+                print(f"{trip:g} ms, {way}: {seen[way][trip][-1]:.2f}", file=sys.stderr)
+    return {
+        way: {trip: statistics.median(found) for trip, found in by_trip.items()}
+        for way, by_trip in seen.items()
+    }
 
 
 def _rate(write: Write, texts: Sequence[Text], n: int) -> float:

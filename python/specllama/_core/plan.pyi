@@ -301,6 +301,10 @@ class Planner:
     def choose(self, turns: Sequence[Turn]) -> None:
         """Choose for turns that share a decode."""
 
+    def n_prefix(self, turn: Turn, n_beside: int = 0) -> int:
+        """Return from behind how many tokens of the chosen draft a draft model should go on: all,
+        or none. n_beside: Other sequences in the decode."""
+
     def goes_on(
         self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0, n_beside: int = 0
     ) -> bool:

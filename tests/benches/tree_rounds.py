@@ -1,0 +1,228 @@
+"""Rounds in which trees of drafts are verified, by arithmetic: what a text will be is known, and
+what drafters would say at each of its positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from specllama._core import Source
+from specllama._core.plan import Evidence, NGramFollower, Planner, Turn
+from specllama.simulate import MAX_DRAFT, Curve
+
+SECOND = 0.05  # of a plain decode, as the planner is told
+CATCH_UP = 0.25  # of a draft model's step, for each token that it has not seen
+WRONG = -1  # a token that is in no text
+
+
+class Guess(NamedTuple):
+    """A token that a drafter proposes, and what it says of it."""
+
+    token: int
+    evidence: Evidence
+
+
+class Node(NamedTuple):
+    """A guess, and behind which node of its tree it stands; -1: behind the text so far."""
+
+    token: int
+    evidence: Evidence
+    parent: int
+
+
+@dataclass
+class Tree:
+    """Nodes of which the first n_trunk are a chain."""
+
+    nodes: list[Node]
+    n_trunk: int
+
+    @classmethod
+    def around(cls, trunk: Sequence[Guess]) -> Tree:
+        return cls([Node(*guess, at - 1) for at, guess in enumerate(trunk)], len(trunk))
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node]) -> Tree:
+        chain = [node.parent == at - 1 for at, node in enumerate(nodes)]
+        return cls([*nodes], chain.index(False) if False in chain else len(chain))
+
+    @property
+    def trunk(self) -> list[Guess]:
+        return [Guess(node.token, node.evidence) for node in self.nodes[: self.n_trunk]]
+
+    @property
+    def sides(self) -> list[tuple[Evidence, int]]:
+        return [(node.evidence, node.parent) for node in self.nodes[self.n_trunk :]]
+
+    def child(self, parent: int, token: int) -> int | None:
+        return next(
+            (at for at, node in enumerate(self.nodes) if node[::2] == (token, parent)), None
+        )
+
+    def join(self, other: Tree, siblings: int) -> None:
+        """Add what another has that leaves this one, as far as so many siblings allow."""
+        where = {-1: -1}
+        for at, node in enumerate(other.nodes):
+            if node.parent not in where:
+                continue
+            parent = where[node.parent]
+            same = self.child(parent, node.token) if node.token != WRONG else None
+            if same is None:
+                if sum(one.parent == parent for one in self.nodes) == siblings:
+                    continue
+                same = len(self.nodes)
+                self.nodes.append(Node(node.token, node.evidence, parent))
+            where[at] = same
+
+    def walk(self, text: Sequence[int], rows: set[int]) -> list[int]:
+        """Those of the rows that are right, each the child of the one before."""
+        path: list[int] = []
+        for token in text:
+            at = self.child(path[-1] if path else -1, token)
+            if at is None or at not in rows:
+                break
+            path.append(at)
+        return path
+
+    def hear(self, turn: Turn, offer: int, heard: Sequence[int]) -> int:
+        """Tell a turn what the target was heard to say of the sides; how many of the trunk's tokens
+        are right."""
+        last, n_right = -1, 0
+        for token in heard:
+            right = self.child(last, token)
+            for at, node in enumerate(self.nodes):
+                if node.parent == last and at >= self.n_trunk and (right is None or at <= right):
+                    turn.hear(offer, at - self.n_trunk, at == right)
+            if right is None:
+                break
+            n_right += right == n_right
+            last = right
+        return n_right
+
+
+@dataclass
+class Script:
+    """A text and what its drafters say.
+
+    Attributes:
+        matches: [i]: what the n-gram drafter has at position i; empty trees without one.
+        model: [i]: a draft model's guesses at position i when all before it is right, the likeliest
+            first; empty without one.
+        step: What a step of the draft model takes, in plain decodes.
+    """
+
+    n_prompt: int
+    text: list[int]
+    matches: list[Tree]
+    model: list[list[Guess]] = field(default_factory=list)
+    step: float = 0.0
+
+
+def n_gram_trees(prompt: list[int], text: list[int], siblings: int, longest: int) -> list[Tree]:
+    follower = NGramFollower()
+    follower.append_batch(prompt)
+    trees = []
+    for i, token in enumerate(text):
+        room = min(longest, len(text) - 1 - i) if i > 0 else 0
+        nodes = [Node(*node) for node in follower.tree(room, siblings - 1)]
+        trees.append(Tree.of(nodes))
+        follower.append(token)
+    return trees
+
+
+def drawn_script(n: int, edges: Sequence[float], step: float, rng: np.random.Generator) -> Script:
+    """A text for whose tokens a draft model's first, second and third guess is right so often: on
+    average, since it is sure of some (its probabilities are right, and vary as Beta(3 e, 3 (1 - e))
+    does)."""
+    first = rng.beta(3 * edges[0], 3 * (1 - edges[0]), n)
+    later = np.array(edges[1:]) / (1 - edges[0])
+    chances = np.column_stack([first, (1 - first)[:, None] * later])
+    right = (rng.random((n, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
+    model = []
+    for i in range(n):
+        left, guesses = 1.0, []
+        for rank, chance in enumerate(chances[i]):
+            sure = Evidence(Source.model, 0, float(chance / left))
+            guesses.append(Guess(i if rank == right[i] else WRONG, sure))
+            left -= chance
+        model.append(guesses)
+    return Script(32, [*range(n)], [Tree([], 0)] * n, model, step)
+
+
+def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) -> float:
+    """What rounds take in which the planner decides, in plain decodes; 1 sibling: chains."""
+    phase = planner.begin(0.0, script.n_prompt)
+    text = script.text
+    time, i, again, seen = 0.0, 0, 0, 0
+    while i < len(text):
+        position = script.n_prompt + i
+        room = min(MAX_DRAFT, len(text) - 1 - i) - again if i > 0 else 0
+        trees = [Tree([*script.matches[i].nodes], script.matches[i].n_trunk)]
+        turn = Turn(phase, position, n_pending=1 + again, max_draft=room)
+        turn.offer([guess.evidence for guess in trees[0].trunk])
+        planner.choose([turn])
+        spent, known = 0.0, turn.choice.n_draft
+        if script.model:
+            chain = trees[0].trunk[:known]
+            beside: list[Node] = []
+            while len(chain) < room and planner.goes_on(
+                turn, [guess.evidence for guess in chain], SECOND * spent
+            ):
+                planner.observe_draft_decode(1, position, SECOND * script.step)
+                at = i + len(chain)
+                spent += script.step * (1 + CATCH_UP * max(at - seen, 0))
+                seen = at + 1
+                right = [guess.token for guess in chain] == text[i:at]
+                guesses = [
+                    guess if right else guess._replace(token=WRONG) for guess in script.model[at]
+                ]
+                parent = len(chain) - 1
+                beside += [Node(*guess, parent) for guess in guesses[1:siblings]]
+                chain.append(guesses[0])
+            if len(chain) > known:
+                own = Tree.around(chain)
+                own.nodes += beside
+                trees.append(own)
+        turn = Turn(
+            phase,
+            position,
+            n_pending=1 + again,
+            max_draft=room,
+            spent=SECOND * spent,
+            max_rows=MAX_DRAFT - again,
+        )
+        for number, tree in enumerate(trees):
+            if siblings > 1 and tree.nodes:
+                for other in trees:
+                    if other is not tree:
+                        tree.join(other, siblings)
+            sides = tree.sides if siblings > 1 else []
+            known_here = known if number > 0 else 0
+            turn.offer([guess.evidence for guess in tree.trunk], n_known=known_here, sides=sides)
+        planner.choose([turn])
+        chosen = trees[max(turn.choice.offer, 0)]
+        path = chosen.walk(text[i:], set(turn.rows)) if turn.choice.n_draft else []
+        n_rows = planner.width(1 + again + turn.choice.n_draft, position)
+        decode = float(curve[n_rows - 1])
+        planner.observe_decode(n_rows, position, decode * SECOND)
+        time += spent + decode
+        heard = text[i : i + len(path) + 1]
+        again = sum(at != number for number, at in enumerate(path))
+        rights = [tree.hear(turn, number, heard) for number, tree in enumerate(trees)]
+        turn.came(len(path), rights, n_again=again)
+        planner.learn(turn)
+        i += len(heard)
+    return time
+
+
+def fixed_rounds(script: Script, most: int) -> int:
+    """How many rounds verify the text with the n-gram drafter's first nodes, so many."""
+    rounds = i = 0
+    while i < len(script.text):
+        tree = script.matches[i]
+        rows = set(range(min(most, len(tree.nodes))))
+        i += len(tree.walk(script.text[i:], rows)) + 1
+        rounds += 1
+    return rounds
