@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "plan/constants.h"
 
 namespace specllama {
@@ -37,14 +39,23 @@ class CostProbe {
 
 // Questions to a draft model that does not seem to pay: one that is never asked would never be
 // known to have become better. It is asked for one token a round, as long as they are right, so
-// that a run of them shows the phase that the text is in.
+// that a run of them shows the phase that the text is in. A session tries a cheap one at once,
+// beside the budget.
 class ModelProbe {
  public:
     // Whether it is time for one; asked once a round.
     bool due() { return ++n_rounds_ >= interval_ || n_right_ > 0; }
     // Tokens that a run of them still takes.
     int n_missing() const;
+    // Whether a token that takes `step` seconds is part of the trial, a plain decode taking `plain`.
+    bool on_trial(double step, double plain) const {
+        return std::max(tried_ + step, tuning::kProbeRun * step) <= plain;
+    }
     void begin() { under_way_ = true; }
+    void begin_trial(double step) {
+        tried_ += step;
+        begin();
+    }
     bool under_way() const { return under_way_; }
     void end(bool right);
 
@@ -53,6 +64,7 @@ class ModelProbe {
     int n_rounds_ = 0;  // since the last
     int n_right_ = 0;   // in a row
     bool under_way_ = false;
+    double tried_ = 0;  // seconds of the trial so far
 };
 
 }  // namespace specllama
