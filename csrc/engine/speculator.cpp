@@ -92,7 +92,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.rows.clear();
         work_[i].replays = sequence.replays();
         work_[i].limit = limits[i];
-        work_[i].n_prefix = 0;
+        work_[i].n_prefix = work_[i].n_rest = 0;
         work_[i].n_forced = 0;
         work_[i].verified.clear();
         wanted |= turn.max_draft > 0;
@@ -243,12 +243,31 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;
         n_drafting += n > 0;
+        if (n > 0) add_rest(i);
     }
     // A step's time shows where nothing else was decoded: no prompt, no long gap.
     if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
         planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps, turns_[0].n_tokens,
                                       seconds / n_steps);
     return n_steps > 0;
+}
+
+// What others have behind the same tokens goes on behind the costly drafter's.
+void Speculator::add_rest(std::size_t i) {
+    const std::size_t last = drafters_.size() - 1;
+    Draft& draft = proposals_[last][i].draft;
+    if (draft.drawn()) return;
+    const int n_own = draft.size();
+    for (std::size_t row = 0; row < proposals_.size(); ++row) {
+        const Draft& other = proposals_[row][i].draft;
+        const int n = std::min(other.size(), turns_[i].max_draft);
+        if (row == last || n <= n_own || other.drawn() ||
+            !std::ranges::equal(draft.tokens, TokenSpan(other.tokens).first(n_own)))
+            continue;
+        for (int t = n_own; t < n; ++t) draft.push(other.tokens[t], other.evidence[t]);
+        work_[i].n_rest = n - n_own;
+        return;
+    }
 }
 
 bool Speculator::another(std::size_t i, const Draft& draft) {
@@ -293,7 +312,8 @@ void Speculator::offer(std::size_t i, Branching branching) {
         // What the costly drafter has drawn is verified, whatever it is.
         const bool required =
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
-        turn.offers.push_back({proposal.draft.evidence, {}, n_known, drawn, required, 0});
+        const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
+        turn.offers.push_back({proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});
         if (!trees) continue;
         JoinedDraft& joined = work_[i].joined[row];
         joined.join(beside_, row, limits);

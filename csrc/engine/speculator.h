@@ -119,6 +119,7 @@ class Speculator {
         // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
         // and whether it should go on.
         int n_prefix = 0;
+        int n_rest = 0;  // and how many of theirs come behind its own
         Clock::time_point started;
         std::function<bool(const Draft&)> another;
     };
@@ -135,6 +136,7 @@ class Speculator {
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
     bool ask_costly(std::span<Sequence* const> sequences);
+    void add_rest(std::size_t i);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, Branching branching);
     void offer(std::size_t i, Branching branching);

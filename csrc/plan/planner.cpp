@@ -335,7 +335,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // for it.
     const double loss = step + behind;
     if (!model_probe_.due()) return false;
-    const bool on_trial = model_probe_.on_trial(step, this->seconds(1, turn.n_tokens));
+    const bool on_trial = model_probe_.on_trial(step, loss, this->seconds(1, turn.n_tokens));
     if (!on_trial && !budget_.has(loss + model_probe_.n_missing() * step)) return false;
     const auto may_pay = [&](int phase) {
         for (int g = 1; g <= cap; ++g)
@@ -344,7 +344,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     };
     if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
     if (on_trial) {
-        model_probe_.begin_trial(step);
+        model_probe_.begin_trial(loss);
     } else {
         budget_.lose(loss);
         model_probe_.begin();
@@ -358,11 +358,11 @@ void Planner::learn(const Turn& turn) {
             if (side.heard && side.rank > 0)
                 acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, side.right);
         const int n_known = one.n_known;
-        if (std::ssize(one.evidence) <= n_known || one.n_right < n_known ||
-            turn.n_judged <= n_known)
-            continue;
-        acceptance_.observe(*turn.phase, turn.n_tokens + n_known, one.evidence.subspan(n_known),
-                            one.n_right - n_known, turn.n_judged - n_known);
+        const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
+        if (n_own <= 0 || one.n_right < n_known || turn.n_judged <= n_known) continue;
+        acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
+                            one.evidence.subspan(n_known, n_own),
+                            std::min(one.n_right - n_known, n_own), turn.n_judged - n_known);
         if (model_probe_.under_way() && one.evidence[n_known].source == Source::model)
             model_probe_.end(one.n_right > n_known);
     }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "plan/constants.h"
 
 namespace specllama {
@@ -47,13 +45,14 @@ class ModelProbe {
     bool due() { return ++n_rounds_ >= interval_ || n_right_ > 0; }
     // Tokens that a run of them still takes.
     int n_missing() const;
-    // Whether a token that takes `step` seconds is part of the trial, a plain decode taking `plain`.
-    bool on_trial(double step, double plain) const {
-        return std::max(tried_ + step, tuning::kProbeRun * step) <= plain;
+    // Whether a token is part of the trial: it takes `step` seconds, and `loss` with what the model
+    // has to take in before, a plain decode takes `plain`.
+    bool on_trial(double step, double loss, double plain) const {
+        return tuning::kProbeRun * step <= plain && tried_ + loss <= tuning::kStake * plain;
     }
     void begin() { under_way_ = true; }
-    void begin_trial(double step) {
-        tried_ += step;
+    void begin_trial(double loss) {
+        tried_ += loss;
         begin();
     }
     bool under_way() const { return under_way_; }

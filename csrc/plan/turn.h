@@ -25,8 +25,10 @@ struct Side {
 struct Offer {
     EvidenceSpan evidence;
     std::span<const Side> sides;  // none if it is drawn
-    // Of its first tokens, how many are another draft's, so that nothing is learned from them.
+    // Of its first tokens, and of its last ones, how many are another draft's, so that nothing is
+    // learned from them.
     int n_known = 0;
+    int n_rest = 0;
     // Drawn from distributions: it is verified whole or not at all, and of its evidence only the
     // first token's is looked at. All else depends on what was drawn, and would distort what comes
     // out.

@@ -30,8 +30,8 @@ struct HeldTurn {
 };
 
 // sides: evidence and parent of each, numbered behind the draft's own tokens.
-void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, bool drawn, bool required,
-           const std::vector<std::pair<Evidence, int>>& sides) {
+void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_rest, bool drawn,
+           bool required, const std::vector<std::pair<Evidence, int>>& sides) {
     const auto n_draft = static_cast<int>(evidence.size());
     std::vector<Side>& all = held.sides.emplace_back();
     for (const auto& [known, parent] : sides) {
@@ -46,7 +46,7 @@ void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, bool dra
             side.rank = side.elder < n_draft ? 1 : all[side.elder - n_draft].rank + 1;
     }
     held.evidence.push_back(std::move(evidence));
-    held.turn.offers.push_back({held.evidence.back(), all, n_known, drawn, required, 0});
+    held.turn.offers.push_back({held.evidence.back(), all, n_known, n_rest, drawn, required, 0});
 }
 
 void hear(HeldTurn& held, std::size_t offer, std::size_t side, bool right) {
@@ -156,7 +156,7 @@ void bind_plan(py::module_& m) {
              py::arg("spent") = 0.0, py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength,
              py::keep_alive<1, 2>())
         .def("offer", &offer, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
-             py::arg("drawn") = false, py::arg("required") = false,
+             py::arg("n_rest") = 0, py::arg("drawn") = false, py::arg("required") = false,
              py::arg("sides") = std::vector<std::pair<Evidence, int>>())
         .def("hear", &hear, py::arg("offer"), py::arg("side"), py::arg("right"))
         .def_property_readonly("rows", [](const HeldTurn& held) { return held.turn.rows; })

@@ -95,7 +95,7 @@ def time_with_model(answer: Answer, machine: Machine) -> float:
     while i < len(drafts):
         turn = offered(drafts, phase, i)
         planner.choose([turn])
-        n_prefix = turn.choice.n_draft
+        n_prefix = planner.n_prefix(turn)
         draft, spent = drafts.evidence[i][:n_prefix], 0.0
         while len(draft) < room(drafts, i) and planner.goes_on(turn, draft, SECOND * spent):
             planner.observe_draft_decode(1, drafts.n_prompt + i, machine.heard(STEP))
@@ -106,9 +106,13 @@ def time_with_model(answer: Answer, machine: Machine) -> float:
         n_right = int(drafts.right[i])
         if n_right >= n_prefix:
             n_right = n_prefix + min(len(draft) - n_prefix, answer.model_run[i + n_prefix])
+        n_own = len(draft)
+        if n_own > n_prefix and min(n_right, int(drafts.right[i])) >= n_own:
+            draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
+            n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
         turn = offered(drafts, phase, i, SECOND * spent)
-        turn.offer(draft, n_known=n_prefix)
+        turn.offer(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
         planner.choose([turn])
         choice = turn.choice
         accepted = min(choice.n_draft, rights[choice.offer]) if choice.n_draft else 0

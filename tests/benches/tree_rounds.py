@@ -163,7 +163,8 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
         turn = Turn(phase, position, n_pending=1 + again, max_draft=room)
         turn.offer([guess.evidence for guess in trees[0].trunk])
         planner.choose([turn])
-        spent, known = 0.0, turn.choice.n_draft
+        rest = 0
+        spent, known = 0.0, planner.n_prefix(turn)
         if script.model:
             chain = trees[0].trunk[:known]
             beside: list[Node] = []
@@ -181,7 +182,12 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                 parent = len(chain) - 1
                 beside += [Node(*guess, parent) for guess in guesses[1:siblings]]
                 chain.append(guesses[0])
-            if len(chain) > known:
+            trunk = trees[0].trunk
+            n_own = len(chain)
+            if n_own > known and _tokens(trunk[:n_own]) == _tokens(chain):
+                chain += trunk[n_own:]  # what the copy has behind the same tokens
+            rest = len(chain) - n_own
+            if n_own > known:
                 own = Tree.around(chain)
                 own.nodes += beside
                 trees.append(own)
@@ -199,8 +205,8 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                     if other is not tree:
                         tree.join(other, siblings)
             sides = tree.sides if siblings > 1 else []
-            known_here = known if number > 0 else 0
-            turn.offer([guess.evidence for guess in tree.trunk], n_known=known_here, sides=sides)
+            borrowed = {"n_known": known, "n_rest": rest} if number > 0 else {}
+            turn.offer([guess.evidence for guess in tree.trunk], **borrowed, sides=sides)
         planner.choose([turn])
         chosen = trees[max(turn.choice.offer, 0)]
         path = chosen.walk(text[i:], set(turn.rows)) if turn.choice.n_draft else []
@@ -215,6 +221,10 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
         planner.learn(turn)
         i += len(heard)
     return time
+
+
+def _tokens(guesses: Sequence[Guess]) -> list[int]:
+    return [guess.token for guess in guesses]
 
 
 def fixed_rounds(script: Script, most: int) -> int:

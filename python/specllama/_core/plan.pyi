@@ -183,6 +183,7 @@ class Turn:
         evidence: Sequence[Evidence],
         *,
         n_known: int = 0,
+        n_rest: int = 0,
         drawn: bool = False,
         required: bool = False,
         sides: Sequence[tuple[Evidence, int]] = ...,
@@ -191,7 +192,8 @@ class Turn:
 
         Args:
             evidence: What is known of each of its tokens.
-            n_known: How many of them are another draft's: nothing is learned from these.
+            n_known, n_rest: How many of its first tokens, and of its last, are another draft's:
+                nothing is learned from these.
             drawn: They were drawn, and are verified all or none.
             required: They must be verified.
             sides: Tokens beside it: what is known of each, and which token it comes after, by its

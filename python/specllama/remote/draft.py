@@ -68,6 +68,15 @@ class Draft:
         ways = [way for way in self.ways() if way.agreed(tokens) == n < len(way.tokens)]
         return joined(Way(way.tokens[n:], way.evidence[n:]) for way in ways)
 
+    def add_rest(self, other: Draft) -> int:
+        """Add what another has behind the same trunk, if it has; return how many tokens."""
+        n = len(self.tokens)
+        if other.tokens[:n] != self.tokens:
+            return 0
+        self.tokens += other.tokens[n:]
+        self.evidence += other.evidence[n:]
+        return len(self.tokens) - n
+
     def first(self, n: int) -> Draft:
         """Return the first n tokens of its trunk."""
         return Draft(self.tokens[:n], self.evidence[:n])

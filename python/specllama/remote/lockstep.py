@@ -103,17 +103,20 @@ class Lockstep:
             room = min(room, party.spec_length)
         draft = party.proposer.draft(room) if party.proposer is not None else Draft()
         self._offers = [draft]
-        n_known = 0
+        n_known = n_rest = 0
         if party.draft_model is not None:
             turn = self._turn(room)
             turn.offer(draft.evidence)
             chosen = Draft()
             if party.spec_length is None:
                 party.planner.choose([turn])
-                chosen = draft.first(turn.choice.n_draft)
+                chosen = draft.first(party.planner.n_prefix(turn))
             n_known = len(chosen.tokens)
-            self._offers.append(self._with_model(turn, chosen, room))
-        turn, chosen = self._choose(room, n_known)
+            longer = self._with_model(turn, chosen, room)
+            if len(longer.tokens) > n_known:
+                n_rest = longer.add_rest(draft)
+            self._offers.append(longer)
+        turn, chosen = self._choose(room, n_known, n_rest)
         party.tally.draft_seconds += time.monotonic() - began
         return turn, chosen
 
@@ -132,16 +135,18 @@ class Lockstep:
             overhead=party.trip.seconds,
         )
 
-    def _choose(self, room: int, n_known: int) -> tuple[Turn, Draft]:
+    def _choose(self, room: int, n_known: int, n_rest: int) -> tuple[Turn, Draft]:
         """Return what to verify of the drafts at hand, each with what the others have beside it.
-        n_known: Of the last one's tokens, those of the first."""
+        n_known, n_rest: Of the last one's tokens, those of the first: before its own, and behind
+        them."""
         party = self._party
         offers = self._offers
         turn = self._turn(room)
         others = offers if party.guesses > 1 else []
         self._trees = [Tree(one, others, guesses=party.guesses) for one in offers]
         for i, (one, tree) in enumerate(zip(offers, self._trees, strict=True)):
-            turn.offer(one.evidence, n_known=n_known if i > 0 else 0, sides=tree.sides)
+            known, rest = (n_known, n_rest) if i > 0 else (0, 0)
+            turn.offer(one.evidence, n_known=known, n_rest=rest, sides=tree.sides)
         if party.spec_length is None:
             party.planner.choose([turn])
             at = turn.choice.offer

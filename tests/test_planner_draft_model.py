@@ -1,0 +1,112 @@
+"""From where a draft model drafts, and when it is tried."""
+
+from __future__ import annotations
+
+import pytest
+from specllama._core import Source
+from specllama._core.plan import CurvePoints, Evidence, Phase, Planner, Turn
+
+FLAT = [1 + 0.01 * n for n in range(64)]
+STEEP = [1 + 0.6 * n for n in range(64)]
+
+
+def planner(seconds: list[float], step: float) -> Planner:
+    """One that knows what decodes take, and a step of the draft model, by itself and in a batch."""
+    one = Planner()
+    one.cost.restore(CurvePoints(seconds))
+    for n in (1, 64):
+        one.draft_cost.observe(n, 0, step * (1 + 0.02 * (n - 1)))
+    return one
+
+
+def copy(length: int, n: int = 8) -> list[Evidence]:
+    return [Evidence(Source.match, length + i) for i in range(n)]
+
+
+def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> tuple[Turn, Phase]:
+    phase = one.begin(0.0, n_tokens)
+    turn = Turn(phase, n_tokens)
+    turn.offer(draft)
+    one.choose([turn])
+    return turn, phase
+
+
+def learn_of_model(one: Planner, n_right: int, n: int = 300) -> Phase:
+    """Have the first n_right of four of its tokens right, again and again."""
+    phase = one.begin(0.0, 0)
+    draft = [Evidence(Source.model, 0, 0.9)] * 4
+    for i in range(n):
+        turn = Turn(phase, 5 * i)
+        turn.offer(draft)
+        one.choose([turn])
+        turn.came(min(n_right, turn.choice.n_draft), [n_right], n_right + 1)
+        one.learn(turn)
+    return phase
+
+
+def test_it_goes_on_from_a_copy_that_is_better_than_it() -> None:
+    one = planner(FLAT, 0.02)
+    learn_of_model(one, 1)
+    turn, _ = chosen(one, copy(40), 2000)
+    assert turn.choice.n_draft == 8
+    assert one.n_prefix(turn) == 8
+
+
+def test_and_drafts_from_the_beginning_where_it_is_better() -> None:
+    one = planner(FLAT, 0.02)
+    learn_of_model(one, 4)
+    turn, _ = chosen(one, copy(2), 2000)
+    assert turn.choice.n_draft > 0
+    assert one.n_prefix(turn) == 0
+    dear = planner(FLAT, 0.9)
+    learn_of_model(dear, 4)
+    turn, _ = chosen(dear, copy(2), 2000)
+    assert dear.n_prefix(turn) == turn.choice.n_draft > 0
+
+
+def test_nothing_chosen_is_gone_on_from() -> None:
+    one = planner(STEEP, 0.02)
+    turn, _ = chosen(one, copy(1))
+    assert turn.choice.n_draft == one.n_prefix(turn) == 0
+
+
+def asked_in_vain(one: Planner, rounds: int) -> int:
+    """How often it is asked where nothing that it says is ever right."""
+    phase = one.begin(0.0, 0)
+    n_asked = 0
+    for i in range(1, rounds):
+        turn = Turn(phase, i)
+        one.choose([turn])
+        asked = one.goes_on(turn, [])
+        n_asked += asked
+        one.observe_decode(1, i, 1.0)
+        if asked:
+            turn = Turn(phase, i)
+            turn.offer([Evidence(Source.model, 0, 0.9)])
+            one.choose([turn])
+            turn.came(0, [0], 1)
+        else:
+            turn.came(0, [])
+        one.learn(turn)
+    return n_asked
+
+
+@pytest.mark.parametrize(("step", "least", "most"), [(0.02, 2, 12), (0.3, 0, 0)])
+def test_a_cheap_one_is_tried_at_once(step: float, least: int, most: int) -> None:
+    """Where drafts of it do not seem to pay; a dear one has to wait until there is time to lose."""
+    assert least <= asked_in_vain(planner(STEEP, step), 60) <= most
+
+
+@pytest.mark.parametrize("n_rest", [0, 4])
+def test_what_others_have_behind_its_tokens_teaches_nothing(n_rest: int) -> None:
+    one = planner(FLAT, 0.02)
+    before = chosen(one, copy(20, 4), 1000)[0].choice.tokens
+    phase = one.begin(0.0, 0)
+    for i in range(100):
+        turn = Turn(phase, 9 * i)
+        turn.offer([Evidence(Source.model, 0, 0.9)] * 4 + copy(20, 4), n_rest=n_rest)
+        one.choose([turn])
+        turn.came(4, [4], 5)
+        one.learn(turn)
+    after = chosen(one, copy(20, 4), 1000)[0].choice.tokens
+    assert (after == before) == (n_rest == 4)
