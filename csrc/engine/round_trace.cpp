@@ -4,8 +4,15 @@
 
 namespace specllama {
 
-RoundTrace trace_of(const Tree& verified, std::span<const int> accepted, Token next) {
+RoundTrace trace_of(const Turn& turn, bool planned, const Tree& verified,
+                    std::span<const int> accepted, Token next) {
     RoundTrace trace;
+    trace.position = turn.n_tokens;
+    trace.draft_seconds = turn.spent;
+    if (planned) {
+        trace.expected_tokens = turn.choice.tokens;
+        trace.expected_seconds = turn.spent + turn.choice.seconds;
+    }
     for (const Tree::Node& node : verified.nodes())
         trace.draft.push_back({.token = node.token,
                                .source = node.evidence.source,

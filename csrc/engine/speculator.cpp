@@ -243,31 +243,16 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;
         n_drafting += n > 0;
-        if (n > 0) add_rest(i);
+        for (std::size_t row = 0; n > 0 && row < proposals_.size() && work_[i].n_rest == 0; ++row)
+            if (row != last)
+                work_[i].n_rest =
+                    add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
     // A step's time shows where nothing else was decoded: no prompt, no long gap.
     if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
         planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps, turns_[0].n_tokens,
                                       seconds / n_steps);
     return n_steps > 0;
-}
-
-// What others have behind the same tokens goes on behind the costly drafter's.
-void Speculator::add_rest(std::size_t i) {
-    const std::size_t last = drafters_.size() - 1;
-    Draft& draft = proposals_[last][i].draft;
-    if (draft.drawn()) return;
-    const int n_own = draft.size();
-    for (std::size_t row = 0; row < proposals_.size(); ++row) {
-        const Draft& other = proposals_[row][i].draft;
-        const int n = std::min(other.size(), turns_[i].max_draft);
-        if (row == last || n <= n_own || other.drawn() ||
-            !std::ranges::equal(draft.tokens, TokenSpan(other.tokens).first(n_own)))
-            continue;
-        for (int t = n_own; t < n; ++t) draft.push(other.tokens[t], other.evidence[t]);
-        work_[i].n_rest = n - n_own;
-        return;
-    }
 }
 
 bool Speculator::another(std::size_t i, const Draft& draft) {
@@ -370,7 +355,11 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
     turn.n_accepted = static_cast<int>(path.size());
     turn.n_judged = static_cast<int>(work.heard.size());
     turn.n_again = turn.n_accepted - n_in_trunk(path);
-    if (sequence.traces()) trace(i, sequence, path, next, seconds);
+    if (sequence.traces()) {
+        sequence.trace.push_back(trace_of(turn, plans(), verified, path, next));
+        sequence.trace.back().position -= sequence.stats.prompt_tokens;
+        sequence.trace.back().decode_seconds = seconds;
+    }
     if (plans() && !sequence.paced()) {
         const Timer timer(sequence.stats.seconds.draft);
         judge(i);
@@ -390,20 +379,6 @@ void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> pa
         contained(sequence, [&] {
             drafter->observe(sequence.id(), told_, n_accepted, work.heard[n_accepted]);
         });
-}
-
-void Speculator::trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
-                       double seconds) {
-    const Turn& turn = turns_[i];
-    RoundTrace round = trace_of(work_[i].verified, path, next);
-    round.position = turn.n_tokens - sequence.stats.prompt_tokens;
-    round.draft_seconds = turn.spent;
-    round.decode_seconds = seconds;
-    if (plans()) {
-        round.expected_tokens = turn.choice.tokens;
-        round.expected_seconds = turn.spent + turn.choice.seconds;
-    }
-    sequence.trace.push_back(std::move(round));
 }
 
 // How every draft did, also where another one was verified: the tokens that came judge all.

@@ -48,7 +48,8 @@ struct Branching {
 // With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
 // the first drafter that has one; in a tree, what the others have beside it, too. Without one the
 // planner chooses among the drafts of all drafters for all sequences at once; those whose tokens
-// cost time are asked last, go on from what the cheap ones have, and ask before each token.
+// cost time are asked last and ask before each token; they go on from what the cheap ones have,
+// where they are not better from the beginning, and what those have behind them comes last.
 //
 // A drafter that fails never ends a generation: its error is recorded and the round does without.
 class Speculator {
@@ -136,14 +137,11 @@ class Speculator {
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
     bool ask_costly(std::span<Sequence* const> sequences);
-    void add_rest(std::size_t i);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, Branching branching);
     void offer(std::size_t i, Branching branching);
     void take_first(Turn& turn) const;
     void verify(std::size_t i, Branching branching);
-    void trace(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
-               double seconds);
     void judge(std::size_t i);
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
