@@ -1,4 +1,4 @@
-"""From where a draft model drafts, and when it is tried."""
+"""From where a draft model drafts, and what is learned of drafts that are only partly its own."""
 
 from __future__ import annotations
 
@@ -68,33 +68,6 @@ def test_nothing_chosen_is_gone_on_from() -> None:
     one = planner(STEEP, 0.02)
     turn, _ = chosen(one, copy(1))
     assert turn.choice.n_draft == one.n_prefix(turn) == 0
-
-
-def asked_in_vain(one: Planner, rounds: int) -> int:
-    """How often it is asked where nothing that it says is ever right."""
-    phase = one.begin(0.0, 0)
-    n_asked = 0
-    for i in range(1, rounds):
-        turn = Turn(phase, i)
-        one.choose([turn])
-        asked = one.goes_on(turn, [])
-        n_asked += asked
-        one.observe_decode(1, i, 1.0)
-        if asked:
-            turn = Turn(phase, i)
-            turn.offer([Evidence(Source.model, 0, 0.9)])
-            one.choose([turn])
-            turn.came(0, [0], 1)
-        else:
-            turn.came(0, [])
-        one.learn(turn)
-    return n_asked
-
-
-@pytest.mark.parametrize(("step", "least", "most"), [(0.02, 2, 12), (0.3, 0, 0)])
-def test_a_cheap_one_is_tried_at_once(step: float, least: int, most: int) -> None:
-    """Where drafts of it do not seem to pay; a dear one has to wait until there is time to lose."""
-    assert least <= asked_in_vain(planner(STEEP, step), 60) <= most
 
 
 @pytest.mark.parametrize("n_rest", [0, 4])

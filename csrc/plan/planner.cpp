@@ -334,21 +334,15 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // What the model has to take in grows with every token of silence; then a longer silence pays
     // for it.
     const double loss = step + behind;
-    if (!model_probe_.due()) return false;
-    const bool on_trial = model_probe_.on_trial(step, loss, this->seconds(1, turn.n_tokens));
-    if (!on_trial && !budget_.has(loss + model_probe_.n_missing() * step)) return false;
+    if (!model_probe_.due() || !budget_.has(loss + model_probe_.n_missing() * step)) return false;
     const auto may_pay = [&](int phase) {
         for (int g = 1; g <= cap; ++g)
             if (chain.extra(g) <= most && chain.saved_in(phase, g) > so_far) return true;
         return false;
     };
     if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
-    if (on_trial) {
-        model_probe_.begin_trial(loss);
-    } else {
-        budget_.lose(loss);
-        model_probe_.begin();
-    }
+    budget_.lose(loss);
+    model_probe_.begin();
     return true;
 }
 

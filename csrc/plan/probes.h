@@ -37,24 +37,14 @@ class CostProbe {
 
 // Questions to a draft model that does not seem to pay: one that is never asked would never be
 // known to have become better. It is asked for one token a round, as long as they are right, so
-// that a run of them shows the phase that the text is in. A session tries a cheap one at once,
-// beside the budget.
+// that a run of them shows the phase that the text is in.
 class ModelProbe {
  public:
     // Whether it is time for one; asked once a round.
     bool due() { return ++n_rounds_ >= interval_ || n_right_ > 0; }
     // Tokens that a run of them still takes.
     int n_missing() const;
-    // Whether a token is part of the trial: it takes `step` seconds, and `loss` with what the model
-    // has to take in before, a plain decode takes `plain`.
-    bool on_trial(double step, double loss, double plain) const {
-        return tuning::kProbeRun * step <= plain && tried_ + loss <= tuning::kStake * plain;
-    }
     void begin() { under_way_ = true; }
-    void begin_trial(double loss) {
-        tried_ += loss;
-        begin();
-    }
     bool under_way() const { return under_way_; }
     void end(bool right);
 
@@ -63,7 +53,6 @@ class ModelProbe {
     int n_rounds_ = 0;  // since the last
     int n_right_ = 0;   // in a row
     bool under_way_ = false;
-    double tried_ = 0;  // seconds of the trial so far
 };
 
 }  // namespace specllama

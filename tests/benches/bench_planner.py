@@ -10,7 +10,8 @@ geometric means, and behind each the 5th percentile of its answers:
     first 64    the same, of each answer only the first 64 tokens
     alone       each in a session of its own
     eight       eight at once, as multiples of plain decoding one after another
-    model       with a draft model beside the n-grams, whose step takes 0.1 of a plain decode
+    model       with a draft model beside the n-grams, whose step takes 0.1 of a plain decode, and
+                which has to take in the prompts, too
 
 To see what a part of the planner is worth: take it out, build, run again."""
 
@@ -26,11 +27,11 @@ from answers import Answer, answers
 from numpy.typing import NDArray
 from specllama._core.plan import Phase, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
+from tree_rounds import catching_up
 
 SECOND = 0.05  # of a plain decode, as the planner is told
 NOISE = 0.05
 STEP = 0.1  # of a draft model, in plain decodes
-CATCH_UP = 0.25 * STEP  # for each token that it has not seen
 AT_ONCE = 8
 
 
@@ -38,7 +39,7 @@ class Machine:
     """A machine's costs, and a planner that hears of them."""
 
     def __init__(self, curve: NDArray[np.float64], seed: int) -> None:
-        self.curve = curve.tolist()
+        self.curve = curve
         self.rng = np.random.default_rng(seed)
         self.planner = Planner(pads=True)
         for _ in range(10):
@@ -91,7 +92,7 @@ def time_of(answer: Answer, machine: Machine) -> list[float]:
 def time_with_model(answer: Answer, machine: Machine) -> float:
     drafts, planner = answer.drafts, machine.planner
     phase = planner.begin(0.0, drafts.n_prompt)
-    time, i, seen = 0.0, 0, 0
+    time, i, seen = 0.0, 0, -drafts.n_prompt
     while i < len(drafts):
         turn = offered(drafts, phase, i)
         planner.choose([turn])
@@ -100,7 +101,7 @@ def time_with_model(answer: Answer, machine: Machine) -> float:
         while len(draft) < room(drafts, i) and planner.goes_on(turn, draft, SECOND * spent):
             planner.observe_draft_decode(1, drafts.n_prompt + i, machine.heard(STEP))
             at = i + len(draft)
-            spent += STEP + CATCH_UP * max(at - seen, 0)
+            spent += STEP * (1 + catching_up(machine.curve, max(at - seen, 0)))
             seen = at + 1
             draft = [*draft, answer.model_evidence[at]]
         n_right = int(drafts.right[i])

@@ -13,7 +13,6 @@ from specllama._core.plan import Evidence, NGramFollower, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Curve
 
 SECOND = 0.05  # of a plain decode, as the planner is told
-CATCH_UP = 0.25  # of a draft model's step, for each token that it has not seen
 WRONG = -1  # a token that is in no text
 
 
@@ -120,6 +119,14 @@ class Script:
     step: float = 0.0
 
 
+def catching_up(curve: Curve, n: int) -> float:
+    """What n tokens that a draft model has not seen add to its step, in steps: as wide decodes cost
+    on this machine, and beyond the curve as its last rows do."""
+    widest = len(curve) - 1
+    wide = float(curve[min(n, widest)] - curve[0])
+    return wide + max(n - widest, 0) * float(curve[widest]) / (widest + 1)
+
+
 def n_gram_trees(prompt: list[int], text: list[int], siblings: int, longest: int) -> list[Tree]:
     follower = NGramFollower()
     follower.append_batch(prompt)
@@ -155,7 +162,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
     """What rounds take in which the planner decides, in plain decodes; 1 sibling: chains."""
     phase = planner.begin(0.0, script.n_prompt)
     text = script.text
-    time, i, again, seen = 0.0, 0, 0, 0
+    time, i, again, seen = 0.0, 0, 0, -script.n_prompt
     while i < len(text):
         position = script.n_prompt + i
         room = min(MAX_DRAFT, len(text) - 1 - i) - again if i > 0 else 0
@@ -173,7 +180,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
             ):
                 planner.observe_draft_decode(1, position, SECOND * script.step)
                 at = i + len(chain)
-                spent += script.step * (1 + CATCH_UP * max(at - seen, 0))
+                spent += script.step * (1 + catching_up(curve, max(at - seen, 0)))
                 seen = at + 1
                 right = [guess.token for guess in chain] == text[i:at]
                 guesses = [
