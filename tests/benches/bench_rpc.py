@@ -127,12 +127,12 @@ def compare(model: str, repeat: int, here: dict[str, Any], there: dict[str, Any]
     for n in WIDTHS:
         times = [1e3 * seconds for seconds in (local[True][n], remote[True][n], remote[False][n])]
         print(f"{n:2}  {times[0]:6.1f}  {times[1]:6.1f}  {times[2]:6.1f}")
-    expected: list[int] | None = None
     for name, options in (("here", here), ("there", there)):
+        expected: list[int] | None = None
         for draft in (None, "ngram"):
             speed, tokens = speeds(model, draft, repeat, **options)
             expected = expected or tokens
-            same = "the same tokens" if tokens == expected else "OTHER TOKENS"
+            same = "the same tokens as plain" if tokens == expected else "other tokens than plain"
             print(f"{name:6} {draft or 'plain':6} {speed:6.1f} tokens/s, {same}", flush=True)
 
 

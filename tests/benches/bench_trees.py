@@ -53,7 +53,7 @@ GUESSES = (1, 2, 3, 4)
 # How often the first, second and third guess are right.
 EDGES = ((0.5, 0.25, 0.1), (0.65, 0.17, 0.06), (0.8, 0.1, 0.03))
 STEPS = (0.1, 0.3)  # of the draft model, in plain decodes
-SESSIONS = 6  # of drawn texts: where drafts hardly pay, it is chance whether one goes on drafting
+SESSIONS = 6  # where drafts hardly pay, it is chance whether one of them goes on drafting
 TEXTS = 20
 
 
@@ -143,16 +143,20 @@ def union() -> None:
                 [Guess(token, Evidence(Source.model, 0, sure))]
                 for token, sure in zip(one.draft, one.sure, strict=True)
             ]
-    print(f"speed over that of chains, of {len(texts)} answers the geometric mean (5th percentile)")
+    print(
+        f"speed over that of chains, of {len(texts)} answers, {SESSIONS} orders, geometric mean "
+        "(5th percentile)"
+    )
     for name, curve in read_curves(CURVES).items():
         for step in STEPS:
-            times = {}
+            times: dict[int, list[float]] = {}
             for guesses, scripts in everything.items():
-                planner = calibrated_planner(curve)
-                times[guesses] = [
-                    planned_time(replace(one, step=step), planner, curve, guesses)
-                    for one in scripts
-                ]
+                times[guesses] = []
+                for seed in range(SESSIONS):
+                    planner = calibrated_planner(curve)
+                    for at in np.random.default_rng(seed).permutation(len(scripts)):
+                        one = replace(scripts[at], step=step)
+                        times[guesses].append(planned_time(one, planner, curve, guesses))
             print(f"{name:12} {curve[7]:5.2f}  d={step}  {gains(times)}", flush=True)
 
 
