@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "csrc"
 PURE = {"draft", "plan", "sample"}
-SHARED = {"fnv.h", "utf8.h"}
+SHARED = {"clones.h", "fnv.h", "utf8.h"}
 LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf)\.h")
 
 # Besides what all may include: the public headers, SHARED, and what is named without a folder

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "clones.h"
 #include "plan/constants.h"
 
 namespace specllama {
@@ -36,6 +37,7 @@ void CostCurve::start() {
     speed_ = shape_ = 0;
     wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
     learned_.fill(0);
+    n_recent_ = 0;
     forget_known();
     observed_.fill(0);
     n_observed_ = 0;
@@ -47,11 +49,17 @@ void CostCurve::wander(double speed_sd, double shape_sd) {
     shape_ += square(shape_sd);
 }
 
+double CostCurve::learned(int n, int m) const {
+    const auto [low, high] = std::minmax(n, m);
+    return learned_[high * (high - 1) / 2 + low - 1];
+}
+
 // The shape's part goes by the logarithm of the smaller of both.
 double CostCurve::covariance(int n, int m) const {
-    const auto [low, high] = std::minmax(n, m);
-    const double of_shape = kLogs[low - 1] + (n == m ? tuning::kStep : 0);
-    return speed_ + shape_ * of_shape - learned_[high * (high - 1) / 2 + low - 1];
+    const double of_shape = kLogs[std::min(n, m) - 1] + (n == m ? tuning::kStep : 0);
+    double covariance = speed_ + shape_ * of_shape - learned(n, m);
+    for (int k = 0; k < n_recent_; ++k) covariance -= recent_[k][n - 1] * recent_[k][m - 1];
+    return covariance;
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
@@ -69,22 +77,31 @@ void CostCurve::observe(int n, int n_context, double seconds) {
 }
 
 void CostCurve::learn(int n, double log_seconds, double sd) {
-    Row with_n;
-    for (int i = 0; i < kMaxTokens; ++i) with_n[i] = covariance(n, i + 1);
-    const double total = with_n[n - 1] + square(sd);
-    const double off = (log_seconds - log_seconds_[n - 1]) / total;
-    double* row = learned_.data();
-    for (int i = 0; i < kMaxTokens; row += ++i) {
-        log_seconds_[i] += with_n[i] * off;
-        const double gain = with_n[i] / total;
-        for (int j = 0; j <= i; ++j) row[j] += gain * with_n[j];
+    if (n_recent_ == kRecent) fold();
+    Row& column = recent_[n_recent_];
+    for (int m = 1; m <= kMaxTokens; ++m) column[m - 1] = covariance(n, m);
+    const double total_sd = std::sqrt(column[n - 1] + square(sd));
+    const double off = (log_seconds - log_seconds_[n - 1]) / total_sd;
+    for (int i = 0; i < kMaxTokens; ++i) {
+        column[i] /= total_sd;
+        log_seconds_[i] += column[i] * off;
     }
+    ++n_recent_;
     forget_known();
+}
+
+SPECLLAMA_CLONES("avx2")
+void CostCurve::fold() {
+    double* row = learned_.data();
+    for (int i = 0; i < kMaxTokens; row += ++i)
+        for (int j = 0; j <= i; ++j)
+            for (const Row& one : recent_) row[j] += one[i] * one[j];
+    n_recent_ = 0;
 }
 
 void CostCurve::forget_known() {
     seconds_.fill(0);
-    margins_.fill(0);
+    prices_.clear();
     int cheapest = kMaxTokens;
     for (int n = kMaxTokens; n > 0; --n) {
         if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
@@ -94,18 +111,29 @@ void CostCurve::forget_known() {
 
 int CostCurve::width(int n, int n_context) const {
     // One alone is what plain decoding does.
-    if (n <= 1 || n > kMaxTokens) return n;
+    if (n <= 1 || n > kMaxTokens || widths_[n - 1] == n) return n;
     const int wider = widths_[n - 1];
-    if (wider == n) return n;
-    double& margin = margins_[n - 1];
-    if (margin == 0) margin = std::exp(tuning::kBeyondDoubt * doubt(wider, n));
-    return seconds(wider, n_context) * margin < seconds(n, n_context) ? wider : n;
+    const double ratio = seconds(n, n_context) / seconds(wider, n_context);
+    const double margin = tuning::kBeyondDoubt * doubt(wider, n);
+    // A logarithm is less than this, and mostly need not be taken.
+    return ratio - 1 > margin && std::log(ratio) > margin ? wider : n;
+}
+
+std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) const {
+    if (n_context != priced_context_) prices_.clear();
+    priced_context_ = n_context;
+    if (prices_.empty()) prices_.push_back(0);
+    for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n)
+        prices_.push_back(seconds(pads ? width(n, n_context) : n, n_context));
+    return prices_;
 }
 
 double CostCurve::seconds(int n, int n_context) const {
-    const int known = std::clamp(n, 1, kMaxTokens);
-    return at_least_one(known) * std::max(n, 1) / known +
-           slope_.seconds(std::max(n, 1), std::max(n_context, 0));
+    n = std::max(n, 1);
+    const int known = std::min(n, kMaxTokens);
+    double alone = at_least_one(known);
+    if (n > known) alone *= static_cast<double>(n) / known;
+    return alone + slope_.seconds(n, std::max(n_context, 0));
 }
 
 // More tokens hardly ever cost less than one, though some processors' kernels for one are slow:
@@ -119,8 +147,12 @@ double CostCurve::at_least_one(int n) const {
     return seconds;
 }
 
+// The speed's part is the same for both.
 double CostCurve::doubt(int n, int m) const {
-    const double variance = covariance(n, n) + covariance(m, m) - 2 * covariance(n, m);
+    if (n == m) return 0;
+    double variance = shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -
+                      (learned(n, n) + learned(m, m) - 2 * learned(n, m));
+    for (int k = 0; k < n_recent_; ++k) variance -= square(recent_[k][n - 1] - recent_[k][m - 1]);
     return std::sqrt(std::max(variance, 0.0));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "plan/context_slope.h"
@@ -45,6 +46,10 @@ class CostCurve {
     // of rows in less time than a part of one, beyond doubt.
     int width(int n, int n_context) const;
 
+    // [n]: the same of n tokens, for all up to n_most and maybe more; pads, the same every time:
+    // with as many rows as width() says. Valid until the next call, of what is const, too.
+    std::span<const double> prices(int n_most, int n_context, bool pads) const;
+
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
 
@@ -67,23 +72,31 @@ class CostCurve {
     void start();
     // The step of a Kalman filter: log_seconds of n were seen, give or take sd.
     void learn(int n, double log_seconds, double sd);
+    void fold();
     void wander(double speed_sd, double shape_sd);
     void forget_known();
     double at_least_one(int n) const;
+    double learned(int n, int m) const;
     double covariance(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
     // [n - 1]: width(n) at an empty context.
     std::array<int, kMaxTokens> widths_;
     // The covariances of the errors of log_seconds_: what wandering has made of them, and what of
-    // that the decodes have taken off again, row after row, each up to its diagonal.
+    // that the decodes have taken off again, row after row, each up to its diagonal. Of the last
+    // few that is the product of a column by itself, and is added once they are kRecent: it is too
+    // much to be touched in every round.
     double speed_;
     double shape_;
     std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_;
-    // [n - 1]: what follows for n, found when it is first asked for; 0: not yet. The seconds at an
-    // empty context, and the factor by which a wider decode must be cheaper to be believed so.
+    static constexpr int kRecent = 4;
+    std::array<Row, kRecent> recent_;
+    int n_recent_;
+    // [n - 1]: seconds at an empty context, found when they are first asked for; 0: not yet. And
+    // what prices() has found.
     mutable Row seconds_;
-    mutable Row margins_;
+    mutable std::vector<double> prices_;
+    mutable int priced_context_ = 0;
     std::array<int, kMaxTokens> observed_;
     int n_observed_;
     ContextSlope slope_;
