@@ -18,13 +18,6 @@ int Allotment::add_sequence(int n_rows, double tokens, double stake, int place, 
     return static_cast<int>(participants_.size()) - 1;
 }
 
-int Allotment::add_row(int predecessor, double tokens, double gain) {
-    if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
-    const auto sequence = static_cast<int>(participants_.size()) - 1;
-    rows_.push_back({sequence, participants_.back().longest++, tokens, gain});
-    return static_cast<int>(rows_.size()) - 1;
-}
-
 int Allotment::n_certain() const {
     int n = 0;
     for (const Participant& one : participants_) n += one.n_rows;
@@ -65,19 +58,18 @@ void Allotment::sort() {
 void Allotment::allot(Prices prices) {
     sort();
     lengths_.assign(participants_.size(), 0);
-    saved_by_.assign(1, 0);
+    saved_by_.assign(sorted_.size() + 1, 0);
     n_best_ = 0;
-    int n = n_certain();
-    const double plain = prices[n];
+    const int n = n_certain();
     double gain = 0;
     double stake = 0;
-    for (const Row& row : sorted_) {
+    for (int k = 1; k <= n_candidates(); ++k) {
+        const Row& row = sorted_[k - 1];
         gain += row.gain;
         if (lengths_[row.sequence]++ == 0) stake += participants_[row.sequence].stake;
-        const double extra = prices[++n] - plain;
-        saved_by_.push_back(extra <= stake ? gain - extra
-                                           : -std::numeric_limits<double>::infinity());
-        if (saved_by_.back() > saved_by_[n_best_]) n_best_ = n_candidates();
+        const double extra = prices[n + k] - prices[n];
+        saved_by_[k] = extra <= stake ? gain - extra : -std::numeric_limits<double>::infinity();
+        if (saved_by_[k] > saved_by_[n_best_]) n_best_ = k;
     }
     take(n_best_, prices);
 }

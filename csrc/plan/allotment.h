@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -36,7 +37,12 @@ class Allotment {
 
     // A row of the sequence that was added last: which row it comes after, the tokens to expect of
     // it, and the seconds they are worth. Returns its number.
-    int add_row(int predecessor, double tokens, double gain);
+    int add_row(int predecessor, double tokens, double gain) {
+        if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
+        const auto sequence = static_cast<int>(participants_.size()) - 1;
+        rows_.push_back({sequence, participants_.back().longest++, tokens, gain});
+        return static_cast<int>(rows_.size()) - 1;
+    }
 
     // Chooses the rows, and with them all that follows.
     void allot(Prices prices);

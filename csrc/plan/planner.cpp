@@ -169,14 +169,15 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
 // The rows of a draft, and of what is beside it. What is right there comes again with the next
 // decode, see Turn::n_again, so that much less is gained.
 void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
-    reach_.assign(1, {1, chain.token_worth});
+    const auto reached = [&](int g) {
+        return Reach{chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
+    };
     int row = Allotment::kCommitted;
-    for (int g = 1; g <= chain.longest; ++g) {
-        reach_.push_back(
-            {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]});
-        row = allotment_.add_row(row, reach_.back().tokens, reach_.back().gain);
-    }
-    if (chain.longest < std::ssize(offer.evidence)) return;
+    for (int g = 1; g <= chain.longest; ++g)
+        row = allotment_.add_row(row, reached(g).tokens, reached(g).gain);
+    if (offer.sides.empty() || chain.longest < std::ssize(offer.evidence)) return;
+    reach_.assign(1, {1, chain.token_worth});
+    for (int g = 1; g <= chain.longest; ++g) reach_.push_back(reached(g));
     const int first = row - chain.longest + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
     for (const Side& side : offer.sides) {
