@@ -19,7 +19,8 @@ constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24,
 constexpr auto kMatchBin = [] {
     std::array<unsigned char, kMatchEnds.back() + 2> bins{};
     for (int length = 0; length < std::ssize(bins); ++length)
-        bins[length] = std::ranges::lower_bound(kMatchEnds, length) - kMatchEnds.begin();
+        for (const int end : kMatchEnds)
+            if (end < length) ++bins[length];
     return bins;
 }();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -20,7 +21,9 @@ void Chain::look(int n_beside, double spent) {
         // nothing would be worth drafting.
         if (extra(g) > stake) continue;
         const auto rounds_per_second = static_cast<float>(1 / (spent + seconds[g]));
-        const auto here = (std::bit_cast<PhaseVector>(in_phase[g]) + beside) * rounds_per_second;
+        PhaseVector here;
+        std::memcpy(&here, in_phase[g].data(), sizeof(here));
+        here = (here + beside) * rounds_per_second;
         best = here > best ? here : best;
     }
     speed = std::bit_cast<PhaseLanes>(best);
