@@ -145,7 +145,7 @@ double Acceptance::prior_of(std::size_t bin) {
 }
 
 void Acceptance::Bin::set() {
-    const double wrong_odds = std::exp(-log_odds);
+    const double wrong_odds = std::exp(static_cast<float>(-log_odds));
     for (int i = 0; i < kPhases; ++i) in_phase[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
 }
 

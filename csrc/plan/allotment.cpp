@@ -39,8 +39,8 @@ void Allotment::sort() {
         ends_.push_back(sorted_.size());
     }
     // Neighbours are merged until all are.
-    merged_.resize(sorted_.size());
     while (ends_.size() > 2) {
+        merged_.resize(sorted_.size());
         std::size_t n = 0;
         for (std::size_t i = 0; i + 1 < ends_.size(); i += 2) {
             const auto from = sorted_.begin() + ends_[i];

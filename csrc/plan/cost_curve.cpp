@@ -105,7 +105,7 @@ void CostCurve::forget_known() {
     int cheapest = kMaxTokens;
     for (int n = kMaxTokens; n > 0; --n) {
         if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
-        widths_[n - 1] = cheapest;
+        widths_[n - 1] = static_cast<unsigned char>(cheapest);
     }
 }
 
@@ -141,7 +141,8 @@ double CostCurve::seconds(int n, int n_context) const {
 double CostCurve::at_least_one(int n) const {
     double& seconds = seconds_[n - 1];
     if (seconds > 0) return seconds;
-    seconds = std::exp(log_seconds_[n - 1]);
+    // In single precision, for its speed: nobody can time a decode as well.
+    seconds = std::exp(static_cast<float>(log_seconds_[n - 1]));
     if (log_seconds_[n - 1] < log_seconds_[0])
         seconds = std::min(at_least_one(1), seconds * std::exp(tuning::kBeyondDoubt * doubt(n, 1)));
     return seconds;

@@ -81,7 +81,7 @@ class CostCurve {
 
     Row log_seconds_;  // [n - 1], at an empty context
     // [n - 1]: width(n) at an empty context.
-    std::array<int, kMaxTokens> widths_;
+    std::array<unsigned char, kMaxTokens> widths_;
     // The covariances of the errors of log_seconds_: what wandering has made of them, and what of
     // that the decodes have taken off again, row after row, each up to its diagonal. Of the last
     // few that is the product of a column by itself, and is added once they are kRecent: it is too
