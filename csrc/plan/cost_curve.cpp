@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "clones.h"
 #include "plan/constants.h"
@@ -39,8 +40,7 @@ void CostCurve::start() {
     learned_.fill(0);
     n_recent_ = 0;
     forget_known();
-    observed_.fill(0);
-    n_observed_ = 0;
+    measured_.reset();
     slope_ = ContextSlope();
 }
 
@@ -54,40 +54,36 @@ double CostCurve::learned(int n, int m) const {
     return learned_[high * (high - 1) / 2 + low - 1];
 }
 
-// The shape's part goes by the logarithm of the smaller of both.
-double CostCurve::covariance(int n, int m) const {
-    const double of_shape = kLogs[std::min(n, m) - 1] + (n == m ? tuning::kStep : 0);
-    double covariance = speed_ + shape_ * of_shape - learned(n, m);
-    for (int k = 0; k < n_recent_; ++k) covariance -= recent_[k][n - 1] * recent_[k][m - 1];
-    return covariance;
-}
-
 void CostCurve::observe(int n, int n_context, double seconds) {
     if (n < 1 || n > kMaxTokens || n_context < 0 || !usable(seconds)) return;
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
     const double alone = std::max(seconds - of_context, kLeastWithoutContext * seconds);
-    const double most = tuning::kOutlier * std::sqrt(covariance(n, n) + square(tuning::kTimingSd));
-    const double log_seconds =
-        std::clamp(std::log(alone), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
-    learn(n, log_seconds, tuning::kTimingSd);
+    const double log_seconds = learn(n, std::log(alone), tuning::kOutlier);
     slope_.observe(n, n_context, std::exp(log_seconds) + of_context);
-    ++observed_[n - 1];
-    ++n_observed_;
 }
 
-void CostCurve::learn(int n, double log_seconds, double sd) {
+SPECLLAMA_CLONES("avx2")
+double CostCurve::learn(int n, double log_seconds, double most) {
     if (n_recent_ == kRecent) fold();
     Row& column = recent_[n_recent_];
-    for (int m = 1; m <= kMaxTokens; ++m) column[m - 1] = covariance(n, m);
-    const double total_sd = std::sqrt(column[n - 1] + square(sd));
-    const double off = (log_seconds - log_seconds_[n - 1]) / total_sd;
+    // The shape's part goes by the logarithm of the smaller of both.
+    for (int m = 1; m <= kMaxTokens; ++m)
+        column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned(n, m);
+    column[n - 1] += shape_ * tuning::kStep;
+    for (int k = 0; k < n_recent_; ++k)
+        for (int i = 0; i < kMaxTokens; ++i) column[i] -= recent_[k][n - 1] * recent_[k][i];
+    const double sd = std::sqrt(column[n - 1] + square(tuning::kTimingSd));
+    const double before = log_seconds_[n - 1];
+    const double off = std::clamp((log_seconds - before) / sd, -most, most);
     for (int i = 0; i < kMaxTokens; ++i) {
-        column[i] /= total_sd;
+        column[i] /= sd;
         log_seconds_[i] += column[i] * off;
     }
     ++n_recent_;
+    measured_[n - 1] = true;
     forget_known();
+    return before + off * sd;
 }
 
 SPECLLAMA_CLONES("avx2")
@@ -182,10 +178,8 @@ void CostCurve::restore(const CurvePoints& points) {
     start();
     const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
     for (int n = 1; n <= n_points; ++n) {
-        if (!usable(points.seconds[n - 1])) continue;
-        learn(n, std::log(points.seconds[n - 1]), tuning::kTimingSd);
-        ++observed_[n - 1];
-        ++n_observed_;
+        if (usable(points.seconds[n - 1]))
+            learn(n, std::log(points.seconds[n - 1]), std::numeric_limits<double>::infinity());
     }
     if (!measured()) return;
     wander(tuning::kCachedSpeedSd, 0);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <span>
 #include <vector>
 
@@ -54,8 +55,8 @@ class CostCurve {
     double doubt(int n, int m) const;
 
     // Whether any decode was observed, now or in the session that the points come from.
-    bool measured() const { return n_observed_ > 0; }
-    bool measured(int n) const { return observed_[n - 1] > 0; }
+    bool measured() const { return measured_.any(); }
+    bool measured(int n) const { return measured_[n - 1]; }
 
     // Which n up to n_max is most worth a measurement of its own: 1, 2, 4, 8, ..., then what is
     // least certain; 0: all are known well enough.
@@ -70,14 +71,14 @@ class CostCurve {
     using Row = std::array<double, kMaxTokens>;
 
     void start();
-    // The step of a Kalman filter: log_seconds of n were seen, give or take sd.
-    void learn(int n, double log_seconds, double sd);
+    // The step of a Kalman filter: log_seconds of n were seen, which count as at most so many
+    // standard deviations off. Returns as what they count.
+    double learn(int n, double log_seconds, double most);
     void fold();
     void wander(double speed_sd, double shape_sd);
     void forget_known();
     double at_least_one(int n) const;
     double learned(int n, int m) const;
-    double covariance(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
     // [n - 1]: width(n) at an empty context.
@@ -97,8 +98,7 @@ class CostCurve {
     mutable Row seconds_;
     mutable std::vector<double> prices_;
     mutable int priced_context_ = 0;
-    std::array<int, kMaxTokens> observed_;
-    int n_observed_;
+    std::bitset<kMaxTokens> measured_;
     ContextSlope slope_;
 };
 
