@@ -90,7 +90,7 @@ class CostCurve {
     double speed_;
     double shape_;
     std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_;
-    static constexpr int kRecent = 4;
+    static constexpr int kRecent = 8;
     std::array<Row, kRecent> recent_;
     int n_recent_;
     // [n - 1]: seconds at an empty context, found when they are first asked for; 0: not yet. And
