@@ -16,7 +16,8 @@ std::string curve_key(const Header& header, const ModelOptions& model,
                       const ContextOptions& context, const std::string& kernels);
 
 // What a session has learned of the time of decodes, kept for the next session with the same models
-// on the same machine: see plan/curve_file.h. The curves are the planner's own.
+// on the same machine: a small text file for each curve, in the cache folder. One that cannot be
+// read or written is no error: the curve is learned anew. The curves are the planner's own.
 class KeptCurves {
  public:
     // None are kept.

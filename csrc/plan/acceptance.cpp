@@ -1,8 +1,11 @@
 #include "plan/acceptance.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
+
+#include "clones.h"
 
 namespace specllama {
 
@@ -11,6 +14,15 @@ namespace {
 // Upper ends of the bins of a match's length. What a match is worth changes fastest where it is
 // short.
 constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64};
+
+// [length]: its bin, from 0 to one more than the last end.
+constexpr auto kMatchBin = [] {
+    std::array<unsigned char, kMatchEnds.back() + 2> bins{};
+    for (int length = 0; length < std::ssize(bins); ++length)
+        for (const int end : kMatchEnds)
+            if (end < length) ++bins[length];
+    return bins;
+}();
 
 struct Point {
     double length;
@@ -85,8 +97,7 @@ std::size_t Acceptance::bin_of(const Evidence& evidence) {
             return (evidence.source == Source::corpus ? kCorpus
                     : evidence.confidence > 0         ? kMatch
                                                       : kBroken) +
-                   static_cast<std::size_t>(std::ranges::lower_bound(kMatchEnds, evidence.length) -
-                                            kMatchEnds.begin());
+                   kMatchBin[std::clamp(evidence.length, 0, kMatchEnds.back() + 1)];
         case Source::ngram:
             return kNGram +
                    static_cast<std::size_t>(
@@ -134,7 +145,7 @@ double Acceptance::prior_of(std::size_t bin) {
 }
 
 void Acceptance::Bin::set() {
-    const double wrong_odds = std::exp(-log_odds);
+    const double wrong_odds = std::exp(static_cast<float>(-log_odds));
     for (int i = 0; i < kPhases; ++i) in_phase[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
 }
 
@@ -225,6 +236,7 @@ int Acceptance::n_behind_model(const Phase& phase, int position) {
     return std::max(position - 1 - phase.position[view_of(Source::model)], 0);
 }
 
+SPECLLAMA_CLONES("avx2")
 void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                          int n_judged) {
     Table& table = tables_[phase.temperature];
@@ -252,38 +264,50 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
     }
 }
 
-Acceptance::Forecast::Forecast(const Acceptance& acceptance, const Phase& phase, int position,
-                               Source first)
-    : acceptance_(acceptance), phase_(phase), view_(view_of(first)), position_(position) {
-    pass(phase_, view_, position - 1);
-    for (int s = 0; s < kPhases; ++s) survival_[s][s] = 1;
-    alive_ = tokens_ = PhaseLanes{} + 1.0F;
-}
-
-void Acceptance::Forecast::add(Source source, std::size_t bin) {
-    const std::size_t view = view_of(source);
-    const Table& table = acceptance_.tables_[phase_.temperature];
-    const Phase::Weights& rates = table.bins[bin].in_phase;
-    const int position = position_++;
-    PhaseLanes alive{};
-    if (view == view_) {
-        for (int t = 0; t < kPhases; ++t) {
-            const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
-            const auto begins =
-                static_cast<float>(tuning::kPhaseEnd * phase_.next[view][t] * rates[t]);
-            alive += survival_[t] = lasts * survival_[t] + begins * alive_;
+SPECLLAMA_CLONES("avx2")
+Phase::Weights Acceptance::foresee(const Phase& phase, int position,
+                                   std::span<const Evidence> draft,
+                                   std::span<PhaseLanes> tokens) const {
+    const Table& table = tables_[phase.temperature];
+    Phase then = phase;
+    const std::size_t first = view_of(draft.empty() ? Source::model : draft[0].source);
+    pass(then, first, position - 1);
+    // [t][s]: probability that all tokens so far are right and the phase is t now, if it was s; and
+    // [s]: the sum over all t. In this order, and in single precision, all sums run over all s at
+    // once.
+    std::array<PhaseVector, kPhases> survival{};
+    for (int s = 0; s < kPhases; ++s) survival[s][s] = 1;
+    PhaseVector alive = PhaseVector{} + 1.0F;
+    PhaseVector expected = alive;
+    tokens[0] = std::bit_cast<PhaseLanes>(expected);
+    for (std::size_t g = 1; g < tokens.size(); ++g) {
+        const bool known = g <= draft.size();
+        const std::size_t view = view_of(known ? draft[g - 1].source : Source::model);
+        const Phase::Weights& rates =
+            table.bins[known ? bin_of(draft[g - 1]) : static_cast<std::size_t>(Source::model)]
+                .in_phase;
+        PhaseVector sum{};
+        if (view == first) {
+            for (int t = 0; t < kPhases; ++t) {
+                const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
+                const auto begins =
+                    static_cast<float>(tuning::kPhaseEnd * then.next[view][t] * rates[t]);
+                sum += survival[t] = lasts * survival[t] + begins * alive;
+            }
+        } else {
+            // Another view's phase is its own matter: its token is right by the same chance
+            // whatever the phase in the first view.
+            pass(then, view, position + static_cast<int>(g) - 1);
+            double rate = 0;
+            for (int t = 0; t < kPhases; ++t) rate += then.weights[view][t] *= rates[t];
+            for (double& weight : then.weights[view]) weight /= rate;
+            for (PhaseVector& row : survival) sum += row *= static_cast<float>(rate);
         }
-    } else {
-        // Another view's phase is its own matter: its token is right by the same chance whatever
-        // the phase in the first view.
-        pass(phase_, view, position);
-        double rate = 0;
-        for (int t = 0; t < kPhases; ++t) rate += phase_.weights[view][t] *= rates[t];
-        for (double& weight : phase_.weights[view]) weight /= rate;
-        for (PhaseLanes& row : survival_) alive += row *= static_cast<float>(rate);
+        alive = sum;
+        expected += alive;
+        tokens[g] = std::bit_cast<PhaseLanes>(expected);
     }
-    alive_ = alive;
-    tokens_ += alive;
+    return then.weights[first];
 }
 
 }  // namespace specllama

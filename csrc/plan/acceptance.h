@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <tuple>
 
 #include "plan/constants.h"
 #include "specllama/evidence.h"
@@ -15,9 +16,12 @@ inline constexpr int kViews = 3;
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
 // A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
-// last phase nothing is asked. (A type of the compiler's: of arrays it makes no vectors here.)
-using PhaseLanes __attribute__((vector_size(8 * sizeof(float)))) = float;
-static_assert(kPhases <= sizeof(PhaseLanes) / sizeof(float));
+// last phase nothing is asked.
+using PhaseLanes = std::array<float, 8>;
+static_assert(kPhases <= std::tuple_size_v<PhaseLanes>);
+// The same as a type of the compiler's, to compute with: of arrays it makes no vectors here. How
+// that lies in memory depends on the processor, so it is neither kept nor passed.
+using PhaseVector __attribute__((vector_size(sizeof(PhaseLanes)))) = float;
 
 // What is known of one request's text: which phase it is in, in each view.
 struct Phase {
@@ -70,34 +74,12 @@ class Acceptance {
     // Tokens before this position that no draft of the model was judged by: it has not seen them.
     static int n_behind_model(const Phase& phase, int position);
 
-    // What may come of a draft, token by token.
-    class Forecast {
-     public:
-        // Of a draft whose first token, by this source, has this position.
-        Forecast(const Acceptance& acceptance, const Phase& phase, int position, Source first);
-
-        // One token more: one that was proposed, or one that a source will propose.
-        void add(const Evidence& evidence) { add(evidence.source, bin_of(evidence)); }
-        void add(Source source) { add(source, static_cast<std::size_t>(source)); }
-
-        // Probabilities of the phases in the first token's view, and, if the text is in one, the
-        // tokens to expect of a round with this draft: 1 and those that are right.
-        const Phase::Weights& weights() const { return phase_.weights[view_]; }
-        const PhaseLanes& tokens() const { return tokens_; }
-
-     private:
-        void add(Source source, std::size_t bin);
-
-        const Acceptance& acceptance_;
-        Phase phase_;
-        std::size_t view_;  // of the first token
-        int position_;
-        // [t][s]: probability that all tokens so far are right and the phase is t now, if it was s.
-        // In this order, and in single precision, all sums run over all s at once.
-        std::array<PhaseLanes, kPhases> survival_{};
-        PhaseLanes alive_;  // [s]: the sum over all t
-        PhaseLanes tokens_;
-    };
+    // What may come of a draft whose first token has this position, and of what the draft model may
+    // add to it. tokens[g]: of a round with g tokens, if the text is in a phase in the first
+    // token's view, the tokens to expect: 1 and those that are right. Returns how likely the phases
+    // are.
+    Phase::Weights foresee(const Phase& phase, int position, std::span<const Evidence> draft,
+                           std::span<PhaseLanes> tokens) const;
 
  private:
     // One rate, and what the phases make of it.

@@ -1,7 +1,7 @@
 #include "plan/allotment.h"
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
 #include <limits>
 #include <span>
 #include <tuple>
@@ -18,13 +18,6 @@ int Allotment::add_sequence(int n_rows, double tokens, double stake, int place, 
     return static_cast<int>(participants_.size()) - 1;
 }
 
-int Allotment::add_row(int predecessor, double tokens, double gain) {
-    if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
-    const auto sequence = static_cast<int>(participants_.size()) - 1;
-    rows_.push_back({sequence, participants_.back().longest++, tokens, gain});
-    return static_cast<int>(rows_.size()) - 1;
-}
-
 int Allotment::n_certain() const {
     int n = 0;
     for (const Participant& one : participants_) n += one.n_rows;
@@ -33,47 +26,58 @@ int Allotment::n_certain() const {
 
 // What comes after another row was added after it, and stays there. Chains are in order already.
 void Allotment::sort() {
-    const auto before = [](const Row& a, const Row& b) {
-        return std::tie(b.gain, a.sequence, a.number) < std::tie(a.gain, b.sequence, b.number);
-    };
     sorted_.clear();
+    ends_.assign(1, 0);
     for (const Participant& one : participants_) {
         const std::span own = std::span(rows_).subspan(one.first_row, one.longest);
-        if (!std::ranges::is_sorted(own, before)) std::ranges::sort(own, before);
-        merged_.clear();
-        std::ranges::merge(sorted_, own, std::back_inserter(merged_), before);
+        if (!std::ranges::is_sorted(own, std::greater{}, &Row::gain))
+            std::ranges::sort(own, [](const Row& a, const Row& b) {
+                return std::tie(b.gain, a.number) < std::tie(a.gain, b.number);
+            });
+        const auto most = own.first(std::min(one.longest, one.most));
+        sorted_.insert(sorted_.end(), most.begin(), most.end());
+        ends_.push_back(sorted_.size());
+    }
+    // Neighbours are merged until all are.
+    while (ends_.size() > 2) {
+        merged_.resize(sorted_.size());
+        std::size_t n = 0;
+        for (std::size_t i = 0; i + 1 < ends_.size(); i += 2) {
+            const auto from = sorted_.begin() + ends_[i];
+            const auto middle = sorted_.begin() + ends_[i + 1];
+            const auto to = sorted_.begin() + ends_[std::min(i + 2, ends_.size() - 1)];
+            std::merge(from, middle, middle, to, merged_.begin() + ends_[i],
+                       [](const Row& a, const Row& b) { return a.gain > b.gain; });
+            ends_[++n] = to - sorted_.begin();
+        }
+        ends_.resize(n + 1);
         sorted_.swap(merged_);
     }
 }
 
-void Allotment::allot(const Price& price) {
+void Allotment::allot(Prices prices) {
     sort();
     lengths_.assign(participants_.size(), 0);
-    std::erase_if(sorted_, [&](const Row& row) {
-        return ++lengths_[row.sequence] > participants_[row.sequence].most;
-    });
-    lengths_.assign(participants_.size(), 0);
-    saved_by_.assign(1, 0);
+    saved_by_.assign(sorted_.size() + 1, 0);
     n_best_ = 0;
-    int n = n_certain();
-    const double plain = price(n);
+    const int n = n_certain();
     double gain = 0;
     double stake = 0;
-    for (const Row& row : sorted_) {
+    for (int k = 1; k <= n_candidates(); ++k) {
+        const Row& row = sorted_[k - 1];
         gain += row.gain;
         if (lengths_[row.sequence]++ == 0) stake += participants_[row.sequence].stake;
-        const double extra = price(++n) - plain;
-        saved_by_.push_back(extra <= stake ? gain - extra
-                                           : -std::numeric_limits<double>::infinity());
-        if (saved_by_.back() > saved_by_[n_best_]) n_best_ = n_candidates();
+        const double extra = prices[n + k] - prices[n];
+        saved_by_[k] = extra <= stake ? gain - extra : -std::numeric_limits<double>::infinity();
+        if (saved_by_[k] > saved_by_[n_best_]) n_best_ = k;
     }
-    take(n_best_, price);
+    take(n_best_, prices);
 }
 
-void Allotment::take(int k, const Price& price) {
+void Allotment::take(int k, Prices prices) {
     start();
     for (const Row& row : std::span(sorted_).first(k)) add(row);
-    seconds_ = price(n_certain() + k);
+    seconds_ = prices[n_certain() + k];
 }
 
 void Allotment::start() {
@@ -91,7 +95,7 @@ void Allotment::add(const Row& row) {
     gains_[row.sequence] += row.gain;
 }
 
-void Allotment::allot_alike(const Price& price) {
+void Allotment::allot_alike(Prices prices) {
     const auto length = [](const Participant& one, int g) {
         return std::min(one.longest, one.most) < g ? 0 : g;
     };
@@ -105,7 +109,7 @@ void Allotment::allot_alike(const Price& price) {
                                  participants_[i + 1].place == participants_[i].place + 1 &&
                                  width(participants_[i + 1], g) == width(participants_[i], g);
             if (goes_on) continue;
-            total += price(n);
+            total += prices[n];
             n = 0;
         }
         return total;

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <functional>
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -20,8 +21,8 @@ namespace specllama {
 // Pure. Kept between rounds so that none allocates.
 class Allotment {
  public:
-    // Seconds of a decode of so many rows.
-    using Price = std::function<double(int n_rows)>;
+    // [n]: seconds of a decode of n rows, for all up to n_most().
+    using Prices = std::span<const double>;
 
     static constexpr int kCommitted = -1;  // predecessor of a row behind the committed tokens
 
@@ -36,14 +37,19 @@ class Allotment {
 
     // A row of the sequence that was added last: which row it comes after, the tokens to expect of
     // it, and the seconds they are worth. Returns its number.
-    int add_row(int predecessor, double tokens, double gain);
+    int add_row(int predecessor, double tokens, double gain) {
+        if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
+        const auto sequence = static_cast<int>(participants_.size()) - 1;
+        rows_.push_back({sequence, participants_.back().longest++, tokens, gain});
+        return static_cast<int>(rows_.size()) - 1;
+    }
 
     // Chooses the rows, and with them all that follows.
-    void allot(const Price& price);
+    void allot(Prices prices);
     // The same where only neighbours in the memory with as many rows each are decoded at once.
     // Then those that draft verify as many rows each, and every change from one place to the next
     // is the beginning of another decode.
-    void allot_alike(const Price& price);
+    void allot_alike(Prices prices);
 
     // [i]: rows of sequence i that are verified, the tokens to expect of it, and the seconds that
     // those of its rows are worth.
@@ -66,10 +72,11 @@ class Allotment {
     int n_candidates() const { return static_cast<int>(saved_by_.size()) - 1; }
     int n_best() const { return n_best_; }
     double saved_by(int k) const { return saved_by_[k]; }
-    // Rows that are decoded in any case.
+    // Rows that are decoded in any case, and that may be at most.
     int n_certain() const;
+    int n_most() const { return n_certain() + static_cast<int>(rows_.size()); }
     // Chooses these instead.
-    void take(int k, const Price& price);
+    void take(int k, Prices prices);
 
  private:
     struct Participant {
@@ -94,8 +101,9 @@ class Allotment {
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
-    std::vector<Row> sorted_;  // by their gain
-    std::vector<Row> merged_;  // on the way there
+    std::vector<Row> sorted_;        // by their gain
+    std::vector<Row> merged_;        // on the way there
+    std::vector<std::size_t> ends_;  // of what is sorted by itself
     std::vector<double> saved_by_;
     int n_best_ = 0;
     std::vector<int> lengths_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "clones.h"
 #include "plan/constants.h"
 
 namespace specllama {
@@ -36,9 +38,9 @@ void CostCurve::start() {
     speed_ = shape_ = 0;
     wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
     learned_.fill(0);
+    n_recent_ = 0;
     forget_known();
-    observed_.fill(0);
-    n_observed_ = 0;
+    measured_.reset();
     slope_ = ContextSlope();
 }
 
@@ -47,11 +49,9 @@ void CostCurve::wander(double speed_sd, double shape_sd) {
     shape_ += square(shape_sd);
 }
 
-// The shape's part goes by the logarithm of the smaller of both.
-double CostCurve::covariance(int n, int m) const {
+double CostCurve::learned(int n, int m) const {
     const auto [low, high] = std::minmax(n, m);
-    const double of_shape = kLogs[low - 1] + (n == m ? tuning::kStep : 0);
-    return speed_ + shape_ * of_shape - learned_[high * (high - 1) / 2 + low - 1];
+    return learned_[high * (high - 1) / 2 + low - 1];
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
@@ -59,53 +59,77 @@ void CostCurve::observe(int n, int n_context, double seconds) {
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
     const double alone = std::max(seconds - of_context, kLeastWithoutContext * seconds);
-    const double most = tuning::kOutlier * std::sqrt(covariance(n, n) + square(tuning::kTimingSd));
-    const double log_seconds =
-        std::clamp(std::log(alone), log_seconds_[n - 1] - most, log_seconds_[n - 1] + most);
-    learn(n, log_seconds, tuning::kTimingSd);
+    const double log_seconds = learn(n, std::log(alone), tuning::kOutlier);
     slope_.observe(n, n_context, std::exp(log_seconds) + of_context);
-    ++observed_[n - 1];
-    ++n_observed_;
 }
 
-void CostCurve::learn(int n, double log_seconds, double sd) {
-    Row with_n;
-    for (int i = 0; i < kMaxTokens; ++i) with_n[i] = covariance(n, i + 1);
-    const double total = with_n[n - 1] + square(sd);
-    const double off = (log_seconds - log_seconds_[n - 1]) / total;
-    double* row = learned_.data();
-    for (int i = 0; i < kMaxTokens; row += ++i) {
-        log_seconds_[i] += with_n[i] * off;
-        const double gain = with_n[i] / total;
-        for (int j = 0; j <= i; ++j) row[j] += gain * with_n[j];
+SPECLLAMA_CLONES("avx2")
+double CostCurve::learn(int n, double log_seconds, double most) {
+    if (n_recent_ == kRecent) fold();
+    Row& column = recent_[n_recent_];
+    // The shape's part goes by the logarithm of the smaller of both.
+    for (int m = 1; m <= kMaxTokens; ++m)
+        column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned(n, m);
+    column[n - 1] += shape_ * tuning::kStep;
+    for (int k = 0; k < n_recent_; ++k)
+        for (int i = 0; i < kMaxTokens; ++i) column[i] -= recent_[k][n - 1] * recent_[k][i];
+    const double sd = std::sqrt(column[n - 1] + square(tuning::kTimingSd));
+    const double before = log_seconds_[n - 1];
+    const double off = std::clamp((log_seconds - before) / sd, -most, most);
+    for (int i = 0; i < kMaxTokens; ++i) {
+        column[i] /= sd;
+        log_seconds_[i] += column[i] * off;
     }
+    ++n_recent_;
+    measured_[n - 1] = true;
     forget_known();
+    return before + off * sd;
+}
+
+SPECLLAMA_CLONES("avx2")
+void CostCurve::fold() {
+    double* row = learned_.data();
+    for (int i = 0; i < kMaxTokens; row += ++i)
+        for (int j = 0; j <= i; ++j)
+            for (const Row& one : recent_) row[j] += one[i] * one[j];
+    n_recent_ = 0;
 }
 
 void CostCurve::forget_known() {
     seconds_.fill(0);
-    margins_.fill(0);
+    prices_.clear();
     int cheapest = kMaxTokens;
     for (int n = kMaxTokens; n > 0; --n) {
         if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
-        widths_[n - 1] = cheapest;
+        widths_[n - 1] = static_cast<unsigned char>(cheapest);
     }
 }
 
 int CostCurve::width(int n, int n_context) const {
     // One alone is what plain decoding does.
-    if (n <= 1 || n > kMaxTokens) return n;
+    if (n <= 1 || n > kMaxTokens || widths_[n - 1] == n) return n;
     const int wider = widths_[n - 1];
-    if (wider == n) return n;
-    double& margin = margins_[n - 1];
-    if (margin == 0) margin = std::exp(tuning::kBeyondDoubt * doubt(wider, n));
-    return seconds(wider, n_context) * margin < seconds(n, n_context) ? wider : n;
+    const double ratio = seconds(n, n_context) / seconds(wider, n_context);
+    const double margin = tuning::kBeyondDoubt * doubt(wider, n);
+    // A logarithm is less than this, and mostly need not be taken.
+    return ratio - 1 > margin && std::log(ratio) > margin ? wider : n;
+}
+
+std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) const {
+    if (n_context != priced_context_) prices_.clear();
+    priced_context_ = n_context;
+    if (prices_.empty()) prices_.push_back(0);
+    for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n)
+        prices_.push_back(seconds(pads ? width(n, n_context) : n, n_context));
+    return prices_;
 }
 
 double CostCurve::seconds(int n, int n_context) const {
-    const int known = std::clamp(n, 1, kMaxTokens);
-    return at_least_one(known) * std::max(n, 1) / known +
-           slope_.seconds(std::max(n, 1), std::max(n_context, 0));
+    n = std::max(n, 1);
+    const int known = std::min(n, kMaxTokens);
+    double alone = at_least_one(known);
+    if (n > known) alone *= static_cast<double>(n) / known;
+    return alone + slope_.seconds(n, std::max(n_context, 0));
 }
 
 // More tokens hardly ever cost less than one, though some processors' kernels for one are slow:
@@ -113,14 +137,19 @@ double CostCurve::seconds(int n, int n_context) const {
 double CostCurve::at_least_one(int n) const {
     double& seconds = seconds_[n - 1];
     if (seconds > 0) return seconds;
-    seconds = std::exp(log_seconds_[n - 1]);
+    // In single precision, for its speed: nobody can time a decode as well.
+    seconds = std::exp(static_cast<float>(log_seconds_[n - 1]));
     if (log_seconds_[n - 1] < log_seconds_[0])
         seconds = std::min(at_least_one(1), seconds * std::exp(tuning::kBeyondDoubt * doubt(n, 1)));
     return seconds;
 }
 
+// The speed's part is the same for both.
 double CostCurve::doubt(int n, int m) const {
-    const double variance = covariance(n, n) + covariance(m, m) - 2 * covariance(n, m);
+    if (n == m) return 0;
+    double variance = shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -
+                      (learned(n, n) + learned(m, m) - 2 * learned(n, m));
+    for (int k = 0; k < n_recent_; ++k) variance -= square(recent_[k][n - 1] - recent_[k][m - 1]);
     return std::sqrt(std::max(variance, 0.0));
 }
 
@@ -149,10 +178,8 @@ void CostCurve::restore(const CurvePoints& points) {
     start();
     const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
     for (int n = 1; n <= n_points; ++n) {
-        if (!usable(points.seconds[n - 1])) continue;
-        learn(n, std::log(points.seconds[n - 1]), tuning::kTimingSd);
-        ++observed_[n - 1];
-        ++n_observed_;
+        if (usable(points.seconds[n - 1]))
+            learn(n, std::log(points.seconds[n - 1]), std::numeric_limits<double>::infinity());
     }
     if (!measured()) return;
     wander(tuning::kCachedSpeedSd, 0);

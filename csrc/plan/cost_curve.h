@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <bitset>
+#include <span>
 #include <vector>
 
 #include "plan/context_slope.h"
@@ -45,12 +47,16 @@ class CostCurve {
     // of rows in less time than a part of one, beyond doubt.
     int width(int n, int n_context) const;
 
+    // [n]: the same of n tokens, for all up to n_most and maybe more; pads, the same every time:
+    // with as many rows as width() says. Valid until the next call, of what is const, too.
+    std::span<const double> prices(int n_most, int n_context, bool pads) const;
+
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
 
     // Whether any decode was observed, now or in the session that the points come from.
-    bool measured() const { return n_observed_ > 0; }
-    bool measured(int n) const { return observed_[n - 1] > 0; }
+    bool measured() const { return measured_.any(); }
+    bool measured(int n) const { return measured_[n - 1]; }
 
     // Which n up to n_max is most worth a measurement of its own: 1, 2, 4, 8, ..., then what is
     // least certain; 0: all are known well enough.
@@ -65,27 +71,34 @@ class CostCurve {
     using Row = std::array<double, kMaxTokens>;
 
     void start();
-    // The step of a Kalman filter: log_seconds of n were seen, give or take sd.
-    void learn(int n, double log_seconds, double sd);
+    // The step of a Kalman filter: log_seconds of n were seen, which count as at most so many
+    // standard deviations off. Returns as what they count.
+    double learn(int n, double log_seconds, double most);
+    void fold();
     void wander(double speed_sd, double shape_sd);
     void forget_known();
     double at_least_one(int n) const;
-    double covariance(int n, int m) const;
+    double learned(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
     // [n - 1]: width(n) at an empty context.
-    std::array<int, kMaxTokens> widths_;
+    std::array<unsigned char, kMaxTokens> widths_;
     // The covariances of the errors of log_seconds_: what wandering has made of them, and what of
-    // that the decodes have taken off again, row after row, each up to its diagonal.
+    // that the decodes have taken off again, row after row, each up to its diagonal. Of the last
+    // few that is the product of a column by itself, and is added once they are kRecent: it is too
+    // much to be touched in every round.
     double speed_;
     double shape_;
     std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_;
-    // [n - 1]: what follows for n, found when it is first asked for; 0: not yet. The seconds at an
-    // empty context, and the factor by which a wider decode must be cheaper to be believed so.
+    static constexpr int kRecent = 8;
+    std::array<Row, kRecent> recent_;
+    int n_recent_;
+    // [n - 1]: seconds at an empty context, found when they are first asked for; 0: not yet. And
+    // what prices() has found.
     mutable Row seconds_;
-    mutable Row margins_;
-    std::array<int, kMaxTokens> observed_;
-    int n_observed_;
+    mutable std::vector<double> prices_;
+    mutable int priced_context_ = 0;
+    std::bitset<kMaxTokens> measured_;
     ContextSlope slope_;
 };
 

@@ -11,8 +11,6 @@ namespace specllama {
 
 namespace {
 
-constexpr double kAny = std::numeric_limits<double>::infinity();
-
 // So often the worth of a token is found anew by what all sequences of a decode get from it.
 constexpr int kPasses = 3;
 
@@ -56,8 +54,7 @@ Planner::Common Planner::common(std::span<const Turn> turns) {
     for (const Turn& turn : turns) {
         all.n_rows += turn.n_pending;
         all.n_context += turn.n_tokens / all.n_sequences;
-        all.overhead = std::max(all.overhead, turn.overhead);
-        all.spent = std::max(all.spent, turn.spent);
+        all.spent = std::max(all.spent, turn.spent + turn.overhead);
     }
     return all;
 }
@@ -67,19 +64,12 @@ Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) 
     return {.n_sequences = 1 + n_beside,
             .n_rows = turn.n_pending + n_beside,
             .n_context = turn.n_tokens,
-            .overhead = turn.overhead,
-            .spent = turn.spent + seconds,
-            .token_seconds = kAny};
-}
-
-double Planner::decode_seconds(const Common& common, int n_rows) const {
-    return seconds(n_rows, common.n_context) + common.overhead;
+            .spent = turn.spent + turn.overhead + seconds};
 }
 
 void Planner::choose(std::span<Turn> turns) {
     if (turns.empty()) return;
     Common all = common(turns);
-    all.token_seconds = kAny;
     foresee(all, turns);
     if (turns.size() == 1) {
         allot(all, turns);
@@ -106,39 +96,27 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
         offer(common, turn, std::span(chains_).subspan(first, turn.offers.size()));
         first += turn.offers.size();
     }
-    const Allotment::Price price = [&](int n) { return decode_seconds(common, n); };
+    const Allotment::Prices prices = this->prices(common, allotment_.n_most());
     if (alike_ && turns.size() > 1)
-        allotment_.allot_alike(price);
+        allotment_.allot_alike(prices);
     else
-        allotment_.allot(price);
+        allotment_.allot(prices);
 }
 
 // What may come of a draft, and of what the draft model may still add to it: each of its tokens
 // takes `step` seconds, and the first `start` more.
 void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Chain& chain,
                       double step, double start) const {
-    Acceptance::Forecast forecast(acceptance_, *turn.phase, turn.n_tokens,
-                                  draft.empty() ? Source::model : draft[0].source);
+    chain.phases = acceptance_.foresee(*turn.phase, turn.n_tokens, draft,
+                                       std::span(chain.in_phase).first(chain.longest + 1));
+    const auto prices = this->prices(common, common.n_rows + chain.longest);
     const int n_drafted = static_cast<int>(draft.size());
     for (int g = 0; g <= chain.longest; ++g) {
-        if (g > n_drafted)
-            forecast.add(Source::model);
-        else if (g > 0)
-            forecast.add(draft[g - 1]);
-        chain.in_phase[g] = forecast.tokens();
-        chain.seconds[g] =
-            decode_seconds(common, common.n_rows + g) + std::max(g - n_drafted, 0) * step;
+        chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
         if (g > 0) chain.seconds[g] += start;
     }
-    chain.phases = forecast.weights();
-}
-
-void Planner::weigh(const Common& common, const Turn& turn, Chain& chain) const {
-    chain.weigh({.n_beside = common.n_sequences - 1,
-                 .spent = common.spent,
-                 .most_worth = common.token_seconds,
-                 .caution = caution(*turn.phase),
-                 .stake = stake(turn)});
+    chain.stake = stake(turn);
+    chain.look(common.n_sequences - 1, common.spent);
 }
 
 // What may come of all offers, whatever a token is worth.
@@ -157,14 +135,12 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
 }
 
 // Seconds that an offer would save if it were the only one in the decode; -inf: it cannot be had.
-double Planner::saved(const Common& common, const Turn& turn, const Offer& offer,
-                      const Chain& chain) const {
+double Planner::saved(const Common& common, const Offer& offer, const Chain& chain) const {
     if (offer.required) return kAny;
-    const double most = stake(turn);
-    if (!offer.drawn) return chain.most_saved(1, chain.longest, most);
+    if (!offer.drawn) return chain.most_saved(1, chain.longest);
     const int n = static_cast<int>(offer.evidence.size());
     const double extra = decode_seconds(common, common.n_rows + n) - chain.seconds[0];
-    return extra <= most && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
+    return extra <= chain.stake && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
 }
 
 // A sequence's part: of the drafts at hand the one that would save most.
@@ -173,8 +149,8 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     double best = -kAny;
     for (std::size_t i = 0; i < turn.offers.size(); ++i) {
         if (chains[i].longest == 0) continue;
-        weigh(common, turn, chains[i]);
-        const double saved = this->saved(common, turn, turn.offers[i], chains[i]);
+        chains[i].weigh(common.token_seconds, caution(*turn.phase));
+        const double saved = this->saved(common, turn.offers[i], chains[i]);
         if (saved <= best) continue;
         best = saved;
         turn.choice.offer = static_cast<int>(i);
@@ -193,14 +169,15 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
 // The rows of a draft, and of what is beside it. What is right there comes again with the next
 // decode, see Turn::n_again, so that much less is gained.
 void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
-    reach_.assign(1, {1, chain.token_worth});
+    const auto reached = [&](int g) {
+        return Reach{chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
+    };
     int row = Allotment::kCommitted;
-    for (int g = 1; g <= chain.longest; ++g) {
-        reach_.push_back(
-            {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]});
-        row = allotment_.add_row(row, reach_.back().tokens, reach_.back().gain);
-    }
-    if (chain.longest < std::ssize(offer.evidence)) return;
+    for (int g = 1; g <= chain.longest; ++g)
+        row = allotment_.add_row(row, reached(g).tokens, reached(g).gain);
+    if (offer.sides.empty() || chain.longest < std::ssize(offer.evidence)) return;
+    reach_.assign(1, {1, chain.token_worth});
+    for (int g = 1; g <= chain.longest; ++g) reach_.push_back(reached(g));
     const int first = row - chain.longest + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
     for (const Side& side : offer.sides) {
@@ -223,37 +200,42 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
 }
 
 // Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
-// that is known, `best` with n_best rows; it may take a standard deviation less than is believed.
-// Who is cautious hopes for less. saved(n): by n rows, as believed; -inf: they cannot be had.
+// that is known, `best` with n_best rows, and may be tried; it may take a standard deviation less
+// than is believed. Who is cautious hopes for less. saved(n): by n rows, as believed; -inf: they
+// cannot be had. spent: what trying takes beside what the decode may lose.
 template <typename Saved>
-Planner::Hope Planner::hope(const Common& common, int first, int last, int n_best, double best,
-                            double caution, Saved saved) const {
+std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int last, int n_best,
+                                           double best, double caution, double spent,
+                                           Saved saved) const {
+    const Allotment::Prices prices = this->prices(common, std::max(last, n_best));
+    const double cheapest = std::ranges::min(prices.subspan(first, last - first + 1));
+    if (!budget_.has(spent + tuning::kProbeLeastLoss * cheapest)) return {};
     const double credit = 1 / (1 + caution);
-    double most = best + credit * tuning::kProbeGain * decode_seconds(common, n_best);
-    Hope hope;
+    double most = best + credit * tuning::kProbeGain * prices[n_best];
+    std::optional<Hope> hope;
     for (int n = first; n <= last; ++n) {
-        const double seconds = decode_seconds(common, n);
         const bool in_doubt = std::max(n, n_best) <= CostCurve::kMaxTokens;
-        const double gain = in_doubt ? seconds * (1 - std::exp(-cost_.doubt(n, n_best))) : 0;
+        const double gain = in_doubt ? prices[n] * (1 - std::exp(-cost_.doubt(n, n_best))) : 0;
         if (saved(n) + credit * gain <= most) continue;
         most = saved(n) + credit * gain;
-        hope = {n, std::max(best - saved(n), tuning::kProbeLeastLoss * seconds)};
+        hope = {n, std::max(best - saved(n), tuning::kProbeLeastLoss * prices[n])};
     }
-    return hope;
+    return hope && budget_.has(spent + hope->loss) ? hope : std::nullopt;
 }
 
 // Takes another number of rows if that may be better than the best that is known.
 bool Planner::probe(const Common& common, double caution) {
     if (!cost_probe_.due()) return false;
     const int n_certain = allotment_.n_certain();
-    const auto [n, loss] =
+    const auto better =
         hope(common, n_certain, n_certain + allotment_.n_candidates(),
-             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), caution,
+             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), caution, 0,
              [&](int rows) { return allotment_.saved_by(rows - n_certain); });
-    if (n < 0 || !budget_.has(loss)) return false;
-    budget_.lose(loss);
-    allotment_.take(n - n_certain, [&](int rows) { return decode_seconds(common, rows); });
-    cost_probe_.begin(width(n, common.n_context), seconds(n, common.n_context));
+    if (!better) return false;
+    const int n = better->n_rows;
+    budget_.lose(better->loss);
+    allotment_.take(n - n_certain, prices(common, n));
+    cost_probe_.begin(width(n, common.n_context), decode_seconds(common, n));
     return true;
 }
 
@@ -288,8 +270,8 @@ double Planner::most_saved_by_model(const Common& common, const Turn& turn, Evid
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, chain, draft_step(common.n_sequences, turn.n_tokens),
             tuning::kPhaseEnd * catch_up(turn));
-    weigh(common, turn, chain);
-    return chain.most_saved(0, chain.longest, stake(turn));
+    chain.weigh(kAny, caution(*turn.phase));
+    return chain.most_saved(0, chain.longest);
 }
 
 int Planner::n_prefix(const Turn& turn, int n_beside) {
@@ -312,22 +294,17 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     Chain& chain = chains_[0];
     chain.longest = cap;
     foresee(common, turn, draft, chain, step, tuning::kPhaseEnd * behind);
-    weigh(common, turn, chain);
-    const double most = stake(turn);
+    chain.weigh(kAny, caution(*turn.phase));
     // What is saved by the best that is there already.
-    const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted, most));
-    if (chain.most_saved(n_drafted + 1, cap, most) > so_far) return true;
+    const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
+    if (chain.most_saved(n_drafted + 1, cap) > so_far) return true;
 
     if (n_drafted > 0) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
-        const auto saved = [&](int rows) {
-            const int g = rows - n_rows;
-            return chain.most_saved(g, g, most);
-        };
-        const auto [n, loss] = hope(common, n_rows + n_drafted + 1, n_rows + cap,
-                                    n_rows + n_drafted, so_far, caution(*turn.phase), saved);
-        if (n < 0 || !budget_.has(step + loss)) return false;
+        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far,
+                  caution(*turn.phase), step, [&](int rows) { return chain.saved(rows - n_rows); }))
+            return false;
         budget_.lose(step);
         return true;
     }
@@ -337,7 +314,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (!model_probe_.due() || !budget_.has(loss + model_probe_.n_missing() * step)) return false;
     const auto may_pay = [&](int phase) {
         for (int g = 1; g <= cap; ++g)
-            if (chain.extra(g) <= most && chain.saved_in(phase, g) > so_far) return true;
+            if (chain.saved_in(phase, g) > so_far) return true;
         return false;
     };
     if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;

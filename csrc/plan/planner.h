@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,14 +76,15 @@ class Planner {
     CostCurve& draft_cost() { return draft_cost_; }
 
  private:
+    static constexpr double kAny = std::numeric_limits<double>::infinity();
+
     // What the sequences of a decode have in common.
     struct Common {
         int n_sequences = 0;
         int n_rows = 0;  // without drafts
         int n_context = 0;
-        double overhead = 0;
-        double spent = 0;
-        double token_seconds = 0;  // what a token costs at most
+        double spent = 0;             // seconds of the round beside its decode
+        double token_seconds = kAny;  // what a token costs at most
     };
 
     static Common common(std::span<const Turn> turns);
@@ -91,29 +94,33 @@ class Planner {
     double stake(const Turn& turn) const;
     // Of one token by the draft model, which drafts one for each of n sequences at once.
     double draft_step(int n, int n_context) const;
-    double decode_seconds(const Common& common, int n_rows) const;
+    // [n]: seconds of a decode of n rows, for all up to n_most.
+    Allotment::Prices prices(const Common& common, int n_most) const {
+        return cost_.prices(n_most, common.n_context, pads_);
+    }
+    double decode_seconds(const Common& common, int n_rows) const {
+        return prices(common, n_rows)[n_rows];
+    }
     // By which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Chain& chain,
                  double step = 0, double start = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
-    void weigh(const Common& common, const Turn& turn, Chain& chain) const;
-    double saved(const Common& common, const Turn& turn, const Offer& offer,
-                 const Chain& chain) const;
+    double saved(const Common& common, const Offer& offer, const Chain& chain) const;
     double most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
     bool probe(const Common& common, double caution);
-    // A decode of so many rows, -1: none, and the seconds that it may lose.
+    // A decode of so many rows, and the seconds that it may lose.
     struct Hope {
-        int n_rows = -1;
-        double loss = 0;
+        int n_rows;
+        double loss;
     };
     template <typename Saved>
-    Hope hope(const Common& common, int first, int last, int n_best, double best, double caution,
-              Saved saved) const;
+    std::optional<Hope> hope(const Common& common, int first, int last, int n_best, double best,
+                             double caution, double spent, Saved saved) const;
 
     bool pads_;
     bool alike_;

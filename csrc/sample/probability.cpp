@@ -5,17 +5,13 @@
 #include <cmath>
 #include <cstddef>
 
-// For the vector registers that this processor has. (Resolved before a sanitizer is ready for it.)
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SPECLLAMA_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define SPECLLAMA_CLONES
-#endif
+#include "clones.h"
 
 namespace specllama {
 
-SPECLLAMA_CLONES double exp_sum(std::span<const float> logits, float origin) {
+// For the vector registers that this processor has.
+SPECLLAMA_CLONES("avx2", "avx512f")
+double exp_sum(std::span<const float> logits, float origin) {
     // So few that a float loses nothing of their sum that matters.
     constexpr std::size_t kPart = 1024;
     double total = 0;

@@ -101,6 +101,14 @@ void bind_cost_curve(py::module_& m) {
         .def("restore", &CostCurve::restore, py::arg("points"));
 }
 
+using Price = std::function<double(int n_rows)>;
+
+std::vector<double> prices(const Allotment& allotment, const Price& price) {
+    std::vector<double> all = {0};
+    for (int n = 1; n <= allotment.n_most(); ++n) all.push_back(price(n));
+    return all;
+}
+
 void bind_allotment(py::module_& m) {
     py::class_<Allotment>(m, "Allotment", "Which of the tokens at hand are verified in one decode.")
         .def(py::init())
@@ -109,8 +117,18 @@ void bind_allotment(py::module_& m) {
              py::arg("place") = 0, py::arg("most") = kMaxSpecLength)
         .def("add_row", &Allotment::add_row, py::arg("predecessor"), py::arg("tokens"),
              py::arg("gain"))
-        .def("allot", &Allotment::allot, py::arg("price"))
-        .def("allot_alike", &Allotment::allot_alike, py::arg("price"))
+        .def(
+            "allot",
+            [](Allotment& allotment, const Price& price) {
+                allotment.allot(prices(allotment, price));
+            },
+            py::arg("price"))
+        .def(
+            "allot_alike",
+            [](Allotment& allotment, const Price& price) {
+                allotment.allot_alike(prices(allotment, price));
+            },
+            py::arg("price"))
         .def_property_readonly("lengths", &Allotment::lengths)
         .def_property_readonly("tokens", &Allotment::tokens)
         .def_property_readonly("gains", &Allotment::gains)

@@ -13,10 +13,10 @@ namespace {
 // Tokens to expect of a round with this draft, over the phases the text may be in.
 double expected(const Acceptance& acceptance, const Phase& phase, int position,
                 const std::vector<Evidence>& draft) {
-    Acceptance::Forecast forecast(acceptance, phase, position, draft.front().source);
-    for (const Evidence& evidence : draft) forecast.add(evidence);
+    std::vector<PhaseLanes> in_phase(draft.size() + 1);
+    const Phase::Weights phases = acceptance.foresee(phase, position, draft, in_phase);
     double tokens = 0;
-    for (int i = 0; i < kPhases; ++i) tokens += forecast.weights()[i] * forecast.tokens()[i];
+    for (int i = 0; i < kPhases; ++i) tokens += phases[i] * in_phase.back()[i];
     return tokens;
 }
 
