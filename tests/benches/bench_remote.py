@@ -101,6 +101,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if given.serve:
         _serve(given.model)
         return
+    if given.plot is not None:
+        import matplotlib  # noqa: F401  # that it is there, before anything is measured
     draft = given.draft_model
     if draft is None and given.model == str(BUNDLED_MODEL):
         draft = str(BUNDLED_DRAFT)
