@@ -36,7 +36,7 @@ _STYLE = """
 .specllama-trace del { color: var(--no); font-size: 70%; user-select: none }
 .specllama-trace strong { color: var(--own); font-weight: bold }
 .specllama-trace .newline::before { content: "\\21b5" }
-.specllama-trace .fork::before { content: "\\2442"; color: var(--faint); font-weight: normal }
+.specllama-trace .fork::before { content: "\\2514"; color: var(--faint); font-weight: normal }
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
 .specllama-trace .caption { color: var(--faint); font-size: 85% }
