@@ -1,13 +1,14 @@
 """What decodes cost on RPC servers, and what speculation gains there, beside this machine.
 
     python tests/benches/bench_rpc.py MODEL [--rpc HOST:PORT,...] [--trip MS] [--rate MBIT] [-t N]
-        [-ngl N] [--repeat N]
+        [-ngl N] [--exact] [--repeat N]
 
 Without --rpc two servers are started here, of one thread each. With --trip or --rate there is a
 line of `support/slow_link.py` before each server. v(n) in milliseconds: here, on the servers, and
 there in the first decode after one of another width, when llama.cpp sends its graph anew. Then the
 tokens per second of a text that copies from its prompt, plain and drafted by n-grams, as the
-planner drafts; the best of the runs.
+planner drafts; the best of the runs. --exact: as no width of a decode changes a bit, if the file's
+weights allow it (Q8_0); then the tokens are compared with those of plain decoding here.
 """
 
 from __future__ import annotations
@@ -111,11 +112,14 @@ def main() -> None:
     parser.add_argument("--rate", type=float, help="of the line, in Mbit/s (as fast as can be)")
     parser.add_argument("-t", "--threads", type=int, default=1, help="threads here (1)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="layers on the servers (all)")
+    parser.add_argument("--exact", action="store_true", help="where no width changes a bit")
     parser.add_argument("--repeat", type=int, default=5, help="runs (5)")
     arguments = parser.parse_args()
     rate = None if arguments.rate is None else 1e6 * arguments.rate
     common: dict[str, Any] = {"n_ctx": 2048, "n_threads": arguments.threads}
-    here = common | {"n_gpu_layers": 0}
+    if arguments.exact:
+        common |= {"kv_type": "q8_0", "flash_attn": True}
+    here = common | {"n_gpu_layers": 0, "exact": arguments.exact or None}
     there = common | {"n_gpu_layers": arguments.n_gpu_layers}
     with servers(arguments.rpc, arguments.trip / 1e3, rate) as endpoints:
         compare(arguments.model, arguments.repeat, here, there | {"rpc": endpoints})
@@ -127,8 +131,10 @@ def compare(model: str, repeat: int, here: dict[str, Any], there: dict[str, Any]
     for n in WIDTHS:
         times = [1e3 * seconds for seconds in (local[True][n], remote[True][n], remote[False][n])]
         print(f"{n:2}  {times[0]:6.1f}  {times[1]:6.1f}  {times[2]:6.1f}")
+    expected: list[int] | None = None
     for name, options in (("here", here), ("there", there)):
-        expected: list[int] | None = None
+        if not here["exact"]:
+            expected = None
         for draft in (None, "ngram"):
             speed, tokens = speeds(model, draft, repeat, **options)
             expected = expected or tokens
