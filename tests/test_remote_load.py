@@ -22,7 +22,7 @@ from specllama.formats.wire import Digest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-N_GENERATIONS = 4800
+N_GENERATIONS = 6400
 N_CLIENTS = 200
 NAMES = ("module", "function", "json", "english", "csv", "one token")
 N = 30

@@ -36,7 +36,7 @@ void Allotment::sort() {
             });
         const auto most = own.first(std::min(one.longest, one.most));
         sorted_.insert(sorted_.end(), most.begin(), most.end());
-        ends_.push_back(sorted_.size());
+        ends_.push_back(std::ssize(sorted_));
     }
     // Neighbours are merged until all are.
     while (ends_.size() > 2) {
