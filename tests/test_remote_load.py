@@ -22,7 +22,7 @@ from specllama.formats.wire import Digest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-N_GENERATIONS = 6400
+N_GENERATIONS = 7200
 N_CLIENTS = 200
 NAMES = ("module", "function", "json", "english", "csv", "one token")
 N = 30
@@ -203,5 +203,5 @@ def test_no_place_lost_no_leak_no_wrong_answer() -> None:
     assert load.outcomes["wrong"] == 0
     assert load.outcomes["right"] + load.outcomes["vanished"] == len(load.memory)
     assert load.outcomes["right"] > N_GENERATIONS // 2
-    # In two runs the second half of the generations added 0.5 and 0.6 %.
+    # In three runs the second half of the generations added 0.5 to 0.6 %.
     assert late <= 1.05 * early
