@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from specllama._core import Source
-from specllama._core.plan import CurvePoints, Evidence, Phase, Planner, Turn
+from specllama._core.plan import CurvePoints, Evidence, Planner, Turn
+from specllama.remote.draft import Draft
 
 FLAT = [1 + 0.01 * n for n in range(64)]
 STEEP = [1 + 0.6 * n for n in range(64)]
@@ -23,31 +24,29 @@ def copy(length: int, n: int = 8) -> list[Evidence]:
     return [Evidence(Source.match, length + i) for i in range(n)]
 
 
-def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> tuple[Turn, Phase]:
-    phase = one.begin(0.0, n_tokens)
-    turn = Turn(phase, n_tokens)
+def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> Turn:
+    turn = Turn(one.begin(0.0, n_tokens), n_tokens)
     turn.offer(draft)
     one.choose([turn])
-    return turn, phase
+    return turn
 
 
-def learn_of_model(one: Planner, n_right: int, n: int = 300) -> Phase:
+def learn_of_model(one: Planner, n_right: int) -> None:
     """Have the first n_right of four of its tokens right, again and again."""
     phase = one.begin(0.0, 0)
     draft = [Evidence(Source.model, 0, 0.9)] * 4
-    for i in range(n):
+    for i in range(300):
         turn = Turn(phase, 5 * i)
         turn.offer(draft)
         one.choose([turn])
         turn.came(min(n_right, turn.choice.n_draft), [n_right], n_right + 1)
         one.learn(turn)
-    return phase
 
 
 def test_it_goes_on_from_a_copy_that_is_better_than_it() -> None:
     one = planner(FLAT, 0.02)
     learn_of_model(one, 1)
-    turn, _ = chosen(one, copy(40), 2000)
+    turn = chosen(one, copy(40), 2000)
     assert turn.choice.n_draft == 8
     assert one.n_prefix(turn) == 8
 
@@ -55,25 +54,25 @@ def test_it_goes_on_from_a_copy_that_is_better_than_it() -> None:
 def test_and_drafts_from_the_beginning_where_it_is_better() -> None:
     one = planner(FLAT, 0.02)
     learn_of_model(one, 4)
-    turn, _ = chosen(one, copy(2), 2000)
+    turn = chosen(one, copy(2), 2000)
     assert turn.choice.n_draft > 0
     assert one.n_prefix(turn) == 0
     dear = planner(FLAT, 0.9)
     learn_of_model(dear, 4)
-    turn, _ = chosen(dear, copy(2), 2000)
+    turn = chosen(dear, copy(2), 2000)
     assert dear.n_prefix(turn) == turn.choice.n_draft > 0
 
 
 def test_nothing_chosen_is_gone_on_from() -> None:
     one = planner(STEEP, 0.02)
-    turn, _ = chosen(one, copy(1))
+    turn = chosen(one, copy(1))
     assert turn.choice.n_draft == one.n_prefix(turn) == 0
 
 
 @pytest.mark.parametrize("n_rest", [0, 4])
 def test_what_others_have_behind_its_tokens_teaches_nothing(n_rest: int) -> None:
     one = planner(FLAT, 0.02)
-    before = chosen(one, copy(20, 4), 1000)[0].choice.tokens
+    before = chosen(one, copy(20, 4), 1000).choice.tokens
     phase = one.begin(0.0, 0)
     for i in range(100):
         turn = Turn(phase, 9 * i)
@@ -81,5 +80,23 @@ def test_what_others_have_behind_its_tokens_teaches_nothing(n_rest: int) -> None
         one.choose([turn])
         turn.came(4, [4], 5)
         one.learn(turn)
-    after = chosen(one, copy(20, 4), 1000)[0].choice.tokens
+    after = chosen(one, copy(20, 4), 1000).choice.tokens
     assert (after == before) == (n_rest == 4)
+
+
+def test_a_draft_goes_on_with_what_another_has_behind_the_same_tokens() -> None:
+    def draft(*tokens: int) -> Draft:
+        return Draft([*tokens], [Evidence(Source.match, token) for token in tokens])
+
+    copied = draft(1, 2, 3, 4)
+    own = draft(1, 2)
+    assert own.add_rest(copied) == 2
+    assert own.tokens == copied.tokens
+    assert [one.length for one in own.evidence] == copied.tokens
+    assert own.add_rest(copied) == 0
+    other = draft(1, 5)
+    assert other.add_rest(copied) == 0
+    assert other.tokens == [1, 5]
+    longer = draft(1, 2, 3, 4, 5)
+    assert longer.add_rest(copied) == 0
+    assert longer.tokens == [1, 2, 3, 4, 5]
