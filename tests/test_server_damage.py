@@ -79,6 +79,8 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
     ("/tokenize", {"content": "abc", "add_special": True, "parse_special": False,
      "with_pieces": True}),
     ("/detokenize", {"tokens": [1, 2, 3]}),
+    ("/apply-template", {"messages": MESSAGES, "tool_choice": "auto",
+     "tools": [{"type": "function", "function": FUNCTION}], "chat_template_kwargs": {"a": 1}}),
 ]  # fmt: skip
 """A valid body for each path, with every field that means something to it."""
 
@@ -251,6 +253,10 @@ PART = {"type": "message", "role": "user", "content": "a"}
         ("/v1/responses", {"input": "a", "metadata": {"a": "\ud800"}}, 200),
         ("/v1/responses", {"input": "a", "metadata": {"a": Raw("1e999")}}, 400),
         ("/v1/responses", {"input": [PART], "text": {"x": "\udc00"}, "user": "\ud800"}, 200),
+        ("/apply-template", {"messages": [{"role": "\ud800", "content": "a"}]}, 200),
+        # What the message names.
+        ("/v1/chat/completions", {"messages": [PART], "tools": [{"type": "function", "function":
+         {"name": "f", "parameters": {"properties": {"\ud800": 5}}}}]}, 400),
         # Whose message it is, where tools are told in one.
         ("/v1/chat/completions", {"messages": [{"content": "a"}],
          "tools": [{"type": "function", "function": FUNCTION}]}, 400),

@@ -34,6 +34,8 @@ def test_tokens_and_back(server: Server) -> None:
     [
         ("/tokenize", {"content": 5}, "content"),
         ("/tokenize", {"content": "x", "add_special": 1}, "add_special"),
+        ("/apply-template", {}, "messages"),
+        ("/apply-template", {"messages": [{"role": "user", "content": "x"}]}, None),
         ("/detokenize", {}, "tokens"),
         ("/detokenize", {"tokens": "x"}, "tokens"),
         ("/detokenize", {"tokens": ["x"]}, "tokens"),
@@ -41,7 +43,7 @@ def test_tokens_and_back(server: Server) -> None:
         ("/detokenize", {"tokens": [10**12]}, "tokens"),
     ],
 )
-def test_bad_requests(server: Server, path: str, body: object, param: str) -> None:
+def test_bad_requests(server: Server, path: str, body: object, param: str | None) -> None:
     answer = server.post(path, body)
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == param

@@ -158,6 +158,19 @@ def test_the_conversation_goes_on(servers: dict[str, Server], name: str) -> None
     assert chat(server, messages=messages, tools=None, max_tokens=5).choices[0].message.content
 
 
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_prompt_as_text(servers: dict[str, Server], name: str) -> None:
+    """By it editors count what a conversation takes."""
+    server = servers[name]
+    answer = server.post("/apply-template", {"messages": MESSAGES, "tools": TOOLS})
+    tokens = server.post("/tokenize", {"content": answer.json()["prompt"]}).json()["tokens"]
+    assert len(tokens) == chat(server, max_tokens=1).usage.prompt_tokens
+    broken_one = {"messages": MESSAGES, "tools": [{"type": "retrieval"}]}
+    refused = server.post("/apply-template", broken_one)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["param"] == "tools[0].type"
+
+
 def test_several_choices_and_logprobs(servers: dict[str, Server]) -> None:
     answer = chat(servers["hermes"], n=2, logprobs=True)
     assert [called(choice.message) for choice in answer.choices] == [CALLED, CALLED]

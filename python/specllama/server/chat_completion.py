@@ -14,10 +14,9 @@ from specllama.server.conversation import Conversation
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, finite
-from specllama.server.messages import content_text, read_messages
+from specllama.server.messages import content_text
 from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
-from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.reader import CallBegun, Content, Part, calls, content
 
 
@@ -31,9 +30,7 @@ class ChatCompletion(ChoicesCall):
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("functions", "function_call")
-        choice = ToolChoice.read(fields)
-        template_args = dict(fields.object("chat_template_kwargs").names)
-        self._conversation = Conversation(model, read_messages(fields), choice, template_args)
+        self._conversation = Conversation.read(model, fields)
         super().__init__(model, fields, settings)
         self._conversation.constrain(self._options)
         self._conversation.refer(self._options)
@@ -41,7 +38,7 @@ class ChatCompletion(ChoicesCall):
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         options: GenerateOptions = {
-            "max_tokens": most_tokens(fields, "max_completion_tokens", "max_tokens")
+            "max_tokens": most_tokens(fields, "max_completion_tokens", "max_tokens", "n_predict")
         }
         n_top = fields.integer("top_logprobs", low=0, high=MOST_LOGPROBS)
         self._logprobs = fields.flag("logprobs")

@@ -10,6 +10,8 @@ from specllama import Chunk, GenerateOptions
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.messages import read_messages
 from specllama.server.rewritten import rewritten
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.grammar import calls_grammar
@@ -50,15 +52,28 @@ class Conversation:
                 if len(tokens) == 1:
                     self._marks[tokens[0]] = mark
 
+    @classmethod
+    def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
+        """Read the conversation of a chat completion. Raises ApiError."""
+        template_args = dict(fields.object("chat_template_kwargs").names)
+        return cls(model, read_messages(fields), ToolChoice.read(fields), template_args)
+
     def prompt(self) -> list[int]:
         """Return the token ids of the prompt. Raises as `LoadedModel.render_chat`."""
+        return self._model.render_chat(*self._for_template())
+
+    def text(self) -> str:
+        """Return the prompt as text. Raises as `ChatTemplate.render`."""
+        return self._model.chat_template.render(*self._for_template())
+
+    def _for_template(self) -> tuple[Sequence[Message], dict[str, Any]]:
         messages, arguments = self._messages, dict(self._template_args)
         if self._choice.offered or any(
             one.get("tool_calls") or one.get("role") == "tool" for one in messages
         ):
             messages = self._format.conversation(messages, self._choice.offered)
             arguments |= self._format.template_args(self._choice.offered)
-        return self._model.render_chat(messages, arguments)
+        return messages, arguments
 
     def constrain(self, options: GenerateOptions) -> None:
         """Hold calls to their schemas: from the start where there must be one, or where the answer

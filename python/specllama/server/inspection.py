@@ -11,13 +11,16 @@ from starlette.routing import Route
 
 from specllama import SpecSession, _check
 from specllama.errors import SpecllamaError
+from specllama.server.call import encoded
+from specllama.server.conversation import Conversation
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields, read_body
 from specllama.server.settings import Settings
 
 
 class Inspection:
-    """/tokenize, /detokenize, /props and /slots, as far as they mean something here.
+    """/tokenize, /detokenize, /apply-template, /props and /slots, as far as they mean something
+    here.
 
     Args:
         session: The session.
@@ -34,6 +37,7 @@ class Inspection:
         return [
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/detokenize", self._detokenize, methods=["POST"]),
+            Route("/apply-template", self._apply_template, methods=["POST"]),
             Route("/props", self._props),
             Route("/slots", self._slots),
         ]
@@ -69,6 +73,14 @@ class Inspection:
         except SpecllamaError as error:
             raise ApiError.of(error, fields.names) from None
         return JSONResponse({"content": text})
+
+    async def _apply_template(self, request: Request) -> Response:
+        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        try:
+            text = await run_in_threadpool(lambda: Conversation.read(self._session, fields).text())
+        except SpecllamaError as error:
+            raise ApiError.of(error, fields.names) from None
+        return Response(encoded({"prompt": text}), media_type="application/json")
 
     async def _props(self, request: Request) -> Response:
         session = self._session
