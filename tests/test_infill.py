@@ -161,6 +161,7 @@ def test_infill_as_llama_server_has_it(server: Server) -> None:
     for field, value in (
         ("input_prefix", 5), ("input_suffix", None), ("input_extra", "x"),
         ("input_extra", [{"filename": "a"}]), ("prompt", []), ("n_predict", -2),
+        ("n_predict", 10**6),
     ):  # fmt: skip
         refused = server.post("/infill", body | {field: value})
         assert refused.status_code == 400

@@ -69,6 +69,8 @@ def test_the_default_is_sampling_16_tokens(server: Server) -> None:
     expected = server.session.generate("def f(", max_tokens=16, temperature=1.0, seed=5)
     assert seeded.choices[0].text == expected.text
     assert seeded.usage.completion_tokens == 16
+    # Of llama-server, too, which calls it so.
+    assert complete(server, extra_body={"n_predict": 5}).usage.completion_tokens == 5
 
 
 def test_sampling_fields(server: Server) -> None:

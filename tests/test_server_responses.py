@@ -122,6 +122,8 @@ def test_a_schema(server: Server) -> None:
         ({"tools": FLAT, "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
         ({"text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
         ({"max_output_tokens": -2}, "max_output_tokens"),
+        ({"max_output_tokens": 10**6}, "max_output_tokens"),
+        ({"text": {"format": {"type": "json_schema", "schema": {"type": "x"}}}}, "text"),
     ],
 )
 def test_bad_requests(server: Server, options: dict[str, Any], param: str | None) -> None:

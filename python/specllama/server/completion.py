@@ -29,7 +29,9 @@ class Completion(ChoicesCall):
         if self._echo and "suffix" in fields:
             raise ApiError(400, "echo and suffix exclude each other.", param="echo")
         options: GenerateOptions = {
-            "max_tokens": most_tokens(fields, "max_tokens", default=_DEFAULT_MAX_TOKENS),
+            "max_tokens": most_tokens(
+                fields, "max_tokens", "n_predict", default=_DEFAULT_MAX_TOKENS
+            ),
             "echo": self._echo,
         }
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)

@@ -10,9 +10,11 @@ from starlette.responses import JSONResponse
 
 from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
 
-_OTHER_NAMES = {"json_schema": "response_format", "max_tokens": "max_completion_tokens"}
+_OTHER_NAMES = {
+    "json_schema": ("response_format", "text"),
+    "max_tokens": ("max_completion_tokens", "max_output_tokens", "n_predict"),
+}
 """Fields by which a client may have given an option of ours."""
-
 
 _CONSTRAINTS = {"grammar": ("grammar", "response_format", "tools"), "logit_bias": ("logit_bias",)}
 """What may leave a generation no way to go on, and the fields by which a client asks for it."""
@@ -49,7 +51,7 @@ class ApiError(Exception):
         if isinstance(error, DecodeError):
             names = (name for word in words for name in _CONSTRAINTS.get(word, ()))
         else:
-            names = (name for word in words for name in (word, _OTHER_NAMES.get(word, "")))
+            names = (name for word in words for name in (word, *_OTHER_NAMES.get(word, ())))
         param = next((name for name in names if name in given), None)
         if isinstance(error, ValueError) or (isinstance(error, DecodeError) and param):
             return cls(400, str(error), param=param)
