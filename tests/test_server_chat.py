@@ -54,6 +54,9 @@ def test_an_answer(server: Server) -> None:
     assert answer.usage.prompt_tokens == expected.stats.prompt_tokens
     newer = chat(server, max_completion_tokens=7, max_tokens=20, temperature=0)
     assert newer.usage.completion_tokens == 7
+    for most in (0, 5):  # as llama-server calls it
+        short = chat(server, extra_body={"n_predict": most}, temperature=0)
+        assert short.usage.completion_tokens == most
 
 
 def test_a_streamed_answer_is_the_same(server: Server) -> None:
@@ -148,7 +151,7 @@ def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None
         ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be a string"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
-            "others are not supported",
+            r"messages\[0\].content\[0\] must have a text; images",
         ),
         ({"top_logprobs": 2}, "needs logprobs"),
         ({"logprobs": 2}, "logprobs must be true or false"),

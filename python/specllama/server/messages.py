@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specllama.model.chat_template import Message
+from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 
 
@@ -25,12 +26,7 @@ def content_text(fields: Fields, name: str = "content") -> str:
     content = fields.any(name)
     if not isinstance(content, list):
         return fields.text(name)
-    texts = []
-    for part in content:
-        if not isinstance(part, dict) or not isinstance(part.get("text"), str):
-            fields.refuse(name, "a text, or a list of texts; others are not supported")
-        texts.append(part["text"])
-    return "\n".join(texts)
+    return "\n".join(_part_text(fields, f"{name}[{i}]", part) for i, part in enumerate(content))
 
 
 def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,6 +48,15 @@ def read_arguments(fields: Fields) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         fields.refuse("arguments", "a JSON object, as text")
     return arguments
+
+
+def _part_text(fields: Fields, name: str, part: Any) -> str:
+    field = fields.full_name(name)
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    raise ApiError(
+        400, f"{field} must have a text; images, sounds and files are not supported.", param=field
+    )
 
 
 def _message(fields: Fields) -> Message:
