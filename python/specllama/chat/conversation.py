@@ -33,11 +33,6 @@ class Conversation:
         system = [] if self.system is None else [{"role": "system", "content": self.system}]
         return [*system, *self._turns]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nobody has said anything."""
-        return not self._turns
-
     def ask(self, text: str) -> None:
         """Add what the user says."""
         self._turns.append({"role": "user", "content": text})

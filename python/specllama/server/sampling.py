@@ -14,7 +14,7 @@ _TEMPERATURE = 1.0  # as in the OpenAI API
 
 
 def sampling_options(fields: Fields) -> GenerateOptions:
-    """Return what both kinds of completion have in common. Raises ApiError."""
+    """Return what all kinds of calls have in common. Raises ApiError."""
     options: dict[str, Any] = {"temperature": _TEMPERATURE}
     for name, field in FIELDS.items():
         if field.api is None or field.api not in fields:
