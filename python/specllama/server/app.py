@@ -118,7 +118,7 @@ class App:
         except SpecllamaError as error:
             if isinstance(error, QueueFullError):
                 self._metrics.refuse()
-            raise ApiError.of(error, fields.names) from None
+            raise ApiError.of(error, fields.given) from None
         for handle in handles:
             self._count(handle)
         answer = Answer(call, handles, self._settings.timeout)

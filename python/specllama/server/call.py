@@ -37,7 +37,7 @@ class Call(ABC):
         fields.text("model")
         self._model = model
         self._name = settings.name
-        self.given = fields.names
+        self.given = fields.given
         self.streams = fields.flag("stream")
         self._options: GenerateOptions = sampling_options(fields)
         self._options.update(self._own_options(fields))

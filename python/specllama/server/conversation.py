@@ -55,7 +55,7 @@ class Conversation:
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
         """Read the conversation of a chat completion. Raises ApiError."""
-        template_args = dict(fields.object("chat_template_kwargs").names)
+        template_args = dict(fields.object("chat_template_kwargs").given)
         return cls(model, read_messages(fields), ToolChoice.read(fields), template_args)
 
     def prompt(self) -> list[int]:

@@ -85,7 +85,7 @@ class Fields:
         return name in self._values
 
     @property
-    def names(self) -> Mapping[str, Any]:
+    def given(self) -> Mapping[str, Any]:
         """All that was given."""
         return self._values
 

@@ -59,7 +59,7 @@ class Inspection:
         try:
             return JSONResponse({"tokens": await run_in_threadpool(tokenize)})
         except SpecllamaError as error:
-            raise ApiError.of(error, fields.names) from None
+            raise ApiError.of(error, fields.given) from None
 
     async def _detokenize(self, request: Request) -> Response:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
@@ -71,7 +71,7 @@ class Inspection:
         try:
             text = await run_in_threadpool(self._session.detokenize, tokens, special=special)
         except SpecllamaError as error:
-            raise ApiError.of(error, fields.names) from None
+            raise ApiError.of(error, fields.given) from None
         return JSONResponse({"content": text})
 
     async def _apply_template(self, request: Request) -> Response:
@@ -79,7 +79,7 @@ class Inspection:
         try:
             text = await run_in_threadpool(lambda: Conversation.read(self._session, fields).text())
         except SpecllamaError as error:
-            raise ApiError.of(error, fields.names) from None
+            raise ApiError.of(error, fields.given) from None
         return Response(encoded({"prompt": text}), media_type="application/json")
 
     async def _props(self, request: Request) -> Response:

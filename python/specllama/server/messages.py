@@ -63,7 +63,7 @@ def _message(fields: Fields) -> Message:
     fields.refuse_unsupported("function_call")
     fields.required("role")
     role = fields.text("role")
-    message: dict[str, Any] = {**fields.names, "content": content_text(fields)}
+    message: dict[str, Any] = {**fields.given, "content": content_text(fields)}
     if role == "function":
         fields.refuse("role", '"tool" for a result')
     if role == "developer":

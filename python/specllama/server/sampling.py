@@ -80,7 +80,7 @@ def _stop(fields: Fields) -> list[str]:
 def _logit_bias(fields: Fields) -> dict[int, float]:
     biases = fields.object("logit_bias")
     try:
-        return {int(token): biases.number(token) or 0.0 for token in biases.names}
+        return {int(token): biases.number(token) or 0.0 for token in biases.given}
     except ValueError:
         fields.refuse("logit_bias", "an object that maps token ids to numbers")
 

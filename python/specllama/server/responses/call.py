@@ -36,7 +36,7 @@ class ResponseCall(Call):
         super().__init__(model, fields, settings)
         self._conversation.constrain(self._options)
         self._conversation.refer(self._options)
-        given = fields.names
+        given = fields.given
         self._head = {
             "id": f"resp_{secrets.token_hex(12)}",
             "object": "response",

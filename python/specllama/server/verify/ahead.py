@@ -158,7 +158,7 @@ def _take_draft(fields: Fields, handle: Handle) -> None:
     try:
         draft.leave(handle, n_before, confidence)
     except SpecllamaError as error:
-        raise ApiError.of(error, fields.names) from None
+        raise ApiError.of(error, fields.given) from None
 
 
 async def _receive(socket: WebSocket, max_bytes: int) -> bytes:

@@ -64,12 +64,12 @@ class Opening:
 def names_of(fields: Fields) -> list[str]:
     """Return what a client has named in a body, the options included."""
     options = fields.any("options")
-    return [*fields.names, *(options if isinstance(options, dict) else ())]
+    return [*fields.given, *(options if isinstance(options, dict) else ())]
 
 
 def _options(opening: Fields) -> GenerateOptions:
     fields = opening.object("options")
-    options: dict[str, Any] = {**fields.names}
+    options: dict[str, Any] = {**fields.given}
     given = opening.any("options") or {}
     if given.get("max_tokens", 0) is None:  # here that is a value: until the context is full
         options["max_tokens"] = None
