@@ -33,10 +33,9 @@ class ApiError(Exception):
     def __init__(
         self, status: int, message: str, *, param: str | None = None, code: str | None = None
     ) -> None:
-        # What a client sent may be quoted in it, half a surrogate pair included.
-        super().__init__(message.encode(errors="backslashreplace").decode())
+        super().__init__(_sendable(message))
         self.status = status
-        self.param = param
+        self.param = None if param is None else _sendable(param)
         self.code = code
 
     @classmethod
@@ -74,3 +73,8 @@ class ApiError(Exception):
         """Return the answer."""
         headers = {"Retry-After": "1"} if self.status == 503 else None
         return JSONResponse(self.body, self.status, headers)
+
+
+def _sendable(text: str) -> str:
+    """Return a text without half surrogate pairs: what a client sent may be quoted in it."""
+    return text.encode(errors="backslashreplace").decode()
