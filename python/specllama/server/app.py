@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -31,6 +32,13 @@ from specllama.server.metrics import Metrics
 from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
+
+_CALLS: dict[str, type[Call]] = {
+    "/v1/completions": Completion,
+    "/v1/chat/completions": ChatCompletion,
+    "/v1/responses": ResponseCall,
+    "/infill": Infill,
+}
 
 # More would only take processors from the model.
 _MOST_THREADS = 2
@@ -68,10 +76,10 @@ class App:
                 Route("/metrics", self._show_metrics),
                 Route("/v1/models", self._list_models),
                 Route("/v1/models/{name:path}", self._show_model),
-                Route("/v1/completions", self._complete, methods=["POST"]),
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
-                Route("/v1/responses", self._respond, methods=["POST"]),
-                Route("/infill", self._infill, methods=["POST"]),
+                *(
+                    Route(path, partial(self._answer, kind), methods=["POST"])
+                    for path, kind in _CALLS.items()
+                ),
                 *Inspection(session, settings).routes,
                 *self._verify.routes,
             ],
@@ -92,19 +100,7 @@ class App:
             answer.cancel()
         self._verify.end_all()
 
-    async def _complete(self, request: Request) -> ASGIApp:
-        return await self._answer(request, Completion)
-
-    async def _chat(self, request: Request) -> ASGIApp:
-        return await self._answer(request, ChatCompletion)
-
-    async def _respond(self, request: Request) -> ASGIApp:
-        return await self._answer(request, ResponseCall)
-
-    async def _infill(self, request: Request) -> ASGIApp:
-        return await self._answer(request, Infill)
-
-    async def _answer(self, request: Request, kind: type[Call]) -> ASGIApp:
+    async def _answer(self, kind: type[Call], request: Request) -> ASGIApp:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
 
         def submit() -> tuple[Call, list[Handle]]:
