@@ -56,7 +56,7 @@ class ChatCompletion(ChoicesCall):
 
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
         reader = self._readers[index]
-        parts = [part for chunk in chunks for part in reader.push(chunk)] + reader.finish()
+        parts = reader.read(chunks)
         message: dict[str, Any] = {"role": "assistant", "content": generation.text, "refusal": None}
         if reader.called:
             message["content"] = content(parts) or None

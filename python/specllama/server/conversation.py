@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -118,6 +118,10 @@ class AnswerReader:
     def called(self) -> bool:
         """Whether there was a call."""
         return self._calls is not None and self._calls.n_calls > 0
+
+    def read(self, chunks: Iterable[Chunk]) -> list[Part]:
+        """Return all parts of an answer that is there as a whole."""
+        return [part for chunk in chunks for part in self.push(chunk)] + self.finish()
 
     def push(self, chunk: Chunk) -> list[Part]:
         """Take the next chunk; return what is certain."""

@@ -64,14 +64,8 @@ class ResponseCall(Call):
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
         generation = await handle
-        output, reader = Output(), self._conversation.reader()
-        for chunk in await all_chunks(handle):
-            for part in reader.push(chunk):
-                list(output.take(part))
-        for part in reader.finish():
-            list(output.take(part))
-        list(output.end(_status(generation)))
-        return self._body(output, generation)
+        parts = self._conversation.reader().read(await all_chunks(handle))
+        return self._body(Output.whole(parts, _status(generation)), generation)
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from specllama.server.tools.reader import Arguments, CallBegun, Content, Part
@@ -20,6 +20,15 @@ class Output:
 
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []
+
+    @classmethod
+    def whole(cls, parts: Iterable[Part], status: str) -> Output:
+        """Return the items of an answer that is there as a whole, and ended so."""
+        output = cls()
+        for part in parts:
+            list(output.take(part))
+        list(output.end(status))
+        return output
 
     def take(self, part: Part) -> Iterator[Event]:
         """Add a part of the answer; yield what is to be said of it."""
