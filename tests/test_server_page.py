@@ -118,6 +118,8 @@ def test_the_trace(page: Page) -> None:
     page.press("ArrowRight")
     first = page.evaluate(told)
     assert first.startswith("round 1: ")
+    below = "document.querySelector('.trace output').getBoundingClientRect().bottom"
+    assert page.evaluate(f"{below} <= at('form').getBoundingClientRect().top")
     page.press("ArrowRight")
     assert page.evaluate(told) != first
     page.press("ArrowLeft")

@@ -84,7 +84,7 @@ export class Answer {
       figures.push(`${rate.toFixed(1)} per second`);
     }
     figures.push(`${percent(this.drafted, this.tokens)} from drafts`);
-    if (this.usage)
+    if (this.usage?.drafted_tokens)
       figures.push(`${this.usage.accepted_tokens} of ${this.usage.drafted_tokens} drafted accepted`);
     figures.push(`first after ${((this.first - this.began) / 1000).toFixed(2)} s`);
     if (this.reason === "length") figures.push("cut at the most tokens");

@@ -18,6 +18,7 @@ export function picture(html) {
     tokens[current].dataset.current = "";
     tokens[current].scrollIntoView({block: "nearest"});
     told.textContent = tokens[current].title;
+    told.scrollIntoView({block: "nearest"});
   };
   const text = box.querySelector(".text");
   text.tabIndex = 0;
