@@ -111,7 +111,7 @@ def test_a_schema(server: Server) -> None:
     ("options", "param"),
     [
         ({"input": 5}, "input"),
-        ({"input": []}, None),
+        ({"input": []}, "input"),
         ({"input": [{"role": "critic", "content": "x"}]}, "input[0].role"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
         ({"input": [{"type": "function_call", "name": "x"}]}, "input[0].call_id"),
@@ -126,7 +126,7 @@ def test_a_schema(server: Server) -> None:
         ({"text": {"format": {"type": "json_schema", "schema": {"type": "x"}}}}, "text"),
     ],
 )
-def test_bad_requests(server: Server, options: dict[str, Any], param: str | None) -> None:
+def test_bad_requests(server: Server, options: dict[str, Any], param: str) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         respond(server, **options)
     assert caught.value.param == param
