@@ -112,6 +112,7 @@ def test_a_schema(server: Server) -> None:
     [
         ({"input": 5}, "input"),
         ({"input": []}, "input"),
+        ({"input": [{"type": "reasoning", "summary": []}]}, "input"),
         ({"input": [{"role": "critic", "content": "x"}]}, "input[0].role"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
         ({"input": [{"type": "function_call", "name": "x"}]}, "input[0].call_id"),
@@ -130,3 +131,19 @@ def test_bad_requests(server: Server, options: dict[str, Any], param: str) -> No
     with pytest.raises(openai.BadRequestError) as caught:
         respond(server, **options)
     assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/v1/responses", {"input": [{"role": "user", "content": "\ud800"}]}, "input"),
+        ("/v1/responses", {"input": "u", "instructions": "\ud800"}, "instructions"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "u"}],
+         "prediction": {"type": "content", "content": "\ud800"}}, "prediction"),
+    ],
+)  # fmt: skip
+def test_half_a_character(server: Server, path: str, body: Any, param: str) -> None:
+    answer = server.post(path, json.dumps(body).encode())
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == param
+    assert "lone surrogate" in answer.json()["error"]["message"]

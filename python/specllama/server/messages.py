@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from specllama import _check
 from specllama.model.chat_template import Message
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -22,11 +23,15 @@ def read_messages(fields: Fields) -> list[Message]:
 
 
 def content_text(fields: Fields, name: str = "content") -> str:
-    """Return a field that may be a text or a list of parts that are texts."""
+    """Return a field that may be a text or a list of parts that are texts. Raises ApiError, and
+    ArgumentError for what UTF-8 cannot hold."""
     content = fields.any(name)
-    if not isinstance(content, list):
-        return fields.text(name)
-    return "\n".join(_part_text(fields, f"{name}[{i}]", part) for i, part in enumerate(content))
+    if isinstance(content, list):
+        parts = (_part_text(fields, f"{name}[{i}]", part) for i, part in enumerate(content))
+        text = "\n".join(parts)
+    else:
+        text = fields.text(name)
+    return _check.text(fields.full_name(name), text)
 
 
 def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

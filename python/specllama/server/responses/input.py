@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specllama.model.chat_template import Message
+from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import call_message, content_text, read_arguments
 
@@ -25,6 +26,8 @@ def read_input(fields: Fields) -> list[Message]:
         messages.append({"role": "system", "content": instructions})
     for i, item in enumerate(given):
         _add(messages, Fields(item, f"input[{i}]"))
+    if not messages:
+        raise ApiError(400, "input is empty; give at least one message.", param="input")
     return list(messages)
 
 
