@@ -6,11 +6,13 @@ what comes back, is.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,6 +54,16 @@ def server(smollm2: Path) -> Iterator[Server]:
     options = {**EXACT, **FIXED, "kv_type": "f16", "n_ctx": 2048, "n_threads": 2}
     with SpecSession(smollm2, **options) as session, serve(session) as running:
         yield running
+
+
+@pytest.fixture
+def loop() -> Iterator[None]:
+    """An event loop for clients that take the thread's, and leave one of their own open if it has
+    none."""
+    with closing(asyncio.new_event_loop()) as made:
+        asyncio.set_event_loop(made)
+        yield
+        asyncio.set_event_loop(None)
 
 
 def ask(**more: Any) -> dict[str, Any]:
@@ -154,6 +166,7 @@ def test_langchain(server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("loop")
 def test_pydantic_ai(server: Server) -> None:
     ai = pytest.importorskip("pydantic_ai")
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -170,6 +183,7 @@ def test_pydantic_ai(server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("loop")
 def test_litellm(server: Server) -> None:
     litellm = pytest.importorskip("litellm")
     options = ask(model="openai/m", api_base=f"{server.url}/v1", api_key="none", max_tokens=60)
