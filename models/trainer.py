@@ -128,6 +128,8 @@ def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
+        if not parameter.requires_grad:
+            continue
         in_layer = parameter.dim() == 2 and not name.startswith("token_embd")
         (matrices if in_layer else rest).append(parameter)
     return [
