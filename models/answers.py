@@ -4,10 +4,10 @@
     python models/answers.py MODEL.gguf held-out.jsonl --half held-out
 
 The target, in PyTorch, answers requests by its chat template, drawn at T = 0.7, until there are so
-many tokens.
-The requests: the tuning half of specllama's workloads, of which one in four is taken, questions about
-topics of the list below, and tasks with pieces of the standard library that the bundled pair was
-trained on. With `--half held-out` it answers the other half of the workloads, each once.
+many tokens. One request in four is of the tuning half of specllama's workloads; the others are
+questions about topics of the list below, and tasks with pieces of the standard library that the
+bundled pair was trained on. With `--half held-out` it answers the other half of the workloads, each
+once.
 
 A line is {"prompt": [token ids], "answer": [token ids]}. Kill it and run it again: it goes on.
 Needs specllama, which renders the template, and what train.py needs.
@@ -29,10 +29,10 @@ from network import Memory, Network, load_gguf
 from specllama import SpecSession
 from specllama.workloads import ANSWERED, Half, load_answered
 
-MOST_PROMPT, MOST_ANSWER = 512, 256
+MOST_PROMPT, MOST_ANSWER = 384, 256
 """Tokens; longer prompts are left out."""
 
-TOGETHER = 96
+TOGETHER = 64
 TEMPERATURE = 0.7
 SEED = 7
 
@@ -52,14 +52,15 @@ ABOUT_TOPICS = (
 TOPICS = (
     "bees", "bicycles", "board games", "books", "bridges", "camping", "cats", "chess", "cities",
     "cleaning a house", "clocks", "coffee", "cooking rice", "dancing", "deserts", "dogs", "drawing",
-    "dreams", "electric cars", "exercise", "fishing", "football", "forests", "friendship", "gardens",
-    "glass", "gravity", "healthy food", "history", "horses", "islands", "job interviews", "kitchens",
-    "languages", "lightning", "machine learning", "maps", "markets", "mathematics", "medicine",
-    "money", "mountains", "museums", "music", "newspapers", "oceans", "painting", "photography",
-    "planets", "programming", "public transport", "radio", "rain", "recycling", "rivers", "robots",
-    "running", "saving energy", "schools", "sewing", "ships", "sleep", "snow", "space travel",
-    "stars", "swimming", "tea", "telephones", "theatre", "time", "toys", "trains", "travelling alone",
-    "trees", "vaccines", "vegetables", "volcanoes", "weather", "wind power", "working from home",
+    "dreams", "electric cars", "exercise", "fishing", "football", "forests", "friendship",
+    "gardens", "glass", "gravity", "healthy food", "history", "horses", "islands",
+    "job interviews", "kitchens", "languages", "lightning", "machine learning", "maps", "markets",
+    "mathematics", "medicine", "money", "mountains", "museums", "music", "newspapers", "oceans",
+    "painting", "photography", "planets", "programming", "public transport", "radio", "rain",
+    "recycling", "rivers", "robots", "running", "saving energy", "schools", "sewing", "ships",
+    "sleep", "snow", "space travel", "stars", "swimming", "tea", "telephones", "theatre", "time",
+    "toys", "trains", "travelling alone", "trees", "vaccines", "vegetables", "volcanoes", "weather",
+    "wind power", "working from home",
 )  # fmt: skip
 
 WITH_TEXT = (
@@ -133,7 +134,9 @@ def answer(network: Network, prompts: list[list[int]], end: int, seed: int) -> l
     drawn: list[list[int]] = [[] for _ in prompts]
     for _ in range(MOST_ANSWER):
         logits = network.go_on(given, memories).float()
-        given = torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)
+        below = (logits / TEMPERATURE).softmax(-1).cumsum(-1)
+        edge = torch.rand(len(prompts), 1, generator=generator) * below[:, -1:]
+        given = torch.searchsorted(below, edge)
         for tokens, (token,) in zip(drawn, given.tolist(), strict=True):
             if tokens[-1:] != [end]:
                 tokens.append(token)
@@ -142,9 +145,13 @@ def answer(network: Network, prompts: list[list[int]], end: int, seed: int) -> l
     return drawn
 
 
-def write_answers(
-    model: Path, asked: Iterator[Request], n_tokens: int, out: Path
-) -> None:
+def by_length(prompts: Iterator[list[int]]) -> Iterator[list[int]]:
+    """Some at a time, so that those that are answered together are alike."""
+    while some := list(itertools.islice(prompts, 4 * TOGETHER)):
+        yield from sorted(some, key=len)
+
+
+def write_answers(model: Path, asked: Iterator[Request], n_tokens: int, out: Path) -> None:
     """Append to `out` until it has so many tokens, prompts included, or all is answered."""
     network = load_gguf(model).to(torch.bfloat16)
     known = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
@@ -155,7 +162,7 @@ def write_answers(
     ):
         rendered = map(session.render_chat, asked)
         fitting = (prompt for prompt in rendered if len(prompt) <= MOST_PROMPT)
-        left = itertools.islice(fitting, len(known), None)
+        left = itertools.islice(by_length(fitting), len(known), None)
         n_known = len(known)
         while written < n_tokens and (prompts := list(itertools.islice(left, TOGETHER))):
             answers = answer(network, prompts, session.core.eos, seed=n_known)

@@ -1,8 +1,9 @@
 """Measure a head: `python models/evaluate_head.py HEAD.gguf` for one of the bundled target, beside
 the draft model, and with `--target MODEL.gguf --texts held-out.jsonl` for one of another target.
 
-On windows of the held-out files, or of what answers.py wrote, at every token: how likely the target is to accept what is
-drafted there as the first, second, ... token of a draft, if those before it were right.
+On windows of the held-out files, or of what answers.py wrote, at every token: how likely the target
+is to accept what is drafted there as the first, second, ... token of a draft, if those before it
+were right.
 """
 
 from __future__ import annotations

@@ -160,8 +160,8 @@ class Head(nn.Module):
             features: (batch, n, 3 width), of all tokens but the last.
 
         Returns:
-            By pass, (batch, n, tokens that it can say): [j] is of the token j + 2, in pass m drafted from the
-            states of the tokens up to j - m, so of no meaning for j < m.
+            By pass, (batch, n, tokens that it can say): [j] is of the token j + 2, in pass m
+            drafted from the states of the tokens up to j - m, so of no meaning for j < m.
         """
         embedding = target.token_embd(tokens[:, 1:])
         count = embedding.shape[1]

@@ -131,9 +131,7 @@ class Block(nn.Module):
         self.ffn_up = nn.Linear(width, ffn, bias=False)
         self.ffn_down = nn.Linear(ffn, width, bias=False)
 
-    def forward(
-        self, x: Tensor, cos: Tensor, sin: Tensor, memory: Memory | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, memory: Memory | None = None) -> Tensor:
         h = self.attn_norm(x)
         projections = (self.attn_q, self.attn_k, self.attn_v)
         q, k, v = (split(project(h), self.config) for project in projections)
@@ -259,7 +257,9 @@ def load_gguf(path: Path) -> Network:
     )
     lengths = {fact(key, config.head_width) for key in _LENGTHS}
     if lengths != {config.head_width} or fact("rope.scaling.type", "none") != "none":
-        raise SystemExit(f"{path} has rotary positions or heads of a kind that is not computed here")
+        raise SystemExit(
+            f"{path} has rotary positions or heads of a kind that is not computed here"
+        )
     network = Network(config)
     network.cos, network.sin = rotary_table(config, weights.pop("rope_freqs.weight", None))
     if unknown := weights.keys() ^ network.state_dict().keys():

@@ -39,10 +39,6 @@ PASS_SHARE = 0.8
 """Weight of a pass's loss, over that of the pass before it."""
 
 
-KNOWN = 8192
-"""Most tokens that the head of a target with more can say: those that its texts have most often."""
-
-
 @dataclass(frozen=True)
 class Lesson:
     """What does not change while a head is trained."""
@@ -51,6 +47,8 @@ class Lesson:
     target: Network
     tokens: Tokens
     hold_out: Tokens
+    known: Tensor | None
+    """Token ids that the head can say, in their order; None: all."""
     recipe: Recipe
 
 
@@ -59,37 +57,31 @@ def lesson(steps: int) -> Lesson:
     target, tokenizer = load(TARGET)
     files = corpus.read_files()
     tokens, hold_out = (corpus.encode(tokenizer, texts) for texts in (files.train, files.hold_out))
-    return Lesson(TARGET, target, tokens, hold_out, recipe(target, steps, 6e-3))
+    return Lesson(TARGET, target, tokens, hold_out, None, recipe(target, steps, 8, 6e-3))
 
 
-def lesson_of(path: Path, texts: Path, steps: int) -> Lesson:
+def lesson_of(path: Path, texts: Path, steps: int, most_known: int) -> Lesson:
     """Of another target: one in 25 of its texts is held out."""
     target, answers = load_gguf(path), corpus.read_answers(texts)
     held = max(1, len(answers) // 25)
     tokens, hold_out = np.concatenate(answers[held:]), np.concatenate(answers[:held])
-    return Lesson(path, target, tokens, hold_out, recipe(target, steps, 3e-3))
+    counts = np.bincount(tokens)
+    often = np.argsort(-counts, kind="stable")[:most_known]
+    known = torch.from_numpy(np.sort(often[counts[often] > 0]))
+    return Lesson(path, target, tokens, hold_out, known, recipe(target, steps, 4, 3e-3))
 
 
-def recipe(target: Network, steps: int, learning_rate: float) -> Recipe:
+def recipe(target: Network, steps: int, batch: int, learning_rate: float) -> Recipe:
     return Recipe(
         name="head",
         config=target.config,
         steps=steps,
-        batch=8,
+        batch=batch,
         length=256,
         learning_rate=learning_rate,
         report_every=25,
         evaluate_every=200,
     )
-
-
-def known_tokens(lesson: Lesson) -> Tensor | None:
-    """Token ids that the head can say, in their order; None: all."""
-    if lesson.target.config.vocabulary <= KNOWN:
-        return None
-    counts = np.bincount(lesson.tokens)
-    often = np.argsort(-counts, kind="stable")[:KNOWN]
-    return torch.from_numpy(np.sort(often[counts[often] > 0]))
 
 
 def shrink(whole: Lesson) -> Lesson:
@@ -137,7 +129,7 @@ def make_head(
     """Train, or go on training, into `folder`, and return the head ready to evaluate."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    head = Head(lesson.recipe.config, known_tokens(lesson))
+    head = Head(lesson.recipe.config, lesson.known)
     head.begin_with(lesson.target.requires_grad_(False))
 
     @torch.no_grad()
@@ -189,19 +181,28 @@ def main() -> None:
     )
     parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
     parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
+    parser.add_argument(
+        "--known",
+        type=int,
+        metavar="TOKENS",
+        default=8192,
+        help="most tokens that a head for --target can say, those that its texts have most often; "
+        "default: %(default)s",
+    )
     parser.add_argument("--steps", type=int, default=1250, help="default: %(default)s")
     parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
     parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
     arguments = parser.parse_args()
-    if arguments.steps < 1:
-        parser.error("--steps must be at least 1")
+    if min(arguments.steps, arguments.known) < 1:
+        parser.error("--steps and --known must be at least 1")
     if (arguments.target is None) != (arguments.texts is None):
         parser.error("--target and --texts go together")
     torch.set_num_threads(1)
     if arguments.target is None:
         whole = lesson(arguments.steps)
     else:
-        whole = lesson_of(arguments.target, arguments.texts, arguments.steps)
+        known = arguments.known
+        whole = lesson_of(arguments.target, arguments.texts, arguments.steps, known)
     compiled = not arguments.no_compile
     if arguments.smoke:
         with tempfile.TemporaryDirectory() as folder:

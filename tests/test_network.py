@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pytest
 import random_model
 from llama_cpp import Llama
 from numpy.typing import NDArray
-from random_model import HEAD, N_VOCAB, WIDTH, WRITERS, RandomModel, dense_model, write_dense
+from random_model import HEAD, WIDTH, WRITERS, RandomModel, dense_model, write_dense
 from real_models import real_model
 
 torch = pytest.importorskip("torch")

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 from heads import glm_model, know_the_answer, write_glm, write_qwen
-from random_model import delta_net_model
+from random_model import EOS, delta_net_model
 from specllama import SpecSession, _core
 from specllama.bench.llama_server import LlamaServer, model_flags, serving
 from specllama.session import BUNDLED_MODEL
@@ -45,6 +45,7 @@ HELD_OUT = (
 )  # fmt: skip
 N_PROMPT, N_PREDICT = 96, 128  # within the 256 tokens that the pair was trained on
 LENGTH = 5
+N_LAYERS = 24  # of the files for `mtp`
 RULES = (
     (0.0, "coupled"), (0.7, "coupled"), (0.7, "rejection"), (1.0, "coupled"), (1.0, "rejection"),
 )  # fmt: skip
@@ -187,7 +188,9 @@ def speed(
             for name, some in flags.items():
                 contestants[name] = of_server(stack.enter_context(start(llama_cpp, target, some)))
         for temperature in temperatures:
-            some = contestants if temperature == 0 else {name: contestants[name] for name in sessions}
+            some = (
+                contestants if temperature == 0 else {name: contestants[name] for name in sessions}
+            )
             compare(some, target.prompts, temperature)
 
 
@@ -216,26 +219,22 @@ def compare(contestants: dict[str, Contestant], prompts: Prompts, temperature: f
 
 def mtp(llama_cpp: Path | None) -> None:
     """In both files nothing but the last token decides what comes."""
-    sessions = {"plain": {"draft": None}, "mtp": {"draft": "mtp", "cascade": False}}
+    sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}}
+    for length in ("auto", *range(2, LENGTH + 1)):
+        sessions[f"mtp {length}"] = {"draft": "mtp", "cascade": False, "spec_length": length}
     servers = {"draft-mtp": ["--spec-type", "draft-mtp"]}
     for name, model, write in (
-        ("qwen35", delta_net_model(n_predicting=1), write_qwen),
-        ("glm4moe", glm_model(), write_glm),
+        ("qwen35", delta_net_model(1, N_LAYERS), write_qwen),
+        ("glm4moe", glm_model(N_LAYERS), write_glm),
     ):
         know_the_answer(model)
+        model.tensors["output.weight"][EOS] = 0  # so that no text ends
         with tempfile.TemporaryDirectory() as folder:
-            path = write(Path(folder) / "model.gguf", model)
-            options = SESSION | {"n_ctx": 512}
-            with SpecSession(path, None, **options) as session:
-                begun = [[1, *range(3, 33), token] for token in range(3, 95)]
-                whole = [session.generate(one, max_tokens=N_PREDICT) for one in begun]
-            endless = [
-                one
-                for one, found in zip(begun, whole, strict=True)
-                if found.finish_reason == "length"
-            ]
-            print(f"{name}, {len(endless)} prompts", flush=True)
-            speed(Target(path, endless, options), sessions, servers, llama_cpp, (0.0,))
+            path = write(Path(folder) / "model.gguf", model, N_LAYERS)
+            prompts = [[1, *range(3, 33), token] for token in range(3, 95, 5)]
+            print(name, flush=True)
+            target = Target(path, prompts, SESSION | {"n_ctx": 512})
+            speed(target, sessions, servers, llama_cpp, (0.0,))
 
 
 def main() -> None:
@@ -244,7 +243,9 @@ def main() -> None:
     parser.add_argument("drafts", type=Path, nargs="*", metavar="FILE.gguf")
     parser.add_argument("--model", type=Path, help="the target (the bundled one)")
     parser.add_argument("--texts", type=Path, help="conversations for --model")
-    parser.add_argument("--per-file", type=int, default=3, help="prompts of each file, or workload (3)")
+    parser.add_argument(
+        "--per-file", type=int, default=3, help="prompts of each file, or workload (3)"
+    )
     parser.add_argument("--guesses", type=int, default=1, help="at a position (1)")
     parser.add_argument("--spec-length", type=int, help="tokens per draft (the planner's choice)")
     parser.add_argument("--llama-cpp", type=Path, help="where llama-server is; for `speed`")

@@ -257,18 +257,20 @@ def write_delta_net(path: Path) -> Path:
     return delta_net_model(n_predicting=0).write(path, "qwen35", 2, QWEN35)
 
 
-def delta_net_model(n_predicting: int) -> RandomModel:
+def delta_net_model(n_predicting: int, n_layers: int = 2) -> RandomModel:
     """The same, with layers of multi-token prediction behind."""
     model = RandomModel(7)
-    model.delta_net(0)
-    for layer in range(1, 2 + n_predicting):
+    for layer in range(n_layers + n_predicting):
+        if layer < n_layers and layer % 2 == 0:
+            model.delta_net(layer)
+            continue
         model.attention(layer)
         model.tensors[f"blk.{layer}.attn_q.weight"] = model.matrix(2 * WIDTH, WIDTH)
         for name in ("attn_q_norm", "attn_k_norm"):
             model.tensors[f"blk.{layer}.{name}.weight"] = np.ones(HEAD)
-    for layer in range(2 + n_predicting):
+    for layer in range(n_layers + n_predicting):
         model.feed_forward(layer, norm="post_attention_norm")
-    for layer in range(2, 2 + n_predicting):
+    for layer in range(n_layers, n_layers + n_predicting):
         model.prediction(layer)
     return model
 
