@@ -63,8 +63,8 @@ def lesson(steps: int) -> Lesson:
 def lesson_of(path: Path, texts: Path, steps: int, most_known: int) -> Lesson:
     """Of another target: one in 25 of its texts is held out."""
     target, answers = load_gguf(path), corpus.read_answers(texts)
-    held = max(1, len(answers) // 25)
-    tokens, hold_out = np.concatenate(answers[held:]), np.concatenate(answers[:held])
+    tokens = np.concatenate([one for i, one in enumerate(answers) if i % 25])
+    hold_out = np.concatenate(answers[::25])
     counts = np.bincount(tokens)
     often = np.argsort(-counts, kind="stable")[:most_known]
     known = torch.from_numpy(np.sort(often[counts[often] > 0]))

@@ -114,3 +114,24 @@ def test_others_are_refused(
 ) -> None:
     with pytest.raises(SystemExit, match=why):
         load_gguf(write(tmp_path / "model.gguf"))
+
+
+def test_texts_that_grow_together(tmp_path: Path, load_gguf: Any) -> None:
+    """Token by token, the shorter ones behind what they do not attend to, as alone and at once."""
+    import network as module
+
+    model = dense_model(seed=1)
+    facts = {"rope.dimension_count": HEAD} | grouped(model)
+    network = load_gguf(model.write(tmp_path / "model.gguf", "llama", 2, facts))
+    rows = [TOKENS[:40], TOKENS[20:50]]
+    padded = torch.tensor([rows[0], [0] * 10 + rows[1]])
+    seen = torch.ones(2, 40, dtype=torch.bool)
+    seen[1, :10] = False
+    memories = [module.Memory(network, seen) for _ in network.blk]
+    with torch.no_grad():
+        parts = [network.go_on(part, memories) for part in padded.split([20, 1, 19], dim=1)]
+    for row, tokens in enumerate(rows):
+        alone = by_network(network, tokens)
+        for found, end in zip(parts, (20, 21, 40), strict=True):
+            place = end - 1 - (40 - len(tokens))
+            assert np.abs(found[row].numpy() - alone[place]).max() < FLOAT_TOLERANCE
