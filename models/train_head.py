@@ -65,9 +65,10 @@ def lesson_of(path: Path, texts: Path, steps: int, most_known: int) -> Lesson:
     target, answers = load_gguf(path), corpus.read_answers(texts)
     tokens = np.concatenate([one for i, one in enumerate(answers) if i % 25])
     hold_out = np.concatenate(answers[::25])
-    counts = np.bincount(tokens)
+    # Of tokens that the texts do not have, those that BPE made first: it made the frequent ones so.
+    counts = np.bincount(tokens, minlength=target.config.vocabulary)
     often = np.argsort(-counts, kind="stable")[:most_known]
-    known = torch.from_numpy(np.sort(often[counts[often] > 0]))
+    known = torch.from_numpy(np.sort(often))
     return Lesson(path, target, tokens, hold_out, known, recipe(target, steps, 4, 3e-3))
 
 
