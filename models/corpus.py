@@ -1,7 +1,9 @@
-"""The corpus: CPython's standard library, and a byte-level BPE tokenizer for it."""
+"""The corpus: CPython's standard library, and a byte-level BPE tokenizer for it; and what other
+targets say."""
 
 from __future__ import annotations
 
+import json
 import random
 import sysconfig
 from pathlib import Path
@@ -110,6 +112,12 @@ def encode(tokenizer: Tokenizer, texts: list[str]) -> Tokens:
         ids += encoding.ids
         ids.append(end)
     return np.array(ids, dtype=np.int64)
+
+
+def read_answers(path: Path) -> list[Tokens]:
+    """Prompts and what a target answered, of a file by answers.py."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [np.array(line["prompt"] + line["answer"], dtype=np.int64) for line in lines]
 
 
 def batch(tokens: Tokens, size: int, length: int, seed: int, step: int) -> Tokens:

@@ -1,7 +1,9 @@
-"""Measure a head beside the draft model: `python models/evaluate_head.py HEAD.gguf`.
+"""Measure a head: `python models/evaluate_head.py HEAD.gguf` for one of the bundled target, beside
+the draft model, and with `--target MODEL.gguf --texts held-out.jsonl` for one of another target.
 
-On windows of the held-out files, at every token: how likely the target is to accept what is
-drafted there as the first, second, ... token of a draft, if those before it were right.
+On windows of the held-out files, or of what answers.py wrote, at every token: how likely the target
+is to accept what is drafted there as the first, second, ... token of a draft, if those before it
+were right.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import argparse
 from pathlib import Path
 
 import corpus
+import numpy as np
 import torch
 from corpus import Tokens
 from evaluate import HERE, windows
-from head import LAYERS, Head, load_head
-from network import CONTEXT, Network, load
+from head import Head, layers_read, load_head
+from network import CONTEXT, Network, load, load_gguf
 from torch import Tensor
+from torch.nn import functional
 
 TEMPERATURES = (0.0, 0.7, 1.0)
 
@@ -43,11 +47,12 @@ def evaluate_head(
     for inputs, _ in windows(hold_out, window):
         if inputs.shape[1] <= places:  # the last one, at most
             continue
-        wanted, states = target.with_inputs(inputs, LAYERS)
+        last, states = target.with_inputs(inputs, layers_read(target.config))
+        wanted = functional.linear(last[0], target.output_weight)
         drafted = head.unroll(target, inputs, torch.cat(states, dim=-1)[:, :-1], places)
         for place, said in enumerate(drafted):
-            rows = said[0, place:]
-            sums[place] += accepted(wanted[0, 1 + place :], rows)
+            rows = head.said_of_all(said[0, place:])
+            sums[place] += accepted(wanted[1 + place :], rows)
             counts[place] += len(rows)
     rows_of_figures: list[Row] = (sums / counts).tolist()
     return rows_of_figures
@@ -69,6 +74,8 @@ def evaluate_draft(target: Network, draft: Network, hold_out: Tokens, window: in
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("head", type=Path, help="a GGUF file of train_head.py")
+    parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
+    parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
     parser.add_argument("--window", type=int, default=256, help="default: %(default)s")
     parser.add_argument("--places", type=int, default=5, help="default: %(default)s")
     arguments = parser.parse_args()
@@ -77,12 +84,19 @@ def main() -> None:
     if not 1 <= arguments.places < arguments.window:
         parser.error("--places must be from 1 and less than --window")
 
-    target, tokenizer = load(HERE / "target-q8_0.gguf")
-    draft, _ = load(HERE / "draft-q8_0.gguf")
+    if (arguments.target is None) != (arguments.texts is None):
+        parser.error("--target and --texts go together")
+    rows: dict[str, Row] = {}
+    if arguments.target is None:
+        target, tokenizer = load(HERE / "target-q8_0.gguf")
+        draft, _ = load(HERE / "draft-q8_0.gguf")
+        hold_out = corpus.encode(tokenizer, corpus.read_files().hold_out)
+        rows["draft model"] = evaluate_draft(target, draft, hold_out, arguments.window)
+    else:
+        target = load_gguf(arguments.target)
+        hold_out = np.concatenate(corpus.read_answers(arguments.texts))
     head = load_head(arguments.head, target.config)
-    hold_out = corpus.encode(tokenizer, corpus.read_files().hold_out)
     print(f"{'':18}", *(f"T = {temperature:<5g}" for temperature in TEMPERATURES))
-    rows = {"draft model": evaluate_draft(target, draft, hold_out, arguments.window)}
     found = evaluate_head(target, head, hold_out, arguments.window, arguments.places)
     rows |= {f"head, token {place}": row for place, row in enumerate(found, 1)}
     for name, row in rows.items():

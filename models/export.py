@@ -9,9 +9,16 @@ from pathlib import Path
 
 import gguf
 from corpus import END
-from gguf import GGMLQuantizationType, GGUFWriter, LlamaFileType, TokenType
-from head import LAYERS, Head
-from network import CONTEXT, NORM_EPSILON, ROPE_BASE, Config, Network, load
+from gguf import (
+    GGMLQuantizationType,
+    GGUFReader,
+    GGUFValueType,
+    GGUFWriter,
+    LlamaFileType,
+    TokenType,
+)
+from head import Head, layers_read
+from network import CONTEXT, Config, Network, load
 from tokenizers import Tokenizer
 from torch import nn
 
@@ -35,29 +42,39 @@ def export(network: Network, tokenizer: Tokenizer, path: Path, weight_type: str,
         "One of a pair, target and draft model, trained from scratch on CPython's standard "
         "library to demonstrate and test speculative decoding."
     )
-    _add_facts(writer, network.config, role)
-    _write(writer, network, tokenizer, weight_type)
+    writer.add_name(f"specllama-stdlib-{role}")
+    writer.add_license("PSF-2.0")
+    _add_sizes(writer, network.config)
+    _add_tokenizer(writer, tokenizer)
+    _write(writer, network, weight_type)
 
 
-def export_head(head: Head, tokenizer: Tokenizer, path: Path, weight_type: str) -> None:
-    """The same for a head, which has no embeddings and no output of its own."""
+def export_head(head: Head, target: Path, path: Path, weight_type: str) -> None:
+    """The same for a head of the target in that file: vocabulary and licence are the target's."""
+    fields = GGUFReader(target).fields
+    name = fields["general.name"].contents() if "general.name" in fields else target.stem
     writer = GGUFWriter(path, "eagle3")
     writer.add_type("model")
-    writer.add_description(
-        "An EAGLE-3 head for specllama-stdlib-target, trained on CPython's standard library."
-    )
-    _add_facts(writer, dataclasses.replace(head.config, layers=1), "head")
-    writer.add_array("eagle3.target_layers", LAYERS)
+    writer.add_name(f"{name} EAGLE-3 head")
+    writer.add_description(f"An EAGLE-3 head for {name}.")
+    for key, field in fields.items():
+        if key.startswith("tokenizer.ggml.") or key == "general.license":
+            of = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
+            writer.add_key_value(key, field.contents(), field.types[0], of)
+    _add_sizes(writer, dataclasses.replace(head.config, layers=1))
+    writer.add_array("eagle3.target_layers", layers_read(head.config))
     writer.add_uint32("eagle3.target_hidden_size", head.config.width)
-    _write(writer, head, tokenizer, weight_type)
+    _write(writer, head, weight_type)
 
 
-def _write(writer: GGUFWriter, network: nn.Module, tokenizer: Tokenizer, weight_type: str) -> None:
+def _write(writer: GGUFWriter, network: nn.Module, weight_type: str) -> None:
     tensor_type, file_type = TYPES[weight_type]
     writer.add_file_type(file_type)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
-    _add_tokenizer(writer, tokenizer)
     for name, parameter in network.state_dict().items():
+        if not parameter.is_floating_point():
+            writer.add_tensor(name, parameter.numpy())
+            continue
         weight = parameter.float().numpy()
         kind = tensor_type if weight.ndim == 2 else GGMLQuantizationType.F32
         writer.add_tensor(name, gguf.quantize(weight, kind), raw_dtype=kind)
@@ -67,19 +84,17 @@ def _write(writer: GGUFWriter, network: nn.Module, tokenizer: Tokenizer, weight_
     writer.close()
 
 
-def _add_facts(writer: GGUFWriter, config: Config, role: str) -> None:
-    writer.add_name(f"specllama-stdlib-{role}")
-    writer.add_license("PSF-2.0")
+def _add_sizes(writer: GGUFWriter, config: Config) -> None:
     writer.add_vocab_size(config.vocabulary)
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(config.width)
     writer.add_block_count(config.layers)
     writer.add_feed_forward_length(config.ffn)
     writer.add_head_count(config.heads)
-    writer.add_head_count_kv(config.heads)
-    writer.add_layer_norm_rms_eps(NORM_EPSILON)
+    writer.add_head_count_kv(config.heads_kv or config.heads)
+    writer.add_layer_norm_rms_eps(config.norm_epsilon)
     writer.add_rope_dimension_count(config.head_width)
-    writer.add_rope_freq_base(ROPE_BASE)
+    writer.add_rope_freq_base(config.rope_base)
 
 
 def _add_tokenizer(writer: GGUFWriter, tokenizer: Tokenizer) -> None:

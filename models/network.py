@@ -16,30 +16,41 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-NORM_EPSILON = 1e-5
-ROPE_BASE = 10000.0
 CONTEXT = 2048
-"""Positions the rotary table holds; also the context length the GGUF declares."""
+"""Positions the rotary table holds; also the context length that the bundled files declare."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes. Every attention head has its own keys and values; input and output are tied."""
+    """Sizes; the defaults are what the bundled pair has."""
 
     width: int
     layers: int
     heads: int
     ffn: int
     vocabulary: int
+    heads_kv: int = 0
+    """Heads of keys and values, each for as many of the others; 0: every head has its own."""
+    rope_base: float = 10000.0
+    norm_epsilon: float = 1e-5
+    tied: bool = True
+    """The output is the embeddings."""
 
     @property
     def head_width(self) -> int:
         return self.width // self.heads
 
+    @property
+    def kv_width(self) -> int:
+        return (self.heads_kv or self.heads) * self.head_width
 
-def rotary_table(head_width: int) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, each (`CONTEXT`, head_width / 2)."""
-    frequency = ROPE_BASE ** (-torch.arange(0, head_width, 2).float() / head_width)
+
+def rotary_table(config: Config, slower: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Cosines and sines, each (`CONTEXT`, head_width / 2); slower: what divides the frequencies."""
+    width = config.head_width
+    frequency = config.rope_base ** (-torch.arange(0, width, 2).float() / width)
+    if slower is not None:
+        frequency = frequency / slower
     angle = torch.outer(torch.arange(CONTEXT).float(), frequency)
     return angle.cos(), angle.sin()
 
@@ -55,13 +66,51 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
 
 
+def split(x: Tensor, config: Config) -> Tensor:
+    """(batch, tokens, width) to (batch, heads, tokens, head_width)."""
+    return x.unflatten(-1, (-1, config.head_width)).transpose(1, 2)
+
+
+def shared(x: Tensor, config: Config) -> Tensor:
+    """Keys or values, those of a head repeated for all that share them."""
+    return x.repeat_interleave(config.heads // x.shape[1], dim=1)
+
+
+class Memory:
+    """Keys and values of a layer, for texts that grow together."""
+
+    def __init__(self, network: Network, seen: Tensor) -> None:
+        """seen: (batch, tokens), which of them are attended to; in the end there are so many."""
+        config, kind = network.config, network.token_embd.weight.dtype
+        shape = (len(seen), config.kv_width // config.head_width, seen.shape[1], config.head_width)
+        self.keys, self.values = torch.zeros(shape, dtype=kind), torch.zeros(shape, dtype=kind)
+        self.seen = seen
+        self.count = 0
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Take in keys and values of n more tokens; what their queries find in all of them."""
+        n, sharing = q.shape[2], q.shape[1] // k.shape[1]
+        first, self.count = self.count, self.count + n
+        self.keys[:, :, first : self.count], self.values[:, :, first : self.count] = k, v
+        own = torch.eye(n, self.count, dtype=torch.bool).roll(first, 1)  # something for everybody
+        mask = self.seen[:, None, : self.count] & torch.ones_like(own).tril(first) | own
+        found = functional.scaled_dot_product_attention(
+            q.unflatten(1, (-1, sharing)).flatten(2, 3),
+            self.keys[:, :, : self.count],
+            self.values[:, :, : self.count],
+            attn_mask=mask.repeat(1, sharing, 1)[:, None],
+        )
+        return found.unflatten(2, (sharing, n)).flatten(1, 2)
+
+
 class RMSNorm(nn.Module):
-    def __init__(self, width: int) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
+        self.epsilon = config.norm_epsilon
+        self.weight = nn.Parameter(torch.ones(config.width))
 
     def forward(self, x: Tensor) -> Tensor:
-        normed: Tensor = functional.rms_norm(x, (x.shape[-1],), self.weight, NORM_EPSILON)
+        normed: Tensor = functional.rms_norm(x, (x.shape[-1],), self.weight, self.epsilon)
         return normed
 
 
@@ -71,30 +120,31 @@ class Block(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         width, ffn = config.width, config.ffn
-        self.heads = config.heads
-        self.attn_norm = RMSNorm(width)
+        self.config = config
+        self.attn_norm = RMSNorm(config)
         self.attn_q = nn.Linear(width, width, bias=False)
-        self.attn_k = nn.Linear(width, width, bias=False)
-        self.attn_v = nn.Linear(width, width, bias=False)
+        self.attn_k = nn.Linear(width, config.kv_width, bias=False)
+        self.attn_v = nn.Linear(width, config.kv_width, bias=False)
         self.attn_output = nn.Linear(width, width, bias=False)
-        self.ffn_norm = RMSNorm(width)
+        self.ffn_norm = RMSNorm(config)
         self.ffn_gate = nn.Linear(width, ffn, bias=False)
         self.ffn_up = nn.Linear(width, ffn, bias=False)
         self.ffn_down = nn.Linear(ffn, width, bias=False)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, memory: Memory | None = None) -> Tensor:
         h = self.attn_norm(x)
-        q, k, v = (self._split(project(h)) for project in (self.attn_q, self.attn_k, self.attn_v))
+        projections = (self.attn_q, self.attn_k, self.attn_v)
+        q, k, v = (split(project(h), self.config) for project in projections)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if memory is None:
+            k, v = shared(k, self.config), shared(v, self.config)
+            attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            attended = memory.attend(q, k, v)
         x = x + self.attn_output(attended.transpose(1, 2).flatten(-2))
         h = self.ffn_norm(x)
         out: Tensor = x + self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h))
         return out
-
-    def _split(self, x: Tensor) -> Tensor:
-        """(batch, tokens, width) to (batch, heads, tokens, head_width)."""
-        return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
 class Network(nn.Module):
@@ -108,8 +158,10 @@ class Network(nn.Module):
         self.config = config
         self.token_embd = nn.Embedding(config.vocabulary, config.width)
         self.blk = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.output_norm = RMSNorm(config.width)
-        cos, sin = rotary_table(config.head_width)
+        self.output_norm = RMSNorm(config)
+        if not config.tied:
+            self.output = nn.Linear(config.width, config.vocabulary, bias=False)
+        cos, sin = rotary_table(config)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
         for name, parameter in self.named_parameters():
@@ -119,11 +171,18 @@ class Network(nn.Module):
                 std = 0.02 / math.sqrt(2 * config.layers) if residual else 0.02
                 nn.init.normal_(parameter, std=std)
 
+    @property
+    def output_weight(self) -> Tensor:
+        """The matrix that makes logits, (vocabulary, width)."""
+        weight: Tensor = (self.token_embd if self.config.tied else self.output).weight
+        return weight
+
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.with_inputs(tokens, ())[0]
+        return functional.linear(self.with_inputs(tokens, ())[0], self.output_weight)
 
     def with_inputs(self, tokens: Tensor, layers: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
-        """Logits, and what went into these layers, each (batch, tokens, width), in their order."""
+        """What `output_weight` takes, and what went into these layers, each (batch, tokens, width),
+        in their order."""
         count = tokens.shape[1]
         cos, sin = self.cos[:count], self.sin[:count]
         x = self.token_embd(tokens)
@@ -131,8 +190,17 @@ class Network(nn.Module):
         for block in self.blk:
             inputs.append(x)
             x = block(x, cos, sin)
-        logits = functional.linear(self.output_norm(x), self.token_embd.weight)
-        return logits, [inputs[layer] for layer in layers]
+        return self.output_norm(x), [inputs[layer] for layer in layers]
+
+    def go_on(self, tokens: Tensor, memories: list[Memory]) -> Tensor:
+        """Logits (batch, vocabulary) behind these tokens (batch, n) and those before them, which
+        the memories of all layers have."""
+        first = memories[0].count
+        cos, sin = (table[first : first + tokens.shape[1]] for table in (self.cos, self.sin))
+        x = self.token_embd(tokens)
+        for block, memory in zip(self.blk, memories, strict=True):
+            x = block(x, cos, sin, memory)
+        return functional.linear(self.output_norm(x[:, -1]), self.output_weight)
 
 
 def save(config: Config, network: nn.Module, path: Path) -> None:
@@ -148,33 +216,60 @@ def write_atomically(state: dict[str, Any], path: Path) -> None:
 
 
 def load(path: Path) -> tuple[Network, Tokenizer]:
-    """Read a network and its tokenizer, ready to evaluate.
+    """Read a network of the bundled pair's and its tokenizer, ready to evaluate.
 
     A GGUF file holds both (quantised weights come back dequantised to float32); a `.pt` file
     has its `tokenizer.json` in the same folder.
     """
     if path.suffix == ".gguf":
-        reader = GGUFReader(path)
-        return _from_gguf(reader), read_tokenizer(reader)
+        return load_gguf(path), read_tokenizer(GGUFReader(path))
     return load_weights(path), Tokenizer.from_file(str(path.with_name("tokenizer.json")))
 
 
-def _from_gguf(reader: GGUFReader) -> Network:
-    def size(key: str) -> int:
-        return int(reader.fields[f"llama.{key}"].contents())
+def load_gguf(path: Path) -> Network:
+    """Read any dense GGUF of the llama architecture, dequantised to float32, ready to evaluate.
 
-    config = Config(
-        width=size("embedding_length"),
-        layers=size("block_count"),
-        heads=size("attention.head_count"),
-        ffn=size("feed_forward_length"),
-        vocabulary=size("vocab_size"),
-    )
+    Exits with a sentence if it is none.
+    """
+    reader = GGUFReader(path)
+    facts = {name: field.contents() for name, field in reader.fields.items()}
+    if (architecture := facts["general.architecture"]) != "llama":
+        raise SystemExit(f"{path} is of the architecture {architecture}, not llama")
+
+    def fact(key: str, default: Any = None) -> Any:
+        return facts.get(f"llama.{key}", default)
+
     weights = {
         tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type))
         for tensor in reader.tensors
     }
-    return _assemble(config, weights)
+    vocabulary, width = weights["token_embd.weight"].shape
+    config = Config(
+        width=width,
+        layers=fact("block_count"),
+        heads=fact("attention.head_count"),
+        ffn=fact("feed_forward_length"),
+        vocabulary=vocabulary,
+        heads_kv=fact("attention.head_count_kv", 0),
+        rope_base=fact("rope.freq_base", 10000.0),
+        norm_epsilon=fact("attention.layer_norm_rms_epsilon"),
+        tied="output.weight" not in weights,
+    )
+    lengths = {fact(key, config.head_width) for key in _LENGTHS}
+    if lengths != {config.head_width} or fact("rope.scaling.type", "none") != "none":
+        raise SystemExit(
+            f"{path} has rotary positions or heads of a kind that is not computed here"
+        )
+    network = Network(config)
+    network.cos, network.sin = rotary_table(config, weights.pop("rope_freqs.weight", None))
+    if unknown := weights.keys() ^ network.state_dict().keys():
+        raise SystemExit(f"{path} is no dense model without biases: {', '.join(sorted(unknown))}")
+    network.load_state_dict(weights)
+    return network.eval()
+
+
+_LENGTHS = ("rope.dimension_count", "attention.key_length", "attention.value_length")
+"""What must be as long as a head is wide: width / heads."""
 
 
 def load_weights(path: Path) -> Network:

@@ -1,6 +1,8 @@
-"""Train an EAGLE-3 head for the bundled target, on the corpus of its draft model.
+"""Train an EAGLE-3 head: for the bundled target, on the corpus of its draft model, or for any dense
+GGUF of the llama architecture, on what answers.py let it say.
 
     python models/train_head.py --out stdlib-head    about half an hour on one CPU core
+    python models/train_head.py --target MODEL.gguf --texts answers.jsonl --out head
     python models/train_head.py --smoke              a few steps, in half a minute
 
 Reads the target from its GGUF; writes head.pt and head-q8_0.gguf, which evaluate_head.py measures.
@@ -17,14 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import corpus
+import numpy as np
 import torch
 from corpus import Tokens
 from evaluate import WINDOW, windows
 from export import export_head
-from head import LAYERS, Head, load_head
-from network import Network, load
-from tokenizers import Tokenizer
+from head import Head, layers_read, load_head
+from network import Network, load, load_gguf
 from torch import Tensor
+from torch.nn import functional
 from trainer import Recipe, fit
 
 TARGET = Path(__file__).parent / "target-q8_0.gguf"
@@ -40,31 +43,45 @@ PASS_SHARE = 0.8
 class Lesson:
     """What does not change while a head is trained."""
 
+    path: Path
     target: Network
-    tokenizer: Tokenizer
     tokens: Tokens
     hold_out: Tokens
+    known: Tensor | None
+    """Token ids that the head can say, in their order; None: all."""
     recipe: Recipe
 
 
 def lesson(steps: int) -> Lesson:
+    """Of the bundled target."""
     target, tokenizer = load(TARGET)
     files = corpus.read_files()
-    return Lesson(
-        target=target.requires_grad_(False),
-        tokenizer=tokenizer,
-        tokens=corpus.encode(tokenizer, files.train),
-        hold_out=corpus.encode(tokenizer, files.hold_out),
-        recipe=Recipe(
-            name="head",
-            config=target.config,
-            steps=steps,
-            batch=8,
-            length=256,
-            learning_rate=6e-3,
-            report_every=25,
-            evaluate_every=200,
-        ),
+    tokens, hold_out = (corpus.encode(tokenizer, texts) for texts in (files.train, files.hold_out))
+    return Lesson(TARGET, target, tokens, hold_out, None, recipe(target, steps, 8, 6e-3))
+
+
+def lesson_of(path: Path, texts: Path, steps: int, most_known: int) -> Lesson:
+    """Of another target: one in 25 of its texts is held out."""
+    target, answers = load_gguf(path), corpus.read_answers(texts)
+    tokens = np.concatenate([one for i, one in enumerate(answers) if i % 25])
+    hold_out = np.concatenate(answers[::25])
+    # Of tokens that the texts do not have, those that BPE made first: it made the frequent ones so.
+    counts = np.bincount(tokens, minlength=target.config.vocabulary)
+    often = np.argsort(-counts, kind="stable")[:most_known]
+    known = torch.from_numpy(np.sort(often))
+    return Lesson(path, target, tokens, hold_out, known, recipe(target, steps, 4, 3e-3))
+
+
+def recipe(target: Network, steps: int, batch: int, learning_rate: float) -> Recipe:
+    return Recipe(
+        name="head",
+        config=target.config,
+        steps=steps,
+        batch=batch,
+        length=256,
+        learning_rate=learning_rate,
+        report_every=25,
+        evaluate_every=200,
     )
 
 
@@ -77,14 +94,16 @@ def shrink(whole: Lesson) -> Lesson:
 
 
 def divergences(head: Head, target: Network, window: Tensor, passes: int) -> list[Tensor]:
-    """KL divergence, by pass, of what the head drafts from what the target says of a window."""
+    """KL divergence, by pass, of what the head drafts from what the target says of a window, were
+    there no other tokens than the head can say."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
         with torch.no_grad():
-            logits, inputs = target.with_inputs(window, LAYERS)
+            last, inputs = target.with_inputs(window, layers_read(target.config))
+            logits = functional.linear(last[:, 1:], head.output_weight(target))
         features = torch.cat(inputs, dim=-1)[:, :-1]
         drafted = head.unroll(target, window, features, passes)
     with torch.no_grad():
-        logits = logits[:, 1:].float()
+        logits = logits.float()
         wanted = logits.softmax(-1)
         entropy = logits.logsumexp(-1) - (wanted * logits).sum(-1)
     found = []
@@ -111,8 +130,8 @@ def make_head(
     """Train, or go on training, into `folder`, and return the head ready to evaluate."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    head = Head(lesson.recipe.config)
-    head.begin_with(lesson.target)
+    head = Head(lesson.recipe.config, lesson.known)
+    head.begin_with(lesson.target.requires_grad_(False))
 
     @torch.no_grad()
     def hold_out_loss() -> float:
@@ -146,7 +165,7 @@ def smoke(folder: Path, whole: Lesson, *, compiled: bool) -> None:
     make_head(folder / "resumed", small, compiled=compiled, stop_after=small.recipe.steps // 2)
     resumed = make_head(folder / "resumed", small, compiled=compiled)
     path = folder / "head-f32.gguf"
-    export_head(first, small.tokenizer, path, "f32")
+    export_head(first, small.path, path, "f32")
     exported = load_head(path, small.target.config)
     for name, weight in first.state_dict().items():
         if not all(torch.equal(weight, other.state_dict()[name]) for other in (resumed, exported)):
@@ -161,20 +180,37 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("stdlib-head"), help="folder; default: %(default)s"
     )
+    parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
+    parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
+    parser.add_argument(
+        "--known",
+        type=int,
+        metavar="TOKENS",
+        default=8192,
+        help="most tokens that a head for --target can say, those that its texts have most often; "
+        "default: %(default)s",
+    )
     parser.add_argument("--steps", type=int, default=1250, help="default: %(default)s")
     parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
     parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
     arguments = parser.parse_args()
-    if arguments.steps < 1:
-        parser.error("--steps must be at least 1")
+    if min(arguments.steps, arguments.known) < 1:
+        parser.error("--steps and --known must be at least 1")
+    if (arguments.target is None) != (arguments.texts is None):
+        parser.error("--target and --texts go together")
     torch.set_num_threads(1)
-    whole, compiled = lesson(arguments.steps), not arguments.no_compile
+    if arguments.target is None:
+        whole = lesson(arguments.steps)
+    else:
+        known = arguments.known
+        whole = lesson_of(arguments.target, arguments.texts, arguments.steps, known)
+    compiled = not arguments.no_compile
     if arguments.smoke:
         with tempfile.TemporaryDirectory() as folder:
             smoke(Path(folder), whole, compiled=compiled)
         return
     head = make_head(arguments.out, whole, compiled=compiled)
-    export_head(head, whole.tokenizer, arguments.out / "head-q8_0.gguf", "q8_0")
+    export_head(head, whole.path, arguments.out / "head-q8_0.gguf", "q8_0")
 
 
 if __name__ == "__main__":

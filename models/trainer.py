@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.optim import AdamW, Muon, Optimizer
 
 WARM_UP = 60
-"""Steps over which the learning rate rises from 0."""
+"""Steps over which the learning rate rises from 0; of short trainings, a tenth."""
 
 LABEL_SHARE = 0.2
 """Weight of the corpus's own next token, beside the teacher's distribution, in distillation."""
@@ -128,6 +128,8 @@ def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
+        if not parameter.requires_grad:
+            continue
         in_layer = parameter.dim() == 2 and not name.startswith("token_embd")
         (matrices if in_layer else rest).append(parameter)
     return [
@@ -146,7 +148,7 @@ def schedule(step: int, steps: int) -> float:
     """Learning-rate factor: warm-up, constant to the middle, then linearly down to 0.02."""
     done = step / steps
     decay = 1.0 if done < 0.5 else max(0.02, (1 - done) / 0.5)
-    return min(1.0, (step + 1) / WARM_UP) * decay
+    return min(1.0, (step + 1) / min(WARM_UP, steps / 10)) * decay
 
 
 def _loss_function(network: Network, teacher: Network | None) -> Callable[[Tensor], Tensor]:

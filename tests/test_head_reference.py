@@ -9,7 +9,7 @@ import pytest
 import random_model
 from head_reference import Drafts
 from heads import eagle3_model, few_tokens, write_eagle3
-from random_model import write_dense
+from random_model import HEAD, WIDTH, dense_model, write_dense
 from specllama import SpecSession
 
 Open = Callable[..., SpecSession]
@@ -52,4 +52,33 @@ def test_a_random_head(
     for prompt in PROMPTS:  # each in a new session: states of tokens that are reused are not seen
         session = open_session(target, head, spec_length=LENGTH, kv_type="f32", flash_attn=False)
         compared += compare(session, target, head, prompt)
+    assert compared > 80
+
+
+def test_a_head_like_those_of_train_head(
+    tmp_path: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer heads of keys and values; few tokens, and the target's embeddings."""
+    monkeypatch.setattr(random_model, "FLOATS", ("weight",))
+    target, head = dense_model(seed=1), eagle3_model()
+    few_tokens(head)
+    del head.tensors["token_embd.weight"]
+    for name in ("attn_k", "attn_v"):
+        head.tensors[f"blk.0.{name}.weight"] = head.matrix(HEAD, 2 * WIDTH)
+        for layer in range(2):
+            target.tensors[f"blk.{layer}.{name}.weight"] = target.matrix(HEAD, WIDTH)
+    facts = {
+        "rope.dimension_count": HEAD,
+        "attention.head_count_kv": 1,
+        "attention.layer_norm_rms_epsilon": 1e-3,
+        "rope.freq_base": 500.0,
+    }
+    target_path = target.write(tmp_path / "target.gguf", "llama", 2, facts)
+    head_path = write_eagle3(tmp_path / "head.gguf", head, **facts)
+    compared = 0
+    for prompt in PROMPTS:
+        session = open_session(
+            target_path, head_path, spec_length=LENGTH, kv_type="f32", flash_attn=False
+        )
+        compared += compare(session, target_path, head_path, prompt)
     assert compared > 80

@@ -146,10 +146,18 @@ def test_data_card_names_the_files() -> None:
     find_spec("torch") is None or find_spec("tokenizers") is None,
     reason="training needs torch and tokenizers",
 )
-@pytest.mark.parametrize("script", ["train.py", "train_head.py"])
-def test_training_in_small(script: str) -> None:
+@pytest.mark.parametrize("script", ["train.py", "train_head.py", "train_head.py --target"])
+def test_training_in_small(script: str, tmp_path: Path) -> None:
     """Train, resume, export and evaluate; without torch.compile, which needs a C++ compiler."""
-    command = [sys.executable, str(MODELS / script), "--smoke", "--no-compile"]
+    file, *other = script.split()
+    command = [sys.executable, str(MODELS / file), "--smoke", "--no-compile"]
+    if other:
+        from random_model import write_dense
+
+        target, texts = tmp_path / "target.gguf", tmp_path / "texts.jsonl"
+        line = {"prompt": [1, *range(3, 30)], "answer": [*range(40, 90)]}
+        texts.write_text(f"{json.dumps(line)}\n" * 30, encoding="utf-8")
+        command += ["--target", write_dense(target), "--texts", texts, "--known", "50"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
     assert "resumed after step" in result.stdout

@@ -1,14 +1,18 @@
-"""Heads beside draft models: what the bundled target accepts of their drafts, and the clock.
+"""Heads beside draft models: what a target accepts of their drafts, and the clock.
 
     python tests/benches/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
     python tests/benches/bench_heads.py speed models/draft-q8_0.gguf head.gguf \\
-        [--llama-cpp DIRECTORY]
+        [--model MODEL.gguf] [--llama-cpp DIRECTORY]
+    python tests/benches/bench_heads.py mtp [--llama-cpp DIRECTORY]
 
-Prompts: pieces of the files that no model of the pair was trained on. `acceptance`: by place in a
-draft, of those whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of
-trees, these alone. `speed`: in turns, the median of the ratios to our plain decoding, prompt by
-prompt; with --llama-cpp (bench_peers.py says how to build it) also llama-server on the same files,
-greedily, with drafts of two to five tokens.
+Prompts: pieces of the files that no model of the bundled pair was trained on; for another --model,
+conversations of --texts, a file of such lines as the answered workloads have (default: the half of
+these that is held out). `acceptance`: by place in a draft, of those whose tokens before it were
+accepted, and tokens per round; with `--guesses 3`, of trees, these alone. `speed`: in turns, the
+median of the ratios to our plain decoding, prompt by prompt, and the share of the drafted tokens
+that were accepted; with --llama-cpp (bench_peers.py says how to build it) also llama-server on the
+same files, greedily, with drafts of two to five tokens. `mtp`: the same, greedily, of two small
+files whose layer of multi-token prediction is always right.
 """
 
 from __future__ import annotations
@@ -16,15 +20,23 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
+import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+
+from heads import glm_model, know_the_answer, write_glm, write_qwen
+from random_model import EOS, delta_net_model
 from specllama import SpecSession, _core
 from specllama.bench.llama_server import LlamaServer, model_flags, serving
 from specllama.session import BUNDLED_MODEL
+from specllama.workloads import ANSWERED, load_answered
+from specllama.workloads.answered import read_dialogues
 
 # Of models/README.md.
 HELD_OUT = (
@@ -33,13 +45,24 @@ HELD_OUT = (
 )  # fmt: skip
 N_PROMPT, N_PREDICT = 96, 128  # within the 256 tokens that the pair was trained on
 LENGTH = 5
+N_LAYERS = 24  # of the files for `mtp`
 RULES = (
     (0.0, "coupled"), (0.7, "coupled"), (0.7, "rejection"), (1.0, "coupled"), (1.0, "rejection"),
 )  # fmt: skip
-SESSION: dict[str, Any] = {"n_threads": 1, "n_gpu_layers": 0, "n_ctx": 512}
+SESSION: dict[str, Any] = {"n_threads": 1, "n_gpu_layers": 0}
+
+Prompts = list[list[int]]
 
 
-def prompts(per_file: int) -> list[list[int]]:
+class Target(NamedTuple):
+    """A model, what it is asked, and how long all of that gets."""
+
+    model: Path
+    prompts: Prompts
+    options: dict[str, Any]
+
+
+def of_bundled(per_file: int) -> Target:
     """Of every file its first tokens, and others as far apart as possible."""
     found = []
     with SpecSession(draft=None, **SESSION) as session:
@@ -50,7 +73,21 @@ def prompts(per_file: int) -> list[list[int]]:
             for i in range(per_file):
                 first = (len(tokens) - N_PROMPT) * i // per_file
                 found.append([begin, *tokens[max(first, 0) :][:N_PROMPT]])
-    return found
+    return Target(BUNDLED_MODEL, found, SESSION | {"n_ctx": 512})
+
+
+def of_chat(model: Path, texts: Path | None, per_workload: int) -> Target:
+    """Conversations by the model's chat template, so many of each workload."""
+    by_workload = (
+        [read_dialogues(texts)] if texts else [load_answered(name, "held-out") for name in ANSWERED]
+    )
+    with SpecSession(model, None, n_ctx=512, **SESSION) as session:
+        found = [
+            session.render_chat(one.messages)
+            for dialogues in by_workload
+            for one in (dialogues if texts else dialogues[:per_workload])
+        ]
+    return Target(model, found, SESSION | {"n_ctx": max(map(len, found)) + N_PREDICT})
 
 
 class Accepted:
@@ -74,16 +111,14 @@ class Accepted:
         return [n / max(of, 1) for n, of in zip(self.accepted, before, strict=False)]
 
 
-def acceptance(drafts: list[Path], per_file: int, guesses: int) -> None:
-    texts = prompts(per_file)
+def acceptance(target: Target, drafts: list[Path], guesses: int) -> None:
+    fixed: dict[str, Any] = {"cascade": False, "spec_length": LENGTH, "spec_tree": guesses}
     for draft in drafts:
-        with SpecSession(
-            None, draft, cascade=False, spec_length=LENGTH, spec_tree=guesses, **SESSION
-        ) as session:
+        with SpecSession(target.model, draft, **fixed, **target.options) as session:
             for temperature, rule in RULES:
                 chosen: Any = {"temperature": temperature, "acceptance": rule}
                 found = Accepted()
-                for seed, prompt in enumerate(texts):
+                for seed, prompt in enumerate(target.prompts):
                     done = session.generate(prompt, seed=seed, max_tokens=N_PREDICT, **chosen)
                     found.add(done.stats)
                 print(
@@ -94,87 +129,144 @@ def acceptance(drafts: list[Path], per_file: int, guesses: int) -> None:
                 )
 
 
-Speed = Callable[[list[int], int, float], float]
-"""Tokens per second behind a prompt, with a seed, at a temperature."""
+class Run(NamedTuple):
+    """One text: tokens per second, and how many were drafted and accepted."""
+
+    speed: float
+    drafted: int
+    accepted: int
 
 
-def of_session(session: SpecSession) -> Speed:
-    def speed(prompt: list[int], seed: int, temperature: float) -> float:
+Contestant = Callable[[list[int], int, float], Run]
+"""Goes on behind a prompt, with a seed, at a temperature."""
+
+
+def of_session(session: SpecSession) -> Contestant:
+    def run(prompt: list[int], seed: int, temperature: float) -> Run:
         chosen: Any = {"seed": seed, "temperature": temperature, "max_tokens": N_PREDICT}
-        return float(session.generate(prompt, **chosen).stats.tokens_per_second)
+        stats = session.generate(prompt, **chosen).stats
+        return Run(stats.tokens_per_second, stats.drafted, stats.accepted)
 
-    return speed
+    return run
 
 
-def of_server(server: LlamaServer) -> Speed:
-    def speed(prompt: list[int], seed: int, temperature: float) -> float:
+def of_server(server: LlamaServer) -> Contestant:
+    def run(prompt: list[int], seed: int, temperature: float) -> Run:
         answer = server.complete(prompt, N_PREDICT, cache_prompt=False)
-        return answer.n_timed / answer.seconds
+        return Run(answer.n_timed / answer.seconds, answer.drafted, answer.accepted)
 
-    return speed
+    return run
 
 
-def servers(drafts: list[Path]) -> dict[str, list[str]]:
-    """Return what llama-server is told, by name of the setting."""
-    settings: dict[str, list[str]] = {"llama-server, plain": []}
-    for draft, n in itertools.product(drafts, range(2, LENGTH + 1)):
+def of_files(drafts: list[Path]) -> dict[str, list[str]]:
+    """Return what llama-server is told to draft by these, by name of the setting."""
+    settings: dict[str, list[str]] = {}
+    for draft in drafts:
         with draft.open("rb") as file:
             kind = "draft-eagle3" if b"eagle3" in file.read(4096) else "draft-simple"
-        flags = ["--spec-type", kind, "-md", str(draft), "--spec-draft-n-max", str(n)]
-        settings[f"llama-server, {kind} {n}"] = flags
+        settings[kind] = ["--spec-type", kind, "-md", str(draft)]
     return settings
 
 
-def speed(drafts: list[Path], per_file: int, llama_cpp: Path | None, **options: Any) -> None:
-    texts = prompts(per_file)
-    sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}, "n-grams": {"draft": "ngram"}}
-    for draft in drafts:
-        sessions[draft.stem] = {"draft": draft, "cascade": False}
-        sessions[f"{draft.stem} and n-grams"] = {"draft": draft}
+def speed(
+    target: Target,
+    sessions: dict[str, dict[str, Any]],
+    servers: dict[str, list[str]],
+    llama_cpp: Path | None,
+    temperatures: tuple[float, ...],
+) -> None:
+    """Measure sessions, by their options; and with --llama-cpp, llama-server, by its flags."""
     with ExitStack() as stack:
-        contestants: dict[str, Speed] = {}
+        contestants: dict[str, Contestant] = {}
         for name, own in sessions.items():
-            session = SpecSession(None, **own, **(SESSION | options))
+            session = SpecSession(target.model, **(target.options | own))
             contestants[name] = of_session(stack.enter_context(session))
-        of_servers = [] if llama_cpp is None else [*servers(drafts).items()]
-        for name, flags in of_servers:
-            assert llama_cpp is not None
-            common = model_flags(str(BUNDLED_MODEL), n_threads=1, n_ctx=512, kv_type="f16")
-            all_flags = [*common, "-fa", "on", "-dev", "none", "-devd", "none", *flags]
-            server = serving(llama_cpp / "llama-server", all_flags, n_slots=1)
-            contestants[name] = of_server(stack.enter_context(server))
-        compare(contestants, texts, 0.0)
-        compare({name: contestants[name] for name in sessions}, texts, 1.0)
+        if llama_cpp is not None:
+            flags: dict[str, list[str]] = {"llama-server, plain": []}
+            for (name, some), n in itertools.product(servers.items(), range(2, LENGTH + 1)):
+                flags[f"llama-server, {name} {n}"] = [*some, "--spec-draft-n-max", str(n)]
+            for name, some in flags.items():
+                contestants[name] = of_server(stack.enter_context(start(llama_cpp, target, some)))
+        for temperature in temperatures:
+            some = (
+                contestants if temperature == 0 else {name: contestants[name] for name in sessions}
+            )
+            compare(some, target.prompts, temperature)
 
 
-def compare(contestants: dict[str, Speed], texts: list[list[int]], temperature: float) -> None:
-    speeds: dict[str, list[float]] = {name: [] for name in contestants}
-    for seed, prompt in enumerate(texts):
+def start(llama_cpp: Path, target: Target, flags: list[str]) -> AbstractContextManager[LlamaServer]:
+    n_ctx = target.options["n_ctx"]
+    common = model_flags(str(target.model), n_threads=1, n_ctx=n_ctx, kv_type="f16")
+    all_flags = [*common, "-fa", "on", "-dev", "none", "-devd", "none", *flags]
+    return serving(llama_cpp / "llama-server", all_flags, n_slots=1)
+
+
+def compare(contestants: dict[str, Contestant], prompts: Prompts, temperature: float) -> None:
+    runs: dict[str, list[Run]] = {name: [] for name in contestants}
+    for seed, prompt in enumerate(prompts):
         for name in list(contestants) if seed % 2 else list(contestants)[::-1]:
-            speeds[name].append(contestants[name](prompt, seed, temperature))
-    for name, some in speeds.items():
-        ratios = [one / plain for one, plain in zip(some, speeds["plain"], strict=True)]
+            runs[name].append(contestants[name](prompt, seed, temperature))
+    for name, some in runs.items():
+        ratios = [one.speed / plain.speed for one, plain in zip(some, runs["plain"], strict=True)]
+        drafted, accepted = (sum(one[i] for one in some) for i in (1, 2))
         print(
-            f"T = {temperature}  {name:28} {statistics.median(some):7.0f} tokens/s, "
-            f"{statistics.median(ratios):.2f} of plain",
+            f"T = {temperature}  {name:28} {statistics.median(one.speed for one in some):7.0f} "
+            f"tokens/s, {statistics.median(ratios):.2f} of plain"
+            + (f", {accepted / drafted:.2f} of {drafted} drafted tokens" if drafted else ""),
             flush=True,
         )
 
 
+def mtp(llama_cpp: Path | None) -> None:
+    """In both files nothing but the last token decides what comes."""
+    sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}}
+    for length in ("auto", *range(2, LENGTH + 1)):
+        sessions[f"mtp {length}"] = {"draft": "mtp", "cascade": False, "spec_length": length}
+    servers = {"draft-mtp": ["--spec-type", "draft-mtp"]}
+    for name, model, write in (
+        ("qwen35", delta_net_model(1, N_LAYERS), write_qwen),
+        ("glm4moe", glm_model(N_LAYERS), write_glm),
+    ):
+        know_the_answer(model)
+        model.tensors["output.weight"][EOS] = 0  # so that no text ends
+        with tempfile.TemporaryDirectory() as folder:
+            path = write(Path(folder) / "model.gguf", model, N_LAYERS)
+            prompts = [[1, *range(3, 33), token] for token in range(3, 95, 5)]
+            print(name, flush=True)
+            target = Target(path, prompts, SESSION | {"n_ctx": 512})
+            speed(target, sessions, servers, llama_cpp, (0.0,))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("acceptance", "speed"))
-    parser.add_argument("drafts", type=Path, nargs="+", metavar="FILE.gguf")
-    parser.add_argument("--per-file", type=int, default=3, help="prompts of each file (3)")
+    parser.add_argument("what", choices=("acceptance", "speed", "mtp"))
+    parser.add_argument("drafts", type=Path, nargs="*", metavar="FILE.gguf")
+    parser.add_argument("--model", type=Path, help="the target (the bundled one)")
+    parser.add_argument("--texts", type=Path, help="conversations for --model")
+    parser.add_argument(
+        "--per-file", type=int, default=3, help="prompts of each file, or workload (3)"
+    )
     parser.add_argument("--guesses", type=int, default=1, help="at a position (1)")
     parser.add_argument("--spec-length", type=int, help="tokens per draft (the planner's choice)")
     parser.add_argument("--llama-cpp", type=Path, help="where llama-server is; for `speed`")
     arguments = parser.parse_args()
-    if arguments.what == "acceptance":
-        acceptance(arguments.drafts, arguments.per_file, arguments.guesses)
+    if arguments.what == "mtp":
+        mtp(arguments.llama_cpp)
+        return
+    if arguments.model is None:
+        target = of_bundled(arguments.per_file)
     else:
-        fixed = {} if arguments.spec_length is None else {"spec_length": arguments.spec_length}
-        speed(arguments.drafts, arguments.per_file, arguments.llama_cpp, **fixed)
+        target = of_chat(arguments.model, arguments.texts, arguments.per_file)
+    if arguments.what == "acceptance":
+        acceptance(target, arguments.drafts, arguments.guesses)
+        return
+    sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}, "n-grams": {"draft": "ngram"}}
+    for draft in arguments.drafts:
+        sessions[draft.stem] = {"draft": draft, "cascade": False}
+        sessions[f"{draft.stem} and n-grams"] = {"draft": draft}
+    if arguments.spec_length is not None:
+        target.options["spec_length"] = arguments.spec_length
+    speed(target, sessions, of_files(arguments.drafts), arguments.llama_cpp, (0.0, 1.0))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,9 @@ class Weights:
         """Layer `n` of what attention reads (h) and of what its result is added to (x), by row."""
         n_rows, n_heads = len(h), self.fact("attention.head_count")
         angles = self._angles(n_rows)
-        q, k, v = (self.times(h, f"{n}.attn_{name}").reshape(n_rows, n_heads, -1) for name in "qkv")
+        length = self.fact("rope.dimension_count")
+        q, k, v = (self.times(h, f"{n}.attn_{name}").reshape(n_rows, -1, length) for name in "qkv")
+        k, v = (np.repeat(x, n_heads // x.shape[1], axis=1) for x in (k, v))
         scores = np.einsum("ihd,jhd->hij", rotated(q, angles), rotated(k, angles))
         scores /= np.sqrt(q.shape[-1])
         scores[:, ~np.tri(n_rows, dtype=bool)] = -np.inf

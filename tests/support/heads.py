@@ -41,10 +41,10 @@ def write_eagle3(path: Path, model: RandomModel | None = None, **fields: Any) ->
     return (model or eagle3_model()).write(path, "eagle3", 1, facts | fields)
 
 
-def glm_model() -> RandomModel:
+def glm_model(n_layers: int = 2) -> RandomModel:
     """A GLM 4.5: attention and a network, attention and experts, and MTP."""
     model = RandomModel(8)
-    for layer in range(3):
+    for layer in range(n_layers + 1):
         n = f"blk.{layer}."
         model.attention(layer)
         model.tensors[n + "post_attention_norm.weight"] = np.ones(WIDTH)
@@ -57,7 +57,7 @@ def glm_model() -> RandomModel:
         model.tensors[n + "ffn_gate_shexp.weight"] = model.matrix(FFN, WIDTH)
         model.tensors[n + "ffn_up_shexp.weight"] = model.matrix(FFN, WIDTH)
         model.tensors[n + "ffn_down_shexp.weight"] = model.matrix(WIDTH, FFN)
-    model.prediction(2)
+    model.prediction(n_layers)
     return model
 
 
@@ -71,13 +71,18 @@ GLM = MTP | {
 }
 
 
-def write_glm(path: Path, model: RandomModel | None = None, **fields: Any) -> Path:
-    return (model or glm_model()).write(path, "glm4moe", 3, GLM | fields)
+def write_glm(
+    path: Path, model: RandomModel | None = None, n_layers: int = 2, **fields: Any
+) -> Path:
+    model = model or glm_model(n_layers)
+    return model.write(path, "glm4moe", n_layers + 1, GLM | fields)
 
 
-def write_qwen(path: Path, model: RandomModel | None = None, **fields: Any) -> Path:
-    model = model or delta_net_model(n_predicting=1)
-    return model.write(path, "qwen35", 3, QWEN35 | MTP | fields)
+def write_qwen(
+    path: Path, model: RandomModel | None = None, n_layers: int = 2, **fields: Any
+) -> Path:
+    model = model or delta_net_model(n_predicting=1, n_layers=n_layers)
+    return model.write(path, "qwen35", n_layers + 1, QWEN35 | MTP | fields)
 
 
 def know_the_answer(model: RandomModel) -> None:
@@ -85,8 +90,8 @@ def know_the_answer(model: RandomModel) -> None:
     for name, tensor in model.tensors.items():
         if name.endswith(("attn_output.weight", "ssm_out.weight")) or ".ffn_down" in name:
             tensor[...] = 0
-    project = model.tensors["blk.2.nextn.eh_proj.weight"]
-    project[...] = np.concatenate([np.eye(WIDTH), np.zeros((WIDTH, WIDTH))], axis=1)
+        if name.endswith("nextn.eh_proj.weight"):
+            tensor[...] = np.concatenate([np.eye(WIDTH), np.zeros((WIDTH, WIDTH))], axis=1)
 
 
 def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:

@@ -121,15 +121,21 @@ class RandomModel:
         writer.add_block_count(layers)
         writer.add_context_length(N_CTX)
         writer.add_embedding_length(WIDTH)
-        writer.add_layer_norm_rms_eps(1e-5)
         add_words(writer, N_VOCAB)
-        heads = {"attention.head_count": 2, "attention.head_count_kv": 2}
-        for name, value in ({"feed_forward_length": FFN} | heads | fields).items():
+        usual = {
+            "feed_forward_length": FFN,
+            "attention.head_count": 2,
+            "attention.head_count_kv": 2,
+            "attention.layer_norm_rms_epsilon": 1e-5,
+        }
+        for name, value in (usual | fields).items():
             key = f"{architecture}.{name}"
             if isinstance(value, list):
                 writer.add_array(key, value)
             elif isinstance(value, bool):
                 writer.add_bool(key, value)
+            elif isinstance(value, float):
+                writer.add_float32(key, value)
             else:
                 writer.add_uint32(key, value)
         for name, tensor in self.tensors.items():
@@ -164,13 +170,17 @@ def finish(writer: gguf.GGUFWriter) -> None:
     writer.close()
 
 
-def write_dense(path: Path, seed: int = 1, **fields: Any) -> Path:
+def dense_model(seed: int) -> RandomModel:
     """A Llama."""
     model = RandomModel(seed)
     for layer in range(2):
         model.attention(layer)
         model.feed_forward(layer)
-    return model.write(path, "llama", 2, {"rope.dimension_count": HEAD} | fields)
+    return model
+
+
+def write_dense(path: Path, seed: int = 1, **fields: Any) -> Path:
+    return dense_model(seed).write(path, "llama", 2, {"rope.dimension_count": HEAD} | fields)
 
 
 def write_experts(path: Path) -> Path:
@@ -247,18 +257,20 @@ def write_delta_net(path: Path) -> Path:
     return delta_net_model(n_predicting=0).write(path, "qwen35", 2, QWEN35)
 
 
-def delta_net_model(n_predicting: int) -> RandomModel:
+def delta_net_model(n_predicting: int, n_layers: int = 2) -> RandomModel:
     """The same, with layers of multi-token prediction behind."""
     model = RandomModel(7)
-    model.delta_net(0)
-    for layer in range(1, 2 + n_predicting):
+    for layer in range(n_layers + n_predicting):
+        if layer < n_layers and layer % 2 == 0:
+            model.delta_net(layer)
+            continue
         model.attention(layer)
         model.tensors[f"blk.{layer}.attn_q.weight"] = model.matrix(2 * WIDTH, WIDTH)
         for name in ("attn_q_norm", "attn_k_norm"):
             model.tensors[f"blk.{layer}.{name}.weight"] = np.ones(HEAD)
-    for layer in range(2 + n_predicting):
+    for layer in range(n_layers + n_predicting):
         model.feed_forward(layer, norm="post_attention_norm")
-    for layer in range(2, 2 + n_predicting):
+    for layer in range(n_layers, n_layers + n_predicting):
         model.prediction(layer)
     return model
 
