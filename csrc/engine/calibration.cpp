@@ -63,7 +63,7 @@ bool still_holds(Context& context, int n_max, const CostCurve& curve) {
         const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
         // Further off than a timing may be, it is that of a machine that was busy, or of another
         // power plan.
-        return std::abs(std::log(many / one / believed)) < tuning::kOutlier * tuning::kTimingSd;
+        return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
     } catch (const DecodeError&) {
         context.memory().rewind(kSequence, 0);
         return true;

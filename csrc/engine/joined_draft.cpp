@@ -1,18 +1,6 @@
 #include "engine/joined_draft.h"
 
-#include <algorithm>
-
 namespace specllama {
-
-int add_rest(Draft& draft, const Draft& other, int most) {
-    const int n_own = draft.size();
-    const int n = std::min(other.size(), most);
-    if (n <= n_own || draft.drawn() || other.drawn() ||
-        !std::ranges::equal(draft.tokens, TokenSpan(other.tokens).first(n_own)))
-        return 0;
-    for (int t = n_own; t < n; ++t) draft.push(other.tokens[t], other.evidence[t]);
-    return n - n_own;
-}
 
 void JoinedDraft::join(std::span<const Draft* const> drafts, std::size_t own,
                        const Tree::Limits& limits) {

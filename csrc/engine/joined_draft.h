@@ -11,10 +11,6 @@
 
 namespace specllama {
 
-// Has a draft go on with what another one has behind the same tokens, up to `most` in all; how many
-// these are. Of what was drawn there is none: its length would depend on it.
-int add_rest(Draft& draft, const Draft& other, int most);
-
 // A draft and what others have beside it, as a tree to choose from: the draft's trunk comes first,
 // whole, then the sides.
 class JoinedDraft {

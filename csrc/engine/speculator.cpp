@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "draft/grammar_drafter.h"
+#include "draft/rest.h"
 #include "engine/clock.h"
 #include "engine/proposal_check.h"
 #include "engine/round_trace.h"

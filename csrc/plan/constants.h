@@ -8,16 +8,16 @@ namespace specllama::tuning {
 // -- Cost of a decode ------------------------------------------------------------------------
 
 // A guess at v(n) / v(1) before anything is measured: 1 + kPriorStep (n - 1)^kPriorPower lies
-// between what bf16 and q4_0 weights cost on a CPU, so it errs on the side of short drafts.
+// between what bf16 and q4_0 weights cost on a CPU, so it errs on the side of short drafts. Of v(1)
+// nothing is known: the first measurement replaces it, whatever it is.
 inline constexpr double kPriorStep = 0.45;
 inline constexpr double kPriorPower = 0.9;
-// And at v(1), in seconds; the first measurement replaces it, whatever it is.
-inline constexpr double kPriorSeconds = 0.05;
-inline constexpr double kPriorSecondsSd = 10;
-// Standard deviations, of the logarithm: of the guess at v(n) / v(1) for distant n (between the
-// cheapest and the dearest curve measured lies a factor of 4), and of one timing on a machine that
-// does other things too.
-inline constexpr double kShapeSd = 0.35;
+// Standard deviations, of the logarithm: of v(1) before that; of what is believed without having
+// been measured here, the guess at v(n) / v(1) for distant n (between the cheapest and the dearest
+// curve lies a factor of 4), or the machine's speed in an earlier session (it may be busier now, or
+// cooler); and of one timing on a machine that does other things too.
+inline constexpr double kUnknownSd = 10;
+inline constexpr double kBelievedSd = 0.35;
 inline constexpr double kTimingSd = 0.08;
 // Variance, as a part of that, which a point has for itself: between two neighbours may be a stair.
 inline constexpr double kStep = 0.25;
@@ -25,18 +25,13 @@ inline constexpr double kStep = 0.25;
 // that slows down is followed within some ten decodes, a ratio is doubted again after a thousand.
 inline constexpr double kSpeedWander = 0.02;
 inline constexpr double kShapeWander = 0.001;
-// A timing further off than this many standard deviations counts as one that far off.
-inline constexpr double kOutlier = 3;
-// Of a curve from an earlier session, each point of which counts like a timing: the same machine,
-// perhaps busier or cooler.
-inline constexpr double kCachedSpeedSd = 0.3;
 // Seconds that measuring decodes may take when a session finds no curve of an earlier one, or looks
 // whether that one still holds.
 inline constexpr double kCalibrationSeconds = 0.5;
-// That more tokens cost less than one is believed but for so many standard deviations.
-inline constexpr double kBeyondDoubt = 2;
-// A ratio known this well needs no measurement of its own.
-inline constexpr double kShapeSure = 0.2;
+// So many standard deviations nothing is off by chance. A timing that is further off counts as one
+// that far off; that more tokens cost less than fewer is believed but for these; and a ratio needs
+// no timing of its own if it is known to within as many of a timing's.
+inline constexpr double kBeyondDoubt = 2.5;
 
 // Decodes of an n after which what it says of the context's cost is half forgotten: some tens of
 // requests.
@@ -70,9 +65,8 @@ inline constexpr double kPhaseEnd = 1.0 / 40;
 // -- Caution ---------------------------------------------------------------------------------
 
 // What must be promised more, as a part of the time at stake, for each token that could have been
-// decoded in the time that drafting has cost the request so far; and at most.
+// decoded in the time that drafting has cost the request so far.
 inline constexpr double kCautionPerToken = 0.02;
-inline constexpr double kCautionMost = 0.3;
 // With how much of what the request before has lost another one begins, in decodes. More, and a
 // session that has met texts without copies mistrusts the copies of the next: with all of it, real
 // answers of ten kinds in any order were up to 6 % slower than each in a session of its own (where
@@ -94,13 +88,12 @@ inline constexpr double kForgiven = 0.005;
 inline constexpr double kProbeGain = 0.02;
 // A probe counts as a loss of at least this part of its time, however good it looked.
 inline constexpr double kProbeLeastLoss = 0.05;
-// Rounds from one such probe to the next: longer by this factor after each, up to a most; 1 again
-// after one whose decode was cheaper than believed, beyond doubt.
+// Rounds from one to the next, of either kind, at most. To the next of a decode it is longer by
+// this factor each time; 1 again after one that was cheaper than believed, beyond doubt.
+inline constexpr int kProbeSpacingMost = 512;
 inline constexpr double kProbeSpacing = 1.1;
-inline constexpr double kProbeSpacingMost = 256;
-// A draft model that does not seem to pay is asked again after so many rounds at most, once there
-// is time for a run of so many tokens: that many in a row tell one phase from another.
-inline constexpr int kProbeIntervalMost = 1024;
+// A draft model that does not seem to pay is asked once there is time for a run of so many tokens:
+// that many in a row tell one phase from another.
 inline constexpr int kProbeRun = 8;
 
 }  // namespace specllama::tuning

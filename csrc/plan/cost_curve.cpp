@@ -32,11 +32,9 @@ CostCurve::CostCurve() { start(); }
 
 void CostCurve::start() {
     for (int n = 1; n <= kMaxTokens; ++n)
-        log_seconds_[n - 1] =
-            std::log(tuning::kPriorSeconds *
-                     (1 + tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower)));
+        log_seconds_[n - 1] = std::log1p(tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
     speed_ = shape_ = 0;
-    wander(tuning::kPriorSecondsSd, tuning::kShapeSd);
+    wander(tuning::kUnknownSd, tuning::kBelievedSd);
     learned_.fill(0);
     n_recent_ = 0;
     forget_known();
@@ -59,7 +57,7 @@ void CostCurve::observe(int n, int n_context, double seconds) {
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
     const double alone = std::max(seconds - of_context, kLeastWithoutContext * seconds);
-    const double log_seconds = learn(n, std::log(alone), tuning::kOutlier);
+    const double log_seconds = learn(n, std::log(alone), tuning::kBeyondDoubt);
     slope_.observe(n, n_context, std::exp(log_seconds) + of_context);
 }
 
@@ -158,7 +156,7 @@ int CostCurve::next_probe(int n_max) const {
     for (int n = 1; n <= n_max; n *= 2)
         if (!measured(n)) return n;
     int most = 0;
-    double most_doubt = tuning::kShapeSure;
+    double most_doubt = tuning::kBeyondDoubt * tuning::kTimingSd;
     for (int n = 2; n <= n_max; ++n) {
         if (measured(n) || doubt(n, 1) <= most_doubt) continue;
         most = n;
@@ -182,7 +180,7 @@ void CostCurve::restore(const CurvePoints& points) {
             learn(n, std::log(points.seconds[n - 1]), std::numeric_limits<double>::infinity());
     }
     if (!measured()) return;
-    wander(tuning::kCachedSpeedSd, 0);
+    wander(tuning::kBelievedSd, 0);
     const auto slope = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
     slope_.set(slope(points.context_base), slope(points.context_per_token));
 }

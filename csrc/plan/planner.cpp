@@ -27,8 +27,7 @@ Phase Planner::begin(double temperature, int n_prompt) const {
 }
 
 double Planner::caution(const Phase& phase) const {
-    return std::clamp(tuning::kCautionPerToken * phase.debt / cost_.seconds(1, 0), 0.0,
-                      tuning::kCautionMost);
+    return tuning::kCautionPerToken * std::max(phase.debt, 0.0) / cost_.seconds(1, 0);
 }
 
 double Planner::stake(const Turn& turn) const {

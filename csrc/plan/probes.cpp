@@ -15,8 +15,9 @@ void CostProbe::observe(int n, double seconds) {
     if (n == n_) {
         const bool cheaper =
             std::log(seconds / believed_) < -tuning::kBeyondDoubt * tuning::kTimingSd;
-        interval_ =
-            cheaper ? 1 : std::min(tuning::kProbeSpacing * interval_, tuning::kProbeSpacingMost);
+        interval_ = cheaper ? 1
+                            : std::min<double>(tuning::kProbeSpacing * interval_,
+                                               tuning::kProbeSpacingMost);
     }
     n_ = 0;
 }
@@ -31,7 +32,7 @@ void ModelProbe::end(bool right) {
         return;
     }
     interval_ = n_right_ < tuning::kProbeRun / 2
-                    ? std::min(2 * interval_, tuning::kProbeIntervalMost)
+                    ? std::min(2 * interval_, tuning::kProbeSpacingMost)
                     : std::max(interval_ / 2, 1);
     n_right_ = 0;
 }

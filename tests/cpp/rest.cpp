@@ -1,0 +1,52 @@
+#include "draft/rest.h"
+
+#include <vector>
+
+#include "check.h"
+#include "sample/distribution.h"
+
+using namespace specllama;
+
+namespace {
+
+// By a drafter that has seen so many tokens match.
+Draft draft_of(const std::vector<Token>& tokens, int length) {
+    Draft draft;
+    for (const Token token : tokens) draft.push(token, {.source = Source::match, .length = length});
+    return draft;
+}
+
+}  // namespace
+
+TEST(the_rest_comes_with_its_own_evidence) {
+    Draft draft = draft_of({1, 2}, 3);
+    CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 64) == 2);
+    CHECK(draft.tokens == std::vector<Token>({1, 2, 4, 5}));
+    CHECK(draft.evidence[1].length == 3);
+    CHECK(draft.evidence[2].length == 7);
+    CHECK(draft.whole());
+}
+
+TEST(behind_other_tokens_there_is_no_rest) {
+    Draft draft = draft_of({1, 2}, 3);
+    CHECK(add_rest(draft, draft_of({1, 3, 4}, 7), 64) == 0);
+    CHECK(add_rest(draft, draft_of({1, 2}, 7), 64) == 0);
+    CHECK(add_rest(draft, draft_of({1}, 7), 64) == 0);
+    CHECK(draft.tokens == std::vector<Token>({1, 2}));
+}
+
+TEST(no_draft_becomes_longer_than_it_may) {
+    Draft draft = draft_of({1, 2}, 3);
+    CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 2) == 0);
+    CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 3) == 1);
+    CHECK(draft.tokens == std::vector<Token>({1, 2, 4}));
+}
+
+TEST(what_was_drawn_has_no_rest_and_is_none) {
+    const Distribution some = {{.token = 2, .probability = 1}};
+    Draft drawn = draft_of({1}, 3);
+    drawn.push(2, {}, &some);
+    CHECK(add_rest(drawn, draft_of({1, 2, 4}, 7), 64) == 0);
+    Draft draft = draft_of({1}, 3);
+    CHECK(add_rest(draft, drawn, 64) == 0);
+}
