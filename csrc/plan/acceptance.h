@@ -36,8 +36,9 @@ struct Phase {
     std::array<int, kViews> position{};
     int temperature = 0;  // its class
     // Seconds by which drafting has made this request slower, so far, than plain decoding; negative
-    // where it has made it faster.
+    // where it has made it faster. And what of that went into making drafts.
     double debt = 0;
+    double spent = 0;
 };
 
 // How often the target agrees with a token, given what its drafter knows about it.

@@ -23,11 +23,17 @@ int longest(const Turn& turn, EvidenceSpan draft) {
 Phase Planner::begin(double temperature, int n_prompt) const {
     Phase phase = acceptance_.begin(temperature, n_prompt);
     phase.debt = std::clamp(debt_, 0.0, tuning::kDebtCarried * cost_.seconds(1, 0));
+    phase.spent = std::min(spent_, phase.debt);
     return phase;
 }
 
-double Planner::caution(const Phase& phase) const {
-    return tuning::kCautionPerToken * std::max(phase.debt, 0.0) / cost_.seconds(1, 0);
+double Planner::caution(double debt) const {
+    return tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0);
+}
+
+// Drafts that are there cost no more than their rows, whatever it took to make others.
+double Planner::caution_to_verify(const Phase& phase) const {
+    return caution(phase.debt - phase.spent);
 }
 
 double Planner::stake(const Turn& turn) const {
@@ -84,7 +90,8 @@ void Planner::choose(std::span<Turn> turns) {
         }
     }
     double most_caution = 0;
-    for (const Turn& turn : turns) most_caution = std::max(most_caution, caution(*turn.phase));
+    for (const Turn& turn : turns)
+        most_caution = std::max(most_caution, caution_to_verify(*turn.phase));
     write_down(all, turns, probe(all, most_caution));
 }
 
@@ -148,7 +155,7 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     double best = -kAny;
     for (std::size_t i = 0; i < turn.offers.size(); ++i) {
         if (chains[i].longest == 0) continue;
-        chains[i].weigh(common.token_seconds, caution(*turn.phase));
+        chains[i].weigh(common.token_seconds, caution_to_verify(*turn.phase));
         const double saved = this->saved(common, turn.offers[i], chains[i]);
         if (saved <= best) continue;
         best = saved;
@@ -269,7 +276,7 @@ double Planner::most_saved_by_model(const Common& common, const Turn& turn, Evid
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, chain, draft_step(common.n_sequences, turn.n_tokens),
             tuning::kPhaseEnd * catch_up(turn));
-    chain.weigh(kAny, caution(*turn.phase));
+    chain.weigh(kAny, caution(turn.phase->debt));
     return chain.most_saved(0, chain.longest);
 }
 
@@ -293,16 +300,19 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     Chain& chain = chains_[0];
     chain.longest = cap;
     foresee(common, turn, draft, chain, step, tuning::kPhaseEnd * behind);
-    chain.weigh(kAny, caution(*turn.phase));
+    chain.weigh(kAny, caution(turn.phase->debt));
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
-    if (chain.most_saved(n_drafted + 1, cap) > so_far) return true;
+    const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
+    const bool may_begin = n_drafted > 0 || model_account_.balance() >= -stake;
+    if (may_begin && chain.most_saved(n_drafted + 1, cap) > so_far) return true;
 
     if (n_drafted > 0) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
         if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far,
-                  caution(*turn.phase), step, [&](int rows) { return chain.saved(rows - n_rows); }))
+                  caution(turn.phase->debt), step,
+                  [&](int rows) { return chain.saved(rows - n_rows); }))
             return false;
         budget_.lose(step);
         return true;
@@ -310,31 +320,51 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // What the model has to take in grows with every token of silence; then a longer silence pays
     // for it.
     const double loss = step + behind;
-    if (!model_probe_.due() || !budget_.has(loss + model_probe_.n_missing() * step)) return false;
+    if (!model_probe_.due() ||
+        loss + model_probe_.n_missing() * step > model_account_.balance() + stake)
+        return false;
     const auto may_pay = [&](int phase) {
         for (int g = 1; g <= cap; ++g)
             if (chain.saved_in(phase, g) > so_far) return true;
         return false;
     };
     if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
-    budget_.lose(loss);
     model_probe_.begin();
     return true;
 }
 
+// By which a round was faster for what the draft model has drafted, whose draft `own` is: its own
+// tokens' time, without that of their rows and what it took to draft them.
+double Planner::saved_by_model(const Turn& turn, const Offer& own) const {
+    const Choice& choice = turn.choice;
+    double saved = -turn.spent / choice.n_sequences;
+    if (choice.offer != &own - turn.offers.data()) return saved;
+    const int n_drafted =
+        std::min(choice.n_draft, static_cast<int>(own.evidence.size()) - own.n_rest);
+    const int n_own = std::max(n_drafted - own.n_known, 0);
+    const int n_right = std::clamp(turn.n_accepted - own.n_known, 0, n_own);
+    const int n_rows = choice.n_committed + choice.n_drafted;
+    const double plain = seconds(choice.n_committed, turn.n_tokens) + turn.overhead;
+    return saved + n_right * plain / choice.n_sequences -
+           (seconds(n_rows, turn.n_tokens) - seconds(n_rows - n_own, turn.n_tokens));
+}
+
 void Planner::learn(const Turn& turn) {
+    double saved = 0;
     for (const Offer& one : turn.offers) {
         for (const Side& side : one.sides)
             if (side.heard && side.rank > 0)
                 acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, side.right);
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
-        if (n_own <= 0 || one.n_right < n_known || turn.n_judged <= n_known) continue;
+        if (n_own <= 0) continue;
+        const bool by_model = one.evidence[n_known].source == Source::model;
+        if (by_model) saved = saved_by_model(turn, one);
+        if (one.n_right < n_known || turn.n_judged <= n_known) continue;
         acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
                             one.evidence.subspan(n_known, n_own),
                             std::min(one.n_right - n_known, n_own), turn.n_judged - n_known);
-        if (model_probe_.under_way() && one.evidence[n_known].source == Source::model)
-            model_probe_.end(one.n_right > n_known);
+        if (model_probe_.under_way() && by_model) model_probe_.end(one.n_right > n_known);
     }
     // By what is known of the decode's time now.
     const Choice& choice = turn.choice;
@@ -345,9 +375,14 @@ void Planner::learn(const Turn& turn) {
         extra *= static_cast<double>(choice.n_draft) / choice.n_drafted;
     if (turn.n_again > 0)
         extra += seconds(choice.n_committed + turn.n_again, turn.n_tokens) + turn.overhead - plain;
-    turn.phase->debt +=
-        extra + (turn.spent - (turn.n_accepted + tuning::kForgiven) * plain) / choice.n_sequences;
-    debt_ = turn.phase->debt;
+    const double token_seconds = plain / choice.n_sequences;
+    model_account_.add(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
+    Phase& phase = *turn.phase;
+    const double spent = turn.spent / choice.n_sequences;
+    phase.debt += extra + spent - (turn.n_accepted + tuning::kForgiven) * token_seconds;
+    phase.spent += spent;
+    debt_ = phase.debt;
+    spent_ = phase.spent;
 }
 
 void Planner::observe_decode(int n, int n_context, double seconds) {

@@ -89,7 +89,8 @@ class Planner {
 
     static Common common(std::span<const Turn> turns);
     static Common common(const Turn& turn, double seconds, int n_beside);
-    double caution(const Phase& phase) const;
+    double caution(double debt) const;
+    double caution_to_verify(const Phase& phase) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
     // Of one token by the draft model, which drafts one for each of n sequences at once.
@@ -108,6 +109,7 @@ class Planner {
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
     double most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
+    double saved_by_model(const Turn& turn, const Offer& own) const;
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
@@ -130,7 +132,9 @@ class Planner {
     ProbeBudget budget_;
     CostProbe cost_probe_;
     ModelProbe model_probe_;
+    ModelAccount model_account_;
     double debt_ = 0;  // of the request that learned last
+    double spent_ = 0;
     // How likely a node is reached, and the seconds that this is worth.
     struct Reach {
         double tokens;

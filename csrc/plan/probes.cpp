@@ -37,4 +37,10 @@ void ModelProbe::end(bool right) {
     n_right_ = 0;
 }
 
+void ModelAccount::add(double saved, double plain, int n_tokens) {
+    balance_ += saved;
+    balance_ = balance_ > 0 ? balance_ * std::max(1 - n_tokens / tuning::kRateWindow, 0.0)
+                            : std::min(balance_ + tuning::kForgiven * plain, 0.0);
+}
+
 }  // namespace specllama
