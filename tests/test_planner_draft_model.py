@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from specllama._core import Source
 from specllama._core.plan import CurvePoints, Evidence, Planner, Turn
 from specllama.remote.draft import Draft
+from specllama.simulate import read_curves
 
 FLAT = [1 + 0.01 * n for n in range(64)]
 STEEP = [1 + 0.6 * n for n in range(64)]
+CURVES = Path(__file__).parent / "data" / "curves.json"
+STAKE = 8.5  # plain decodes: tuning::kStake
 
 
 def planner(seconds: list[float], step: float) -> Planner:
@@ -100,3 +105,53 @@ def test_a_draft_goes_on_with_what_another_has_behind_the_same_tokens() -> None:
     longer = draft(1, 2, 3, 4, 5)
     assert longer.add_rest(copied) == 0
     assert longer.tokens == [1, 2, 3, 4, 5]
+
+
+def read_prompts(one: Planner, n_requests: int, right: bool) -> tuple[list[float], list[float]]:
+    """Of each request, seconds that went into asking the draft model, whose tokens are right always
+    or never; and its speed, as a multiple of plain decoding's. A plain decode takes a second."""
+    n_prompt, n_tokens = 400, 100
+    asking, speeds = [], []
+    for _ in range(n_requests):
+        phase = one.begin(0.0, n_prompt)
+        seen, spent_in_all, seconds, i = 0, 0.0, 0.0, 0
+        while i < n_tokens:
+            at = n_prompt + i
+            turn = Turn(phase, at, max_draft=8)
+            one.choose([turn])
+            draft: list[Evidence] = []
+            spent = 0.0
+            while one.goes_on(turn, draft, spent):
+                spent += one.draft_cost.seconds(at + len(draft) - seen, at)
+                seen = at + len(draft)
+                draft.append(Evidence(Source.model, 0, 0.9))
+            turn = Turn(phase, at, max_draft=8, spent=spent)
+            turn.offer(draft)
+            one.choose([turn])
+            n_accepted = turn.choice.n_draft if right else 0
+            n_right = min(len(draft), n_accepted + 1) if right else 0
+            seconds += spent + one.cost.seconds(1 + turn.choice.n_draft, at)
+            turn.came(n_accepted, [n_right])
+            one.learn(turn)
+            spent_in_all += spent
+            i += n_accepted + 1
+        asking.append(spent_in_all)
+        speeds.append(n_tokens / seconds)
+    return asking, speeds
+
+
+def test_one_that_is_never_right_reads_few_prompts() -> None:
+    one = planner(STEEP, 0.3)
+    asking, _ = read_prompts(one, 40, right=False)
+    a_prompt = one.draft_cost.seconds(401, 0)
+    assert a_prompt > 3
+    assert 0 < sum(asking) < STAKE + 2 * a_prompt + 0.005 * 40 * 100
+    assert sum(asking) < 0.2 * 40 * a_prompt
+
+
+def test_one_that_does_not_seem_to_pay_is_tried_in_the_first_request() -> None:
+    amx = read_curves(CURVES)["q4_k_m_amx"]
+    asking, speeds = read_prompts(planner([*amx], 0.1), 2, right=True)
+    assert asking[0] > 0
+    assert speeds[0] > 1.3
+    assert speeds[1] > 2

@@ -249,10 +249,9 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
                 work_[i].n_rest =
                     add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
-    // A step's time shows where nothing else was decoded: no prompt, no long gap.
-    if (n_steps > 0 && n_decoded <= n_drafted + n_drafting)
-        planner_.observe_draft_decode((n_drafted + n_steps - 1) / n_steps, turns_[0].n_tokens,
-                                      seconds / n_steps);
+    if (n_steps > 0)
+        planner_.observe_drafting(n_steps, n_drafted, n_decoded - n_drafted - n_drafting,
+                                  turns_[0].n_tokens, seconds);
     return n_steps > 0;
 }
 

@@ -42,15 +42,12 @@ double Planner::stake(const Turn& turn) const {
 }
 
 double Planner::draft_step(int n, int n_context) const {
-    return (draft_cost_.measured() ? draft_cost_.seconds(n, n_context)
-                                   : tuning::kPriorDraftStep * cost_.seconds(n, n_context)) /
-           n;
+    return draft_cost_.step(n, n_context, cost_);
 }
 
 double Planner::catch_up(const Turn& turn) const {
-    if (!draft_cost_.measured()) return 0;
     const int n_behind = Acceptance::n_behind_model(*turn.phase, turn.n_tokens);
-    return draft_cost_.seconds(1 + n_behind, turn.n_tokens) - draft_cost_.seconds(1, turn.n_tokens);
+    return draft_cost_.catch_up(n_behind, turn.n_tokens);
 }
 
 Planner::Common Planner::common(std::span<const Turn> turns) {
@@ -296,7 +293,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const Common common = Planner::common(turn, seconds, n_beside);
     const double step = draft_step(common.n_sequences, turn.n_tokens);
     // Catching up pays for as long as a phase of the text lasts.
-    const double behind = n_drafted == 0 ? catch_up(turn) : 0;
+    const bool begins = draft.empty() || draft.back().source != Source::model;
+    const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
     chain.longest = cap;
     foresee(common, turn, draft, chain, step, tuning::kPhaseEnd * behind);
@@ -304,10 +302,10 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
-    const bool may_begin = n_drafted > 0 || model_account_.balance() >= -stake;
-    if (may_begin && chain.most_saved(n_drafted + 1, cap) > so_far) return true;
+    const bool may = !begins || model_account_.balance() >= -stake;
+    if (may && chain.most_saved(n_drafted + 1, cap) > so_far) return true;
 
-    if (n_drafted > 0) {
+    if (!begins) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
         if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far,
@@ -317,14 +315,13 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
         budget_.lose(step);
         return true;
     }
-    // What the model has to take in grows with every token of silence; then a longer silence pays
-    // for it.
+    // Else it is tried where that may be lost, and would pay in some phase of the text.
     const double loss = step + behind;
     if (!model_probe_.due() ||
         loss + model_probe_.n_missing() * step > model_account_.balance() + stake)
         return false;
     const auto may_pay = [&](int phase) {
-        for (int g = 1; g <= cap; ++g)
+        for (int g = n_drafted + 1; g <= cap; ++g)
             if (chain.saved_in(phase, g) > so_far) return true;
         return false;
     };

@@ -9,6 +9,7 @@
 #include "plan/allotment.h"
 #include "plan/chain.h"
 #include "plan/cost_curve.h"
+#include "plan/draft_cost.h"
 #include "plan/probes.h"
 #include "plan/turn.h"
 
@@ -30,7 +31,7 @@ namespace specllama {
 // brought so far.
 //
 // A round goes begin (of the request), choose, observe_decode, learn; where a draft model is asked,
-// n_prefix, goes_on before each of its tokens, and choose once more.
+// n_prefix, goes_on before each of its tokens, observe_drafting, and choose once more.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
 // request has its Phase. No call allocates, but where more is at hand than ever before.
@@ -66,14 +67,14 @@ class Planner {
         return cost_.seconds(width(n, n_context), n_context);
     }
 
-    // What a decode of n rows took: by the target, by the draft model.
+    // What a decode of n rows took; what drafting took of the draft model: see DraftCost::observe.
     void observe_decode(int n, int n_context, double seconds);
-    void observe_draft_decode(int n, int n_context, double seconds) {
-        draft_cost_.observe(n, n_context, seconds);
+    void observe_drafting(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
+        draft_cost_.observe(n_steps, n_drafted, n_behind, n_context, seconds);
     }
 
     CostCurve& cost() { return cost_; }
-    CostCurve& draft_cost() { return draft_cost_; }
+    CostCurve& draft_cost() { return draft_cost_.curve(); }
 
  private:
     static constexpr double kAny = std::numeric_limits<double>::infinity();
@@ -127,7 +128,7 @@ class Planner {
     bool pads_;
     bool alike_;
     CostCurve cost_;
-    CostCurve draft_cost_;
+    DraftCost draft_cost_;
     Acceptance acceptance_;
     ProbeBudget budget_;
     CostProbe cost_probe_;

@@ -36,7 +36,7 @@ class CostProbe {
 };
 
 // Questions to a draft model that does not seem to pay: one that is never asked would never be
-// known to have become better. It is asked for one token a round, as long as they are right, so
+// known to be better. It is asked for one token a round, as long as they are right, so
 // that a run of them shows the phase that the text is in.
 class ModelProbe {
  public:

@@ -204,8 +204,8 @@ void bind_plan(py::module_& m) {
         .def("width", &Planner::width, py::arg("n"), py::arg("n_context") = 0)
         .def("observe_decode", &Planner::observe_decode, py::arg("n"), py::arg("n_context"),
              py::arg("seconds"))
-        .def("observe_draft_decode", &Planner::observe_draft_decode, py::arg("n"),
-             py::arg("n_context"), py::arg("seconds"))
+        .def("observe_drafting", &Planner::observe_drafting, py::arg("n_steps"),
+             py::arg("n_drafted"), py::arg("n_behind"), py::arg("n_context"), py::arg("seconds"))
         .def_property_readonly("cost", &Planner::cost)
         .def_property_readonly("draft_cost", &Planner::draft_cost);
 }

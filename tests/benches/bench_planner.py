@@ -1,6 +1,6 @@
 """What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
 
-    python tests/benches/bench_planner.py [--half first|second] [--seeds N]
+    python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S]
 
 The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
 noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
@@ -10,8 +10,8 @@ geometric means, and behind each the 5th percentile of its answers:
     first 64    the same, of each answer only the first 64 tokens
     alone       each in a session of its own
     eight       eight at once, as multiples of plain decoding one after another
-    model       with a draft model beside the n-grams, whose step takes 0.1 of a plain decode, and
-                which has to take in the prompts, too
+    model       with a draft model beside the n-grams, whose step takes S (0.1) of a plain decode,
+                and which has to take in the prompts, too
 
 To see what a part of the planner is worth: take it out, build, run again."""
 
@@ -31,7 +31,6 @@ from tree_rounds import catching_up
 
 SECOND = 0.05  # of a plain decode, as the planner is told
 NOISE = 0.05
-STEP = 0.1  # of a draft model, in plain decodes
 AT_ONCE = 8
 
 
@@ -89,7 +88,7 @@ def time_of(answer: Answer, machine: Machine) -> list[float]:
     return times
 
 
-def time_with_model(answer: Answer, machine: Machine) -> float:
+def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
     drafts, planner = answer.drafts, machine.planner
     phase = planner.begin(0.0, drafts.n_prompt)
     time, i, seen = 0.0, 0, -drafts.n_prompt
@@ -99,9 +98,11 @@ def time_with_model(answer: Answer, machine: Machine) -> float:
         n_prefix = planner.n_prefix(turn)
         draft, spent = drafts.evidence[i][:n_prefix], 0.0
         while len(draft) < room(drafts, i) and planner.goes_on(turn, draft, SECOND * spent):
-            planner.observe_draft_decode(1, drafts.n_prompt + i, machine.heard(STEP))
             at = i + len(draft)
-            spent += STEP * (1 + catching_up(machine.curve, max(at - seen, 0)))
+            n_behind = max(at - seen, 0)
+            taken = step * (1 + catching_up(machine.curve, n_behind))
+            planner.observe_drafting(1, 1, n_behind, drafts.n_prompt + i, machine.heard(taken))
+            spent += taken
             seen = at + 1
             draft = [*draft, answer.model_evidence[at]]
         n_right = int(drafts.right[i])
@@ -148,7 +149,7 @@ def time_at_once(all_answers: Sequence[Answer], machine: Machine) -> float:
 
 
 def speeds(
-    curve: NDArray[np.float64], texts: Sequence[Answer], seeds: int
+    curve: NDArray[np.float64], texts: Sequence[Answer], seeds: int, step: float
 ) -> dict[str, list[float]]:
     """Of every answer."""
     found: dict[str, list[float]] = defaultdict(list)
@@ -164,7 +165,8 @@ def speeds(
                 alone = time_of(one, Machine(curve, seed))
                 found["alone"].append(len(alone) / alone[-1])
                 if one.draft:
-                    found["model"].append(len(one.drafts) / time_with_model(one, beside))
+                    time = time_with_model(one, beside, step)
+                    found["model"].append(len(one.drafts) / time)
             n_tokens = sum(len(one.drafts) for one in order)
             found["eight"].append(n_tokens / time_at_once(order, Machine(curve, seed)))
     return found
@@ -174,6 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=("first", "second"))
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--step", type=float, default=0.1)
     arguments = parser.parse_args()
     texts = [*answers(arguments.half)]
     columns = ("session", "first 64", "alone", "eight", "model")
@@ -181,7 +184,7 @@ def main() -> None:
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
     curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
     for name, curve in curves.items():
-        found = speeds(curve, texts, arguments.seeds)
+        found = speeds(curve, texts, arguments.seeds, arguments.step)
         for column in columns:
             log = np.log(found[column])
             means[column].append((float(log.mean()), float(np.percentile(log, 5))))

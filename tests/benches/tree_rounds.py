@@ -178,7 +178,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
             while len(chain) < room and planner.goes_on(
                 turn, [guess.evidence for guess in chain], SECOND * spent
             ):
-                planner.observe_draft_decode(1, position, SECOND * script.step)
+                planner.observe_drafting(1, 1, 0, position, SECOND * script.step)
                 at = i + len(chain)
                 spent += script.step * (1 + catching_up(curve, max(at - seen, 0)))
                 seen = at + 1

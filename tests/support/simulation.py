@@ -225,7 +225,7 @@ def planned_with_model(
         planner.choose([before])
         n, spent = 0, 0.0
         while planner.goes_on(before, evidence[:n], spent):
-            planner.observe_draft_decode(1, i + n, step * float(np.exp(noise * rng.normal())))
+            planner.observe_drafting(1, 1, 0, i + n, step * float(np.exp(noise * rng.normal())))
             spent += step + catch_up * (i + n - seen)
             n += 1
             seen = i + n

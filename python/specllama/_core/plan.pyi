@@ -328,8 +328,11 @@ class Planner:
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
         """Take in what a decode of n tokens by the target took."""
 
-    def observe_draft_decode(self, n: int, n_context: int, seconds: float) -> None:
-        """Take in what a decode of n tokens by the draft model took."""
+    def observe_drafting(
+        self, n_steps: int, n_drafted: int, n_behind: int, n_context: int, seconds: float
+    ) -> None:
+        """Take in what the draft model took for so many steps, by which it drafted so many tokens
+        and took in `n_behind` that it had not seen."""
 
     @property
     def cost(self) -> CostCurve: ...

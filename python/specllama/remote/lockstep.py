@@ -175,7 +175,7 @@ class Lockstep:
                 continue
             now = time.monotonic()
             if len(longer.tokens) > len(draft.tokens):  # the first took in what it did not know
-                party.planner.observe_draft_decode(1, party.text.n_tokens, now - last)
+                party.planner.observe_drafting(1, 1, 0, party.text.n_tokens, now - last)
             last = now
             add_guess(longer, drafted)
             if not goes_on():

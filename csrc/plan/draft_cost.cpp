@@ -1,0 +1,30 @@
+#include "plan/draft_cost.h"
+
+#include "plan/constants.h"
+
+namespace specllama {
+
+double DraftCost::step(int n, int n_context, const CostCurve& target) const {
+    return (curve_.measured() ? curve_.seconds(n, n_context)
+                              : tuning::kPriorDraftStep * target.seconds(n, n_context)) /
+           n;
+}
+
+double DraftCost::catch_up(int n_behind, int n_context) const {
+    if (n_behind >= CostCurve::kMaxTokens && behind_seconds_ > 0) return n_behind * behind_seconds_;
+    if (!curve_.measured()) return 0;
+    return curve_.seconds(1 + n_behind, n_context) - curve_.seconds(1, n_context);
+}
+
+// A step's time shows where nothing else was decoded, and what is taken in where that is much.
+void DraftCost::observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
+    const int n = (n_drafted + n_steps - 1) / n_steps;
+    if (n_behind <= 0) {
+        curve_.observe(n, n_context, seconds / n_steps);
+    } else if (n_behind >= CostCurve::kMaxTokens) {
+        const double steps = curve_.measured() ? n_steps * curve_.seconds(n, n_context) : 0;
+        if (seconds > steps) behind_seconds_ = (seconds - steps) / n_behind;
+    }
+}
+
+}  // namespace specllama

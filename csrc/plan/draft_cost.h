@@ -1,0 +1,34 @@
+#pragma once
+
+#include "plan/cost_curve.h"
+
+namespace specllama {
+
+// What it takes to ask a draft model: steps, each of which drafts a token for every sequence that
+// is to have one, and before the first of them what the model has to take in that it has not seen.
+class DraftCost {
+ public:
+    // Of its decodes.
+    CostCurve& curve() { return curve_; }
+    const CostCurve& curve() const { return curve_; }
+
+    // Seconds of a token by a step that drafts one for each of n sequences; until one was observed
+    // a part of what the target takes.
+    double step(int n, int n_context, const CostCurve& target) const;
+
+    // Seconds that the first step takes longer with so many tokens to take in; none as long as
+    // nothing was observed.
+    double catch_up(int n_behind, int n_context) const;
+
+    // What so many steps took together, by which the model drafted so many tokens and took in
+    // n_behind that it had not seen.
+    void observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds);
+
+ private:
+    CostCurve curve_;
+    // Of one among many tokens to take in, a prompt's, say; 0: not known. Wide decodes are cheaper
+    // by the token than what the curve knows of narrower ones.
+    double behind_seconds_ = 0;
+};
+
+}  // namespace specllama
