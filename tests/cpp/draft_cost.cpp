@@ -1,0 +1,49 @@
+#include "plan/draft_cost.h"
+
+#include <cmath>
+
+#include "check.h"
+
+using namespace specllama;
+
+namespace {
+
+bool near(double a, double b) { return std::abs(a - b) < 0.01 * b; }
+
+}  // namespace
+
+TEST(a_step_is_believed_to_be_a_part_of_the_targets_until_it_is_measured) {
+    CostCurve target;
+    target.observe(1, 0, 1);
+    DraftCost cost;
+    CHECK(cost.step(1, 0, target) < 0.5 * target.seconds(1, 0));
+    CHECK(cost.catch_up(500, 0) == 0);
+    for (int i = 0; i < 20; ++i) cost.observe(2, 2, 0, 0, 0.6);
+    CHECK(near(cost.step(1, 0, target), 0.3));
+}
+
+TEST(reading_a_prompt_is_measured_apart_from_the_steps) {
+    DraftCost cost;
+    for (int i = 0; i < 20; ++i) cost.observe(1, 1, 0, 0, 0.1);
+    const double guess = cost.catch_up(1000, 0);
+    cost.observe(4, 4, 500, 0, 4 * 0.1 + 5);
+    CHECK(near(cost.catch_up(1000, 0), 10));
+    CHECK(!near(guess, 10));
+    CHECK(near(cost.curve().seconds(1, 0), 0.1));
+}
+
+TEST(a_few_tokens_say_nothing_about_many) {
+    DraftCost cost;
+    for (int i = 0; i < 20; ++i) cost.observe(1, 1, 0, 0, 0.1);
+    const double guess = cost.catch_up(1000, 0);
+    cost.observe(1, 1, 10, 0, 9);
+    CHECK(cost.catch_up(1000, 0) == guess);
+}
+
+TEST(reading_that_took_no_time_is_ignored) {
+    DraftCost cost;
+    for (int i = 0; i < 20; ++i) cost.observe(1, 1, 0, 0, 0.1);
+    const double guess = cost.catch_up(1000, 0);
+    cost.observe(4, 4, 500, 0, 0.2);
+    CHECK(cost.catch_up(1000, 0) == guess);
+}
