@@ -4,8 +4,8 @@
 
 namespace specllama {
 
-// Rounds that are not the best that is known, made to find out whether they are better: a small
-// part of the time of all rounds, one budget for all kinds of them.
+// Decodes that are not the best that is known, made to find out whether they are cheaper than
+// believed: a small part of the time of all decodes, whoever asks for them.
 class ProbeBudget {
  public:
     void spend(double seconds) { seconds_ += seconds; }
@@ -36,8 +36,8 @@ class CostProbe {
 };
 
 // Questions to a draft model that does not seem to pay: one that is never asked would never be
-// known to be better. It is asked for one token a round, as long as they are right, so
-// that a run of them shows the phase that the text is in.
+// known to be better. It is asked for one token a round, as long as they are right, so that a run
+// of them shows the phase that the text is in. What they may cost, its account says.
 class ModelProbe {
  public:
     // Whether it is time for one; asked once a round.
@@ -55,8 +55,8 @@ class ModelProbe {
     bool under_way_ = false;
 };
 
-// What asking a draft model has brought, of all requests: one that is asked for each of them in
-// vain would read every prompt in vain. What it has lost is forgiven by a small part of the time,
+// What asking a draft model has brought, in all requests: one that is never right should not read
+// the prompt of each. What it has lost is forgiven by a small part of the time,
 // what it has saved is forgotten after some screens of text.
 class ModelAccount {
  public:

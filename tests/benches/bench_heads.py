@@ -6,13 +6,12 @@
     python tests/benches/bench_heads.py mtp [--llama-cpp DIRECTORY]
 
 Prompts: pieces of the files that no model of the bundled pair was trained on; for another --model,
-conversations of --texts, a file of such lines as the answered workloads have (default: the half of
-these that is held out). `acceptance`: by place in a draft, of those whose tokens before it were
-accepted, and tokens per round; with `--guesses 3`, of trees, these alone. `speed`: in turns, the
-median of the ratios to our plain decoding, prompt by prompt, and the share of the drafted tokens
-that were accepted; with --llama-cpp (bench_peers.py says how to build it) also llama-server on the
-same files, greedily, with drafts of two to five tokens. `mtp`: the same, greedily, of two small
-files whose layer of multi-token prediction is always right.
+conversations of the answered workloads' held-out half. `acceptance`: by place in a draft, of those
+whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of trees, these
+alone. `speed`: in turns, the median of the ratios to our plain decoding, prompt by prompt, and the
+share of the drafted tokens that were accepted; with --llama-cpp (bench_peers.py says how to build
+it) also llama-server on the same files, greedily, with drafts of two to five tokens. `mtp`: the
+same, greedily, of two small files whose layer of multi-token prediction is always right.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from specllama import SpecSession, _core
 from specllama.bench.llama_server import LlamaServer, model_flags, serving
 from specllama.session import BUNDLED_MODEL
 from specllama.workloads import ANSWERED, load_answered
-from specllama.workloads.answered import read_dialogues
 
 # Of models/README.md.
 HELD_OUT = (
@@ -76,16 +74,13 @@ def of_bundled(per_file: int) -> Target:
     return Target(BUNDLED_MODEL, found, SESSION | {"n_ctx": 512})
 
 
-def of_chat(model: Path, texts: Path | None, per_workload: int) -> Target:
+def of_chat(model: Path, per_workload: int) -> Target:
     """Conversations by the model's chat template, so many of each workload."""
-    by_workload = (
-        [read_dialogues(texts)] if texts else [load_answered(name, "held-out") for name in ANSWERED]
-    )
     with SpecSession(model, None, n_ctx=512, **SESSION) as session:
         found = [
             session.render_chat(one.messages)
-            for dialogues in by_workload
-            for one in (dialogues if texts else dialogues[:per_workload])
+            for name in ANSWERED
+            for one in load_answered(name, "held-out")[:per_workload]
         ]
     return Target(model, found, SESSION | {"n_ctx": max(map(len, found)) + N_PREDICT})
 
@@ -242,7 +237,6 @@ def main() -> None:
     parser.add_argument("what", choices=("acceptance", "speed", "mtp"))
     parser.add_argument("drafts", type=Path, nargs="*", metavar="FILE.gguf")
     parser.add_argument("--model", type=Path, help="the target (the bundled one)")
-    parser.add_argument("--texts", type=Path, help="conversations for --model")
     parser.add_argument(
         "--per-file", type=int, default=3, help="prompts of each file, or workload (3)"
     )
@@ -253,10 +247,12 @@ def main() -> None:
     if arguments.what == "mtp":
         mtp(arguments.llama_cpp)
         return
+    if not arguments.drafts:
+        parser.error(f"{arguments.what} needs the files of draft models or heads")
     if arguments.model is None:
         target = of_bundled(arguments.per_file)
     else:
-        target = of_chat(arguments.model, arguments.texts, arguments.per_file)
+        target = of_chat(arguments.model, arguments.per_file)
     if arguments.what == "acceptance":
         acceptance(target, arguments.drafts, arguments.guesses)
         return
