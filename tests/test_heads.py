@@ -236,6 +236,13 @@ def test_auto_takes_the_head_that_a_file_brings_along(tmp_path: Path, open_sessi
         assert stats.drafter_errors == 0
 
 
+def test_layers_that_nobody_asked_for_are_no_news(
+    tmp_path: Path, open_session: Open, capfd: pytest.CaptureFixture[str]
+) -> None:
+    open_session(write_qwen(tmp_path / "with.gguf"), None)
+    assert capfd.readouterr().err == ""
+
+
 def test_options_of_the_draft_apply(tmp_path: Path, open_session: Open) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
     session = open_session(target, head, draft_p_min=1.0)

@@ -203,8 +203,8 @@ void HeadDrafter::draft() {
     for (bool first = true; !drafting_.empty(); first = false) {
         context_->decode();
         for (const Drafting& one : drafting_) {
+            one.proposal->n_decoded += first ? one.follower->n_known : 1;
             if (first) waiting_decoded(*one.follower);
-            ++one.proposal->n_decoded;
         }
         std::erase_if(drafting_, [&](const Drafting& one) {
             const bool goes_on = extend(one);

@@ -237,20 +237,18 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_steps = 0;
     int n_drafted = 0;
     int n_decoded = 0;
-    int n_drafting = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const int n = proposals[i].draft.size() - work_[i].n_prefix;
         n_steps = std::max(n_steps, n);
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;
-        n_drafting += n > 0;
         for (std::size_t row = 0; n > 0 && row < proposals_.size() && work_[i].n_rest == 0; ++row)
             if (row != last)
                 work_[i].n_rest =
                     add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
     if (n_steps > 0)
-        planner_.observe_drafting(n_steps, n_drafted, n_decoded - n_drafted - n_drafting,
+        planner_.observe_drafting(n_steps, n_drafted, std::max(n_decoded - n_drafted, 0),
                                   turns_[0].n_tokens, seconds);
     return n_steps > 0;
 }

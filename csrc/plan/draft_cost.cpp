@@ -16,15 +16,19 @@ double DraftCost::catch_up(int n_behind, int n_context) const {
     return curve_.seconds(1 + n_behind, n_context) - curve_.seconds(1, n_context);
 }
 
-// A step's time shows where nothing else was decoded, and what is taken in where that is much.
+// The first step is the wider one. What several took is shared out by what is believed of each.
 void DraftCost::observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
     const int n = (n_drafted + n_steps - 1) / n_steps;
-    if (n_behind <= 0) {
-        curve_.observe(n, n_context, seconds / n_steps);
-    } else if (n_behind >= CostCurve::kMaxTokens) {
+    if (n_behind >= CostCurve::kMaxTokens) {
         const double steps = curve_.measured() ? n_steps * curve_.seconds(n, n_context) : 0;
         if (seconds > steps) behind_seconds_ = (seconds - steps) / n_behind;
+        return;
     }
+    const double first = curve_.seconds(n + n_behind, n_context);
+    const double later = curve_.seconds(n, n_context);
+    const double share = seconds / (first + (n_steps - 1) * later);
+    curve_.observe(n + n_behind, n_context, share * first);
+    if (n_steps > 1) curve_.observe(n, n_context, share * later);
 }
 
 }  // namespace specllama

@@ -38,10 +38,26 @@ TEST(reading_a_prompt_is_measured_apart_from_the_steps) {
     CHECK(near(cost.curve().seconds(1, 0), 0.1));
 }
 
-TEST(neither_a_few_tokens_nor_no_time_say_anything_about_reading) {
+TEST(what_a_wide_step_and_others_took_is_shared_out_by_what_is_believed) {
+    DraftCost cost = of_steps();
+    const auto all = [&] { return cost.curve().seconds(5, 0) + 2 * cost.curve().seconds(1, 0); };
+    const double before = all();
+    const double one = cost.curve().seconds(1, 0);
+    for (int i = 0; i < 20; ++i) cost.observe(3, 3, 4, 0, 2 * before);
+    CHECK(near(all(), 2 * before));
+    CHECK(cost.curve().seconds(1, 0) > one);
+}
+
+TEST(steps_that_always_take_in_something_are_measured) {
+    DraftCost cost;
+    for (int i = 0; i < 20; ++i) cost.observe(1, 1, 1, 0, 0.1);
+    CHECK(cost.curve().measured());
+    CHECK(near(cost.curve().seconds(2, 0), 0.1));
+}
+
+TEST(less_time_than_the_steps_take_says_nothing_about_reading) {
     DraftCost cost = of_steps();
     const double guess = cost.catch_up(1000, 0);
-    cost.observe(1, 1, 10, 0, 9);
     cost.observe(4, 4, 500, 0, 0.2);
     CHECK(cost.catch_up(1000, 0) == guess);
 }
