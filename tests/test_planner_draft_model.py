@@ -119,7 +119,7 @@ def answer(
         while i < n_tokens:
             at = n_prompt + i
             room = min(max_draft, n_tokens - 1 - i)
-            turn = Turn(phase, at, max_draft=room)
+            turn = Turn(phase, at, max_draft=room, n_behind=at - 1 - seen)
             one.choose([turn])
             draft: list[Evidence] = []
             spent = 0.0

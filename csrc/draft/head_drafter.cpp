@@ -112,6 +112,10 @@ void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
     }
 }
 
+int HeadDrafter::n_behind(SequenceId sequence, int /*n_tokens*/) const {
+    return std::max(followers_.at(sequence).n_waiting() - 1, 0);
+}
+
 // Makes known the states of which there are only features.
 void HeadDrafter::encode(Follower& follower) {
     const int n = std::exchange(follower.n_raw, 0);

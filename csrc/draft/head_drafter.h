@@ -44,6 +44,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     void propose(std::span<Proposal> proposals) override;
 
     bool costly() const override { return true; }
+    int n_behind(SequenceId sequence, int n_tokens) const override;
 
  private:
     // Of the states that were seen the last ones wait for their pairs to be decoded: first those

@@ -34,9 +34,16 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
 }
 
+// Leading tokens of a prompt that the memory holds.
+int ModelDrafter::n_common(const Follower& follower, TokenSpan prompt) {
+    const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
+    return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
+}
+
 void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
     follower.n_followed = 0;
+    follower.n_cached = n_common(follower, prompt);
     follower.sampler.reset();
     follower.drawn_from.resize(kMaxSpecLength);
     follower.tokens.reserve(std::max<std::size_t>(context_.n_ctx(), prompt.size()) +
@@ -46,15 +53,11 @@ void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 
 // What another sequence's memory holds of a prompt, if that is more.
 void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
-    const auto n_common = [&](const Follower& follower) {
-        const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
-        return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
-    };
     Follower& own = followers_.at(sequence);
-    int n_most = n_common(own) + Memory::kShortestCopy;
+    int n_most = own.n_cached + Memory::kShortestCopy;
     SequenceId from = sequence;
     for (const auto& [other, follower] : followers_) {
-        const int n = context_.memory().copyable(other, n_common(follower));
+        const int n = context_.memory().copyable(other, n_common(follower, prompt));
         if (n <= n_most) continue;
         n_most = n;
         from = other;
@@ -62,6 +65,10 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     if (from == sequence) return;
     own.n_cached = context_.memory().copy(from, sequence, n_most);
     own.tokens.assign(prompt.begin(), prompt.begin() + own.n_cached);
+}
+
+int ModelDrafter::n_behind(SequenceId sequence, int n_tokens) const {
+    return std::max(n_tokens - 1 - followers_.at(sequence).n_cached, 0);
 }
 
 // What the sequence's memory holds stays for the next request, which may begin alike.

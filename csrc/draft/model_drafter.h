@@ -36,6 +36,7 @@ class ModelDrafter final : public Drafter {
     void end(SequenceId sequence) override;
 
     bool costly() const override { return true; }
+    int n_behind(SequenceId sequence, int n_tokens) const override;
 
     Context& context() { return context_; }
 
@@ -57,6 +58,7 @@ class ModelDrafter final : public Drafter {
         int n_now;  // tokens of its sequence in the next decode
     };
 
+    static int n_common(const Follower& follower, TokenSpan prompt);
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
     void catch_up();

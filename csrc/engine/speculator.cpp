@@ -86,6 +86,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.n_pending = static_cast<int>(sequence.pending().size());
         turn.max_rows = limits[i].nodes;
         turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
+        turn.n_behind = speculates() ? drafters_.back()->n_behind(sequence.id(), turn.n_tokens) : 0;
         turn.spent = 0;
         turn.place = sequence.id();
         turn.offers.clear();

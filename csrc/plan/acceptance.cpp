@@ -232,10 +232,6 @@ void Acceptance::observe_sibling(const Phase& phase, const Evidence& evidence, i
         phase.weights[view_of(evidence.source)], right);
 }
 
-int Acceptance::n_behind_model(const Phase& phase, int position) {
-    return std::max(position - 1 - phase.position[view_of(Source::model)], 0);
-}
-
 SPECLLAMA_CLONES("avx2")
 void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                          int n_judged) {

@@ -72,9 +72,6 @@ class Acceptance {
     double sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const;
     void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right);
 
-    // Tokens before this position that no draft of the model was judged by: it has not seen them.
-    static int n_behind_model(const Phase& phase, int position);
-
     // What may come of a draft whose first token has this position, and of what the draft model may
     // add to it. tokens[g]: of a round with g tokens, if the text is in a phase in the first
     // token's view, the tokens to expect: 1 and those that are right. Returns how likely the phases

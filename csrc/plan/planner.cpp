@@ -46,8 +46,7 @@ double Planner::draft_step(int n, int n_context) const {
 }
 
 double Planner::catch_up(const Turn& turn) const {
-    const int n_behind = Acceptance::n_behind_model(*turn.phase, turn.n_tokens);
-    return draft_cost_.catch_up(n_behind, turn.n_tokens);
+    return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
 }
 
 Planner::Common Planner::common(std::span<const Turn> turns) {

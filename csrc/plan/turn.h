@@ -67,6 +67,7 @@ struct Turn {
     int n_pending = 1;              // of those, how many the decode takes in before the draft
     int max_draft = 0;              // most tokens that may be drafted in a row
     int max_rows = kMaxSpecLength;  // most tokens that may be verified
+    int n_behind = 0;               // tokens that a draft model has to take in before it drafts
     double overhead = 0;            // seconds a round costs beside drafting and decoding
     double spent = 0;               // seconds that went into drafts for this round so far
     int place = 0;                  // in the memory, where sequences lie apart in it

@@ -60,8 +60,11 @@ def room(drafts: Drafts, i: int) -> int:
     return min(MAX_DRAFT, len(drafts) - 1 - i)
 
 
-def offered(drafts: Drafts, phase: Phase, i: int, spent: float = 0.0) -> Turn:
-    turn = Turn(phase, drafts.n_prompt + i, max_draft=room(drafts, i), spent=spent)
+def offered(
+    drafts: Drafts, phase: Phase, i: int, spent: float = 0.0, n_behind: int = 0
+) -> Turn:
+    most = room(drafts, i)
+    turn = Turn(phase, drafts.n_prompt + i, max_draft=most, n_behind=n_behind, spent=spent)
     turn.offer(drafts.evidence[i][: room(drafts, i)])
     return turn
 
@@ -93,7 +96,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
     phase = planner.begin(0.0, drafts.n_prompt)
     time, i, seen = 0.0, 0, -drafts.n_prompt
     while i < len(drafts):
-        turn = offered(drafts, phase, i)
+        turn = offered(drafts, phase, i, n_behind=max(i - seen, 0))
         planner.choose([turn])
         n_prefix = planner.n_prefix(turn)
         draft, spent = drafts.evidence[i][:n_prefix], 0.0

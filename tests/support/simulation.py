@@ -221,7 +221,7 @@ def planned_with_model(
         if i < start:
             counted_from, seconds = i, 0.0
         evidence = text.evidence(i, MAX_DRAFT)
-        before = Turn(phase, i)
+        before = Turn(phase, i, n_behind=max(i - seen, 0))
         planner.choose([before])
         n, spent = 0, 0.0
         while planner.goes_on(before, evidence[:n], spent):

@@ -160,6 +160,7 @@ class Turn:
         n_tokens: Tokens so far: the position of a draft's first token.
         n_pending: Of those, how many the decode takes in before the draft.
         max_draft: Most tokens that may be drafted.
+        n_behind: Tokens that a draft model has to take in before it drafts.
         overhead: Seconds a round costs beside drafting and decoding.
         spent: Seconds that went into drafts for this round.
         place: In the memory, where sequences lie apart in it.
@@ -173,6 +174,7 @@ class Turn:
         *,
         n_pending: int = 1,
         max_draft: int = 64,
+        n_behind: int = 0,
         overhead: float = 0.0,
         spent: float = 0.0,
         place: int = 0,

@@ -30,6 +30,7 @@ class Lockstep:
         self._exchange = exchange
         self._open = False
         self._phase: Phase | None = None
+        self._n_decoded = 0  # tokens of the text, by the draft model
         self._offers: list[Draft] = []
         self._trees: list[Tree] = []
         self._n_again = 0  # tokens of a branch that the next decode takes in once more
@@ -126,11 +127,14 @@ class Lockstep:
         if self._phase is None:
             temperature = text.options.sampling.temperature
             self._phase = party.planner.begin(temperature, len(text.prompt))
+            if party.draft_model is not None:
+                self._n_decoded = party.draft_model.n_decoded(text.prompt)
         return Turn(
             self._phase,
             text.n_tokens,
             n_pending=1 + self._n_again,
             max_draft=room,
+            n_behind=max(text.n_tokens - 1 - self._n_decoded, 0),
             max_rows=party.most_nodes,
             overhead=party.trip.seconds,
         )
@@ -178,6 +182,7 @@ class Lockstep:
                 party.planner.observe_drafting(1, 1, 0, party.text.n_tokens, now - last)
             last = now
             add_guess(longer, drafted)
+            self._n_decoded = party.text.n_tokens + len(longer.tokens) - 1
             if not goes_on():
                 break
         return longer

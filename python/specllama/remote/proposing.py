@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -199,6 +199,13 @@ class DraftModel:
     def __init__(self, core: _core.Session, guesses: int = 1) -> None:
         self._core = core
         self.guesses = guesses
+        self._decoded: list[int] = []
+
+    def n_decoded(self, text: Sequence[int]) -> int:
+        """Return how many of a text's first tokens it need not decode again."""
+        pairs = zip(text, self._decoded, strict=False)
+        same = takewhile(lambda pair: pair[0] == pair[1], pairs)
+        return sum(1 for _ in same)
 
     def tokens(
         self, text: Sequence[int], n: int, sampling: _core.SamplingOptions
@@ -231,6 +238,7 @@ class DraftModel:
                     yield Drafted(chunk.token, Evidence(Source.model, confidence=likely), beside)
         finally:
             stream.cancel()
+            self._decoded = before[:-1]
 
     def close(self) -> None:
         """Free it."""
