@@ -107,11 +107,10 @@ def test_a_draft_goes_on_with_what_another_has_behind_the_same_tokens() -> None:
 
 
 def answer(
-    one: Planner, n_requests: int, n_tokens: int, max_draft: int = 8
+    one: Planner, n_requests: int, n_tokens: int, max_draft: int = 8, n_prompt: int = 400
 ) -> tuple[list[float], list[float]]:
-    """Of each request, of n_tokens behind a prompt of 400: seconds that went into asking a draft
-    model, which is always right, and the speed. A plain decode takes a second."""
-    n_prompt = 400
+    """Of each request, of n_tokens behind a prompt: seconds that went into asking a draft model,
+    which is always right, and the speed. A plain decode takes a second."""
     asking, speeds = [], []
     for _ in range(n_requests):
         phase = one.begin(0.0, n_prompt)
@@ -143,12 +142,21 @@ def answer(
 
 def test_one_for_which_prompts_are_read_in_vain_is_not_asked_for_each() -> None:
     one = planner(FLAT, 0.4)
-    a_prompt = one.draft_cost.seconds(401, 0)
-    assert a_prompt > 5  # and of five tokens it saves but four
-    asking, _ = answer(one, 60, 5)
+    a_prompt = one.draft_cost.seconds(251, 0)
+    assert a_prompt > 4  # and of five tokens it saves but four
+    asking, _ = answer(one, 60, 5, n_prompt=250)
     assert asking[0] > a_prompt - 1
     assert sum(asking) < 10 * a_prompt
     assert sum(seconds > 0 for seconds in asking) < 10
+
+
+def test_a_prompt_that_takes_longer_than_may_be_lost_is_not_read_to_try_one() -> None:
+    one = planner(FLAT, 0.4)
+    assert one.draft_cost.seconds(1001, 0) > 9
+    asking, _ = answer(one, 3, 60, n_prompt=1000)
+    assert asking == [0, 0, 0]
+    asking, _ = answer(one, 1, 60, n_prompt=10)
+    assert asking[0] > 0
 
 
 def test_and_for_which_it_pays_is_asked_for_each() -> None:

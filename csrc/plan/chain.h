@@ -22,9 +22,11 @@ struct Chain {
     ByLength<double> seconds{};
     // Seconds that a draft may add to the decode.
     double stake = std::numeric_limits<double>::infinity();
+    // As what a token counts that drafting is to bring: less than one where it has cost time so far.
+    double credit = 1;
 
-    // What look() makes of these: in each phase tokens in a second, at the length that is best
-    // there; and [g]: tokens to expect.
+    // What look() makes of these: in each phase tokens in a second, as they count, at the length
+    // that is best there; and [g]: tokens to expect.
     PhaseLanes speed{};
     ByLength<double> tokens{};
 
@@ -41,9 +43,8 @@ struct Chain {
     // Where the phase of the text is in doubt, tokens gained where many are right are cheap anyway,
     // and time lost where few are is not. So in each phase a token counts as the time it costs
     // there at the length that is best there, of those that the stake allows. It is worth no more
-    // than `most`: what it costs elsewhere in the same decode. caution: part by which time to be
-    // lost counts more than time to be saved.
-    void weigh(double most, double caution);
+    // than `most`: what it costs elsewhere in the same decode.
+    void weigh(double most);
 
     // Seconds that a length adds to the decode; and by which it is faster than none, altogether;
     // -inf: it adds more than the stake.

@@ -64,14 +64,9 @@ inline constexpr double kPhaseEnd = 1.0 / 40;
 
 // -- Caution ---------------------------------------------------------------------------------
 
-// What must be promised more, as a part of the time at stake, for each token that could have been
-// decoded in the time that drafting has cost the request so far.
-inline constexpr double kCautionPerToken = 0.02;
-// With how much of what the request before has lost another one begins, in decodes. More, and a
-// session that has met texts without copies mistrusts the copies of the next: with all of it, real
-// answers of ten kinds in any order were up to 6 % slower than each in a session of its own (where
-// a decode of 8 tokens costs 4.6), with this 1 %. Less, and what cannot be copied is slower.
-inline constexpr double kDebtCarried = 6;
+// How much less a drafted token counts, as a part, for each token that could have been decoded in
+// the time that drafting has cost the request so far.
+inline constexpr double kCautionPerToken = 0.1;
 // What the drafts of a request may add to a decode, in times of a plain round, beside what drafting
 // has saved in it so far: as much as is needed to cross the widest stair seen (that of 4-bit
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but

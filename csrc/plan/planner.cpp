@@ -22,18 +22,18 @@ int longest(const Turn& turn, EvidenceSpan draft) {
 
 Phase Planner::begin(double temperature, int n_prompt) const {
     Phase phase = acceptance_.begin(temperature, n_prompt);
-    phase.debt = std::clamp(debt_, 0.0, tuning::kDebtCarried * cost_.seconds(1, 0));
+    phase.debt = std::max(debt_, 0.0);
     phase.spent = std::min(spent_, phase.debt);
     return phase;
 }
 
-double Planner::caution(double debt) const {
-    return tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0);
+double Planner::credit(double debt) const {
+    return 1 / (1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0));
 }
 
 // Drafts that are there cost no more than their rows, whatever it took to make others.
-double Planner::caution_to_verify(const Phase& phase) const {
-    return caution(phase.debt - phase.spent);
+double Planner::credit_to_verify(const Phase& phase) const {
+    return credit(phase.debt - phase.spent);
 }
 
 double Planner::stake(const Turn& turn) const {
@@ -85,10 +85,10 @@ void Planner::choose(std::span<Turn> turns) {
             all.token_seconds = token_seconds;
         }
     }
-    double most_caution = 0;
+    double least_credit = 1;
     for (const Turn& turn : turns)
-        most_caution = std::max(most_caution, caution_to_verify(*turn.phase));
-    write_down(all, turns, probe(all, most_caution));
+        least_credit = std::min(least_credit, credit_to_verify(*turn.phase));
+    write_down(all, turns, probe(all, least_credit));
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -107,8 +107,8 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
 
 // What may come of a draft, and of what the draft model may still add to it: each of its tokens
 // takes `step` seconds, and the first `start` more.
-void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Chain& chain,
-                      double step, double start) const {
+void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
+                      Chain& chain, double step, double start) const {
     chain.phases = acceptance_.foresee(*turn.phase, turn.n_tokens, draft,
                                        std::span(chain.in_phase).first(chain.longest + 1));
     const auto prices = this->prices(common, common.n_rows + chain.longest);
@@ -118,6 +118,7 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
         if (g > 0) chain.seconds[g] += start;
     }
     chain.stake = stake(turn);
+    chain.credit = credit;
     chain.look(common.n_sequences - 1, common.spent);
 }
 
@@ -131,7 +132,8 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
             const EvidenceSpan known =
                 one.drawn && !one.evidence.empty() ? one.evidence.first(1) : one.evidence;
             chain.longest = longest(turn, known);
-            if (chain.longest > 0) foresee(common, turn, known, chain);
+            if (chain.longest > 0)
+                foresee(common, turn, known, credit_to_verify(*turn.phase), chain);
         }
     }
 }
@@ -151,7 +153,7 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     double best = -kAny;
     for (std::size_t i = 0; i < turn.offers.size(); ++i) {
         if (chains[i].longest == 0) continue;
-        chains[i].weigh(common.token_seconds, caution_to_verify(*turn.phase));
+        chains[i].weigh(common.token_seconds);
         const double saved = this->saved(common, turn.offers[i], chains[i]);
         if (saved <= best) continue;
         best = saved;
@@ -203,16 +205,15 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
 
 // Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
 // that is known, `best` with n_best rows, and may be tried; it may take a standard deviation less
-// than is believed. Who is cautious hopes for less. saved(n): by n rows, as believed; -inf: they
-// cannot be had. spent: what trying takes beside what the decode may lose.
+// than is believed. Who has little credit hopes for less. saved(n): by n rows, as believed; -inf:
+// they cannot be had. spent: what trying takes beside what the decode may lose.
 template <typename Saved>
 std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int last, int n_best,
-                                           double best, double caution, double spent,
+                                           double best, double credit, double spent,
                                            Saved saved) const {
     const Allotment::Prices prices = this->prices(common, std::max(last, n_best));
     const double cheapest = std::ranges::min(prices.subspan(first, last - first + 1));
     if (!budget_.has(spent + tuning::kProbeLeastLoss * cheapest)) return {};
-    const double credit = 1 / (1 + caution);
     double most = best + credit * tuning::kProbeGain * prices[n_best];
     std::optional<Hope> hope;
     for (int n = first; n <= last; ++n) {
@@ -226,12 +227,12 @@ std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int 
 }
 
 // Takes another number of rows if that may be better than the best that is known.
-bool Planner::probe(const Common& common, double caution) {
+bool Planner::probe(const Common& common, double credit) {
     if (!cost_probe_.due()) return false;
     const int n_certain = allotment_.n_certain();
     const auto better =
         hope(common, n_certain, n_certain + allotment_.n_candidates(),
-             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), caution, 0,
+             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), credit, 0,
              [&](int rows) { return allotment_.saved_by(rows - n_certain); });
     if (!better) return false;
     const int n = better->n_rows;
@@ -270,9 +271,9 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
 double Planner::most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
-    foresee(common, turn, prefix, chain, draft_step(common.n_sequences, turn.n_tokens),
-            tuning::kPhaseEnd * catch_up(turn));
-    chain.weigh(kAny, caution(turn.phase->debt));
+    foresee(common, turn, prefix, credit(turn.phase->debt), chain,
+            draft_step(common.n_sequences, turn.n_tokens), tuning::kPhaseEnd * catch_up(turn));
+    chain.weigh(kAny);
     return chain.most_saved(0, chain.longest);
 }
 
@@ -296,8 +297,9 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
     chain.longest = cap;
-    foresee(common, turn, draft, chain, step, tuning::kPhaseEnd * behind);
-    chain.weigh(kAny, caution(turn.phase->debt));
+    const double credit = this->credit(turn.phase->debt);
+    foresee(common, turn, draft, credit, chain, step, tuning::kPhaseEnd * behind);
+    chain.weigh(kAny);
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
@@ -307,9 +309,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (!begins) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
-        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far,
-                  caution(turn.phase->debt), step,
-                  [&](int rows) { return chain.saved(rows - n_rows); }))
+        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far, credit,
+                  step, [&](int rows) { return chain.saved(rows - n_rows); }))
             return false;
         budget_.lose(step);
         return true;

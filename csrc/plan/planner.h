@@ -90,8 +90,9 @@ class Planner {
 
     static Common common(std::span<const Turn> turns);
     static Common common(const Turn& turn, double seconds, int n_beside);
-    double caution(double debt) const;
-    double caution_to_verify(const Phase& phase) const;
+    // As what a token counts that drafting is to bring.
+    double credit(double debt) const;
+    double credit_to_verify(const Phase& phase) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
     // Of one token by the draft model, which drafts one for each of n sequences at once.
@@ -105,8 +106,8 @@ class Planner {
     }
     // By which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
-    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Chain& chain,
-                 double step = 0, double start = 0) const;
+    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
+                 Chain& chain, double step = 0, double start = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
     double most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
@@ -115,7 +116,7 @@ class Planner {
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
-    bool probe(const Common& common, double caution);
+    bool probe(const Common& common, double credit);
     // A decode of so many rows, and the seconds that it may lose.
     struct Hope {
         int n_rows;
@@ -123,7 +124,7 @@ class Planner {
     };
     template <typename Saved>
     std::optional<Hope> hope(const Common& common, int first, int last, int n_best, double best,
-                             double caution, double spent, Saved saved) const;
+                             double credit, double spent, Saved saved) const;
 
     bool pads_;
     bool alike_;
