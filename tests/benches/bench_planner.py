@@ -60,9 +60,7 @@ def room(drafts: Drafts, i: int) -> int:
     return min(MAX_DRAFT, len(drafts) - 1 - i)
 
 
-def offered(
-    drafts: Drafts, phase: Phase, i: int, spent: float = 0.0, n_behind: int = 0
-) -> Turn:
+def offered(drafts: Drafts, phase: Phase, i: int, spent: float = 0.0, n_behind: int = 0) -> Turn:
     most = room(drafts, i)
     turn = Turn(phase, drafts.n_prompt + i, max_draft=most, n_behind=n_behind, spent=spent)
     turn.offer(drafts.evidence[i][: room(drafts, i)])
