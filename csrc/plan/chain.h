@@ -22,7 +22,8 @@ struct Chain {
     ByLength<double> seconds{};
     // Seconds that a draft may add to the decode.
     double stake = std::numeric_limits<double>::infinity();
-    // As what a token counts that drafting is to bring: less than one where it has cost time so far.
+    // As what a token counts that drafting is to bring: less than one where it has cost time so
+    // far.
     double credit = 1;
 
     // What look() makes of these: in each phase tokens in a second, as they count, at the length

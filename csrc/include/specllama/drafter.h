@@ -85,8 +85,8 @@ class Drafter {
     // such drafter; it must always answer the same.
     virtual bool costly() const { return false; }
 
-    // Of a costly one: tokens of a sequence with n_tokens that it has to take in beside the last one
-    // before it drafts.
+    // Of a costly one: tokens of a sequence with n_tokens that it has to take in beside the last
+    // one before it drafts.
     virtual int n_behind(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
 
     // The request is over.
