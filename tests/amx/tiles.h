@@ -1,6 +1,6 @@
-// Intel's AMX int8 tiles, written out for processors with AVX-512 VNNI. Put before every C++ file
-// of llama.cpp, with __AMX_INT8__ defined, it makes AMX's kernels run anywhere, with the same
-// integers and so the same bits; see `make test-amx`.
+// Intel's AMX int8 tiles, written out for processors with AVX-512 VNNI. Put before every C++ file of
+// llama.cpp, with __AMX_INT8__ defined, it makes AMX's kernels run anywhere, with the same integers
+// and so the same bits; see `make test-amx`.
 #pragma once
 #if defined(__cplusplus)
 #include <immintrin.h>
