@@ -120,7 +120,7 @@ def test_nor_of_a_qwen(open_session: Open, tmp_path: Path, sampling: dict[str, A
     plain = open_session(model, None, n_ctx=512)
     drafting = open_session(model, spec_length=8, n_ctx=512)
     drafted, accepted = compare(plain, [drafting], max_tokens=48, **sampling)
-    assert drafted > 100
+    assert drafted > 60
     assert accepted > 0.7 * drafted
 
 

@@ -191,6 +191,26 @@ def test_a_request_made_slower_is_cautious() -> None:
     assert (after.n_draft, after.saved) == (before.n_draft, before.saved)
 
 
+def test_what_copies_have_lost_says_nothing_of_what_a_grammar_forces() -> None:
+    planner = planner_for("q4_k_m")
+    phase = planner.begin()
+    copy = [Evidence(Source.match, 20 + i) for i in range(MAX_DRAFT)]
+    forced = [Evidence(Source.grammar, 9 - i) for i in range(9)]
+    before = choose(planner, phase, [forced])
+    assert before.n_draft > 0
+    for _ in range(12):
+        turn = Turn(phase, 0)
+        turn.offer(copy, required=True)
+        planner.choose([turn])
+        turn.came(0, [0])
+        planner.learn(turn)
+    assert choose(planner, phase, [copy]).n_draft == 0
+    assert choose(planner, phase, [forced]).n_draft == before.n_draft
+    later = planner.begin()
+    assert choose(planner, later, [copy]).n_draft == 0
+    assert choose(planner, later, [forced]).n_draft == before.n_draft
+
+
 def test_longer_matches_are_worth_more() -> None:
     planner = planner_for("bf16")
     lengths = []

@@ -9,6 +9,11 @@
 
 namespace specllama {
 
+std::size_t view_of(Source source) {
+    if (source == Source::grammar) return 2;
+    return source == Source::model || source == Source::other ? 1 : 0;
+}
+
 namespace {
 
 // Upper ends of the bins of a match's length. What a match is worth changes fastest where it is
@@ -61,11 +66,6 @@ const Phase::Weights kWrongOdds = [] {
     for (int i = 0; i < kPhases; ++i) factors[i] = std::exp(-tuning::kShifts[i]);
     return factors;
 }();
-
-std::size_t view_of(Source source) {
-    if (source == Source::grammar) return 2;
-    return source == Source::model || source == Source::other ? 1 : 0;
-}
 
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.
 void count(Phase::Weights& met, const Phase::Weights& phase) {

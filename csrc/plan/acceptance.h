@@ -13,6 +13,8 @@ namespace specllama {
 // Ways to see a text: by copying it; by what its grammar leaves; or otherwise, as a model does. A
 // phase is good or bad for all sources of a view.
 inline constexpr int kViews = 3;
+std::size_t view_of(Source source);
+
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
 // A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
@@ -35,9 +37,10 @@ struct Phase {
     // Position of that token.
     std::array<int, kViews> position{};
     int temperature = 0;  // its class
-    // Seconds by which drafting has made this request slower, so far, than plain decoding; negative
-    // where it has made it faster. And what of that went into making drafts.
-    double debt = 0;
+    // Seconds by which verifying drafts has made this request slower, so far, than plain decoding,
+    // by the view that they came from; negative where it has made it faster. And those that went
+    // into making drafts.
+    std::array<double, kViews> debt{};
     double spent = 0;
 };
 

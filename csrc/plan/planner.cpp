@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <ranges>
 
 #include "plan/constants.h"
@@ -14,6 +15,16 @@ namespace {
 // So often the worth of a token is found anew by what all sequences of a decode get from it.
 constexpr int kPasses = 3;
 
+double debt(const Phase& phase) {
+    return std::accumulate(phase.debt.begin(), phase.debt.end(), phase.spent);
+}
+
+// Where an offer's own tokens come from.
+std::size_t view_of(const Offer& offer) {
+    const int n_known = offer.n_known < std::ssize(offer.evidence) ? offer.n_known : 0;
+    return specllama::view_of(offer.evidence[n_known].source);
+}
+
 int longest(const Turn& turn, EvidenceSpan draft) {
     return std::clamp(turn.max_draft, 0, std::min(static_cast<int>(draft.size()), kMaxSpecLength));
 }
@@ -22,8 +33,10 @@ int longest(const Turn& turn, EvidenceSpan draft) {
 
 Phase Planner::begin(double temperature, int n_prompt) const {
     Phase phase = acceptance_.begin(temperature, n_prompt);
-    phase.debt = std::max(debt_, 0.0);
-    phase.spent = std::min(spent_, phase.debt);
+    std::ranges::transform(debt_, phase.debt.begin(),
+                           [](double one) { return std::max(one, 0.0); });
+    const std::size_t model = specllama::view_of(Source::model);
+    phase.spent = std::max(debt_[model] + spent_, 0.0) - phase.debt[model];
     return phase;
 }
 
@@ -31,14 +44,16 @@ double Planner::credit(double debt) const {
     return 1 / (1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0));
 }
 
-// Drafts that are there cost no more than their rows, whatever it took to make others.
-double Planner::credit_to_verify(const Phase& phase) const {
-    return credit(phase.debt - phase.spent);
+// Drafts that are there cost no more than their rows, whatever it took to make others; what copies
+// have lost says nothing of what a grammar forces; and who has gained may lose.
+double Planner::credit_to_verify(const Turn& turn, const Offer& offer) const {
+    const Phase& phase = *turn.phase;
+    return credit(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
 }
 
 double Planner::stake(const Turn& turn) const {
     const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
-    return tuning::kStake * plain + std::max(-turn.phase->debt, 0.0);
+    return tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
 }
 
 double Planner::draft_step(int n, int n_context) const {
@@ -87,7 +102,7 @@ void Planner::choose(std::span<Turn> turns) {
     }
     double least_credit = 1;
     for (const Turn& turn : turns)
-        least_credit = std::min(least_credit, credit_to_verify(*turn.phase));
+        least_credit = std::min(least_credit, credit(std::ranges::max(turn.phase->debt)));
     write_down(all, turns, probe(all, least_credit));
 }
 
@@ -132,8 +147,7 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
             const EvidenceSpan known =
                 one.drawn && !one.evidence.empty() ? one.evidence.first(1) : one.evidence;
             chain.longest = longest(turn, known);
-            if (chain.longest > 0)
-                foresee(common, turn, known, credit_to_verify(*turn.phase), chain);
+            if (chain.longest > 0) foresee(common, turn, known, credit_to_verify(turn, one), chain);
         }
     }
 }
@@ -271,7 +285,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
 double Planner::most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
-    foresee(common, turn, prefix, credit(turn.phase->debt), chain,
+    foresee(common, turn, prefix, credit(debt(*turn.phase)), chain,
             draft_step(common.n_sequences, turn.n_tokens), tuning::kPhaseEnd * catch_up(turn));
     chain.weigh(kAny);
     return chain.most_saved(0, chain.longest);
@@ -297,7 +311,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
     chain.longest = cap;
-    const double credit = this->credit(turn.phase->debt);
+    const double credit = this->credit(debt(*turn.phase));
     foresee(common, turn, draft, credit, chain, step, tuning::kPhaseEnd * behind);
     chain.weigh(kAny);
     // What is saved by the best that is there already.
@@ -376,8 +390,14 @@ void Planner::learn(const Turn& turn) {
     model_account_.add(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
     const double spent = turn.spent / choice.n_sequences;
-    phase.debt += extra + spent - (turn.n_accepted + tuning::kForgiven) * token_seconds;
+    if (choice.offer >= 0)
+        phase.debt[view_of(turn.offers[choice.offer])] += extra - turn.n_accepted * token_seconds;
     phase.spent += spent;
+    const auto forgive = [&](double& one) {
+        if (one > 0) one = std::max(one - tuning::kForgiven * token_seconds, 0.0);
+    };
+    std::ranges::for_each(phase.debt, forgive);
+    forgive(phase.spent);
     debt_ = phase.debt;
     spent_ = phase.spent;
 }

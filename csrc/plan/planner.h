@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <limits>
 #include <optional>
 #include <span>
@@ -90,9 +91,9 @@ class Planner {
 
     static Common common(std::span<const Turn> turns);
     static Common common(const Turn& turn, double seconds, int n_beside);
-    // As what a token counts that drafting is to bring.
+    // As what a token counts that drafting is to bring; and one that a draft is that is there.
     double credit(double debt) const;
-    double credit_to_verify(const Phase& phase) const;
+    double credit_to_verify(const Turn& turn, const Offer& offer) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
     // Of one token by the draft model, which drafts one for each of n sequences at once.
@@ -135,7 +136,8 @@ class Planner {
     CostProbe cost_probe_;
     ModelProbe model_probe_;
     ModelAccount model_account_;
-    double debt_ = 0;  // of the request that learned last
+    // Of the request that learned last.
+    std::array<double, kViews> debt_{};
     double spent_ = 0;
     // How likely a node is reached, and the seconds that this is worth.
     struct Reach {
