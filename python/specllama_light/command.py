@@ -9,8 +9,8 @@ import signal
 def main() -> int:
     """Load the command and run it; the exit code.
 
-    Ctrl-C may come before all is loaded. It ends the process at once then: raised inside an extension module's
-    initialization, KeyboardInterrupt would come out as an ImportError.
+    Ctrl-C may come before all is loaded. It ends the process at once then: raised inside an
+    extension module's initialization, KeyboardInterrupt would come out as an ImportError.
     """
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:  # else it is ignored, as behind nohup
