@@ -1,6 +1,7 @@
 #include "draft/grammar_drafter.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -44,54 +45,67 @@ void GrammarDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
 void GrammarDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         if (proposal.max_tokens == 0 || proposal.sampler->mask() == nullptr) continue;
-        auto found = followers_.find(proposal.sequence);
-        if (found == followers_.end()) {
-            found =
-                followers_.try_emplace(proposal.sequence, Scout(byte_tokens(), habits_), 0).first;
-            enter(proposal, found->second);
-        } else if (found->second.scout.tired()) {
-            continue;
-        } else {
-            follow(proposal, found->second);
-        }
-        Scout& scout = found->second.scout;
-        scout.look(kMostBytes);
-        if (!scout.bytes().empty()) draft(scout, proposal);
+        const Scout* scout = look(proposal.sequence, proposal.tokens, *proposal.sampler);
+        if (scout != nullptr && !scout->bytes().empty()) draft(*scout, proposal);
     }
+}
+
+Token GrammarDrafter::certain(SequenceId sequence, TokenSpan tokens, Sampler& sampler) {
+    if (!followers_.contains(sequence)) return kNoToken;
+    const Scout* scout = look(sequence, tokens, sampler);
+    if (scout == nullptr || !scout->seems_certain()) return kNoToken;
+    left_.resize(vocab_->size());
+    std::iota(left_.begin(), left_.end(), 0);
+    left_.resize(sampler.keep_allowed(left_));
+    const bool ends =
+        std::ranges::all_of(left_, [&](Token token) { return vocab_->is_end(token); });
+    return left_.size() == 1 || (ends && !left_.empty()) ? left_[0] : kNoToken;
+}
+
+// The scout of a sequence, which has looked ahead of these tokens; null: it is tired.
+Scout* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens, const Sampler& sampler) {
+    auto found = followers_.find(sequence);
+    if (found == followers_.end()) {
+        found = followers_.try_emplace(sequence, Scout(byte_tokens(), habits_), 0).first;
+        enter(tokens, sampler, found->second);
+    } else if (found->second.scout.tired()) {
+        return nullptr;
+    } else {
+        follow(tokens, sampler, found->second);
+    }
+    found->second.scout.look(kMostBytes);
+    return &found->second.scout;
 }
 
 const ByteTokens& GrammarDrafter::byte_tokens() {
     if (byte_tokens_) return *byte_tokens_;
     byte_tokens_.emplace();
-    byte_tokens_->of.fill(kNoToken);
     byte_tokens_->end = vocab_->eos();
     for (Token token = 0; token < vocab_->size(); ++token) {
         piece_.clear();
         vocab_->append_piece(token, piece_);
-        if (piece_.size() != 1 || piece_[0] == 0) continue;
-        Token& of = byte_tokens_->of[static_cast<unsigned char>(piece_[0])];
-        if (of == kNoToken) of = token;
+        byte_tokens_->add(token, piece_);
     }
     return *byte_tokens_;
 }
 
 // The request's mask is always at the end of its text.
-void GrammarDrafter::enter(const Proposal& proposal, Follower& follower) {
-    read_end(proposal.tokens);
-    follower.scout.enter(proposal.sampler->mask()->clone(), text_);
-    follower.n_followed = proposal.tokens.size();
+void GrammarDrafter::enter(TokenSpan tokens, const Sampler& sampler, Follower& follower) {
+    read_end(tokens);
+    follower.scout.enter(sampler.mask()->clone(), text_);
+    follower.n_followed = tokens.size();
 }
 
-void GrammarDrafter::follow(const Proposal& proposal, Follower& follower) {
-    for (const Token token : proposal.tokens.subspan(follower.n_followed)) {
+void GrammarDrafter::follow(TokenSpan tokens, const Sampler& sampler, Follower& follower) {
+    for (const Token token : tokens.subspan(follower.n_followed)) {
         piece_.clear();
         vocab_->append_piece(token, piece_);
         if (!follower.scout.follow(token, piece_)) {
-            enter(proposal, follower);
+            enter(tokens, sampler, follower);
             return;
         }
     }
-    follower.n_followed = proposal.tokens.size();
+    follower.n_followed = tokens.size();
 }
 
 // Has text_ say what the last tokens do, from the beginning of a character on. A token that is no

@@ -26,6 +26,11 @@ class GrammarDrafter final : public Drafter {
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
+    // The only token that the sampler's mask lets come next, or one of those that end the text
+    // where nothing else may come; kNoToken: there is a choice, or may be one. It is only looked
+    // for where a draft was proposed.
+    Token certain(SequenceId sequence, TokenSpan tokens, Sampler& sampler);
+
  private:
     struct Follower {
         Scout scout;
@@ -34,14 +39,16 @@ class GrammarDrafter final : public Drafter {
 
     const ByteTokens& byte_tokens();
     void read_end(TokenSpan tokens);
-    void enter(const Proposal& proposal, Follower& follower);
-    void follow(const Proposal& proposal, Follower& follower);
+    Scout* look(SequenceId sequence, TokenSpan tokens, const Sampler& sampler);
+    void enter(TokenSpan tokens, const Sampler& sampler, Follower& follower);
+    void follow(TokenSpan tokens, const Sampler& sampler, Follower& follower);
     void draft(const Scout& scout, Proposal& proposal);
 
     const Vocab* vocab_;
     std::optional<ByteTokens> byte_tokens_;  // once a request has a grammar
     Habits habits_;  // of all requests: where white space comes, a model does not change its mind
     std::map<SequenceId, Follower> followers_;
+    std::vector<Token> left_;        // what a mask leaves of all tokens
     std::string text_;               // of the last tokens, and what is foreseen
     std::string piece_;              // of one token
     std::string written_;            // of the tokens of text_

@@ -113,11 +113,28 @@ bool Scout::foresee_next() {
     }
     if (token == tokens_.end || std::ranges::find(left_, token) == left_.end()) return false;
     mask_->accept(token);
-    text_ += static_cast<char>(std::ranges::find(tokens_.of, token) - tokens_.of.begin());
+    text_ += static_cast<char>(byte_of(token));
     confidence_.push_back(confidence);
     places_.push_back(place);
     has_asked_ = false;
     return true;
+}
+
+bool Scout::seems_certain() const {
+    if (tired_) return false;
+    if (confidence_.empty()) return has_asked_ && left_.size() == 1 && left_[0] == tokens_.end;
+    const auto first = static_cast<unsigned char>(bytes()[0]);
+    if (confidence_[0] < 1 || !tokens_.is_one(first)) return false;
+    if (confidence_.size() > 1)
+        return confidence_[1] == 1 &&
+               !tokens_.begins(first, static_cast<unsigned char>(bytes()[1]));
+    return has_asked_ && left_.size() <= kFew && std::ranges::none_of(left_, [&](Token token) {
+               return token != tokens_.end && tokens_.begins(first, byte_of(token));
+           });
+}
+
+unsigned char Scout::byte_of(Token token) const {
+    return static_cast<unsigned char>(std::ranges::find(tokens_.of, token) - tokens_.of.begin());
 }
 
 void Scout::ask() {

@@ -38,6 +38,10 @@ class Scout {
     std::string_view bytes() const { return std::string_view(text_).substr(n_text_); }
     std::span<const float> confidence() const { return confidence_; }
 
+    // Whether one token alone seems to be left, or the end: no token begins with the byte that must
+    // come and one that may come then. Bytes that were not asked about are left to the mask.
+    bool seems_certain() const;
+
     // Whether it took too long, and is better not asked again: an ambiguous mask may take ever
     // longer.
     bool tired() const { return tired_; }
@@ -47,6 +51,7 @@ class Scout {
     bool is_habitual() const { return has_asked_ && left_.size() > 1 && left_.size() <= kFew; }
     bool foresee_next();
     bool accept(Token token, std::string_view bytes);
+    unsigned char byte_of(Token token) const;
 
     // Where more bytes may come, the text is free.
     static constexpr std::size_t kFew = 4;

@@ -373,6 +373,21 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
         throw DecodeError(
             "The model left nothing to choose from: logit_bias, or the model itself, forbids every "
             "token.");
+    commit_certain(sequence);
+}
+
+// What a grammar leaves no choice about needs no logits: it comes with the next decode, before the
+// draft.
+void Engine::commit_certain(Sequence& sequence) {
+    while (!sequence.done()) {
+        const Token token = speculator_.certain(sequence);
+        if (token == kNoToken) return;
+        const Timer timer(sequence.stats.seconds.text);
+        if (sequence.traces()) sequence.trace.back().certain.push_back(token);
+        sequence.commit(token, false);
+        ++sequence.stats.certain;
+        sequence.stats.generated_tokens = static_cast<int>(sequence.generated().size());
+    }
 }
 
 // Of n tokens from a row on, and of the nodes of the draft behind them that were accepted. Those of

@@ -65,6 +65,7 @@ class Engine {
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
     void absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path);
+    void commit_certain(Sequence& sequence);
     void rewind(Sequence& sequence, int keep);
 
     Context& target_;

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "draft/grammar_drafter.h"
 #include "draft/rest.h"
 #include "engine/clock.h"
 #include "engine/proposal_check.h"
@@ -365,6 +364,20 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
         planner_.learn(turn);
     }
     if (!verified.empty() && next >= 0 && !sequence.done()) tell(i, sequence, path);
+}
+
+// A bias can forbid what the grammar leaves, log-probabilities need logits, and whoever drafts
+// elsewhere hears of rounds alone.
+Token Speculator::certain(Sequence& sequence) {
+    const SamplingOptions& options = sequence.sampler().options();
+    if (!speculates() || options.grammar.empty() || !options.logit_bias.empty() ||
+        options.logprobs >= 0 || sequence.paced() || sequence.replays())
+        return kNoToken;
+    Token token = kNoToken;
+    contained(sequence, [&] {
+        token = grammar_->certain(sequence.id(), sequence.tokens(), sequence.sampler());
+    });
+    return token;
 }
 
 // What the drafters hear of is the trunk.

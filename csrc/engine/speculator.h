@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "draft/grammar_drafter.h"
 #include "draft/offers.h"
 #include "draft/state_reader.h"
 #include "draft/tree.h"
@@ -104,6 +105,10 @@ class Speculator {
     void observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                  double seconds);
 
+    // The token that the target cannot but choose next, since the sequence's grammar leaves no
+    // other; kNoToken: there is none.
+    Token certain(Sequence& sequence);
+
  private:
     using Clock = std::chrono::steady_clock;
 
@@ -148,7 +153,7 @@ class Speculator {
     std::vector<std::shared_ptr<Drafter>> drafters_;
     std::shared_ptr<Offers> offers_;
     StateReader* reader_ = nullptr;  // the last of them, if it is one
-    std::unique_ptr<Drafter> grammar_;
+    std::unique_ptr<GrammarDrafter> grammar_;
     std::optional<int> spec_length_;
     Branching branching_;
     const Vocab* vocab_;

@@ -61,6 +61,12 @@ class Sampler {
     // Whether the grammar, if there is one, lets this token come next.
     bool allows(Token token) const { return !mask_ || mask_->allows(token); }
 
+    // Moves those of `tokens` that the grammar, if there is one, lets come next to the front;
+    // returns how many.
+    std::size_t keep_allowed(std::span<Token> tokens) const {
+        return mask_ ? mask_->keep_allowed(tokens) : tokens.size();
+    }
+
     // What may come next; null: anything.
     const Mask* mask() const { return mask_.get(); }
 

@@ -30,6 +30,7 @@ void bind_trace(py::module_& m) {
                                    return self.next == kNoToken ? py::object(py::none())
                                                                 : py::int_(self.next);
                                })
+        .def_readonly("certain", &RoundTrace::certain)
         .def_readonly("draft_seconds", &RoundTrace::draft_seconds)
         .def_readonly("decode_seconds", &RoundTrace::decode_seconds)
         .def_readonly("expected_tokens", &RoundTrace::expected_tokens)

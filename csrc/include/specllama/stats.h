@@ -42,6 +42,9 @@ struct Stats {
     int drafted = 0;
     // Draft tokens equal to the target's choice, also those that a stop condition then cut off.
     int accepted = 0;
+    // Tokens that came unverified, since the grammar left no other, the one that ends the text
+    // among them; they have no round.
+    int certain = 0;
     // Rows that target decodes had beside those that were wanted, since so they took less time.
     int padded = 0;
     // Tokens that the draft model decoded; 0 without one.

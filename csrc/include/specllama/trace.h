@@ -30,6 +30,8 @@ struct RoundTrace {
     int accepted = 0;
     // What came behind the accepted ones; kNoToken if nothing could.
     Token next = kNoToken;
+    // And behind that unverified, since the grammar left no other.
+    std::vector<Token> certain;
     double draft_seconds = 0;
     double decode_seconds = 0;
     // What the planner expected: tokens, and seconds of drafting and decoding; 0 with a fixed

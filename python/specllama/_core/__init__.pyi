@@ -202,6 +202,8 @@ class Stats:
         drafted: Tokens proposed.
         accepted: Of those, tokens equal to the target's choice, also those that a stop condition
             then cut off.
+        certain: Tokens that came unverified, since the grammar left no other, the one that ends the
+            text among them; they belong to no round.
         padded: Rows that target decodes had beside those that were wanted, since so they took less
             time.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
@@ -262,6 +264,8 @@ class Stats:
     def drafted(self) -> int: ...
     @property
     def accepted(self) -> int: ...
+    @property
+    def certain(self) -> int: ...
     @property
     def padded(self) -> int: ...
     @property
@@ -337,6 +341,7 @@ class RoundTrace:
             guesses at a position, the likelier with all that follows it before the others.
         accepted: How many of them were accepted.
         next: The target's own token behind these; None if nothing could come.
+        certain: The tokens that came behind it unverified, since the grammar left no other.
         draft_seconds: Time of drafting.
         decode_seconds: Time of the target's decode; 0 for the round that ended the prefill.
         expected_tokens: What the planner expected of the round, in tokens; 0 with a fixed
@@ -352,6 +357,8 @@ class RoundTrace:
     def accepted(self) -> int: ...
     @property
     def next(self) -> int | None: ...
+    @property
+    def certain(self) -> list[int]: ...
     @property
     def draft_seconds(self) -> float: ...
     @property

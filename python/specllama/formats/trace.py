@@ -34,8 +34,8 @@ class Trace:
     stats: Stats
 
     def tokens(self, index: int) -> Iterator[TracedToken]:
-        """Return the tokens of the round at `index`, drafted ones first: of a tree, a branch that
-        was not right where it leaves what was."""
+        """Return the tokens of the round at `index`, drafted ones first, certain ones last: of a
+        tree, a branch that was not right where it leaves what was."""
         one = self.rounds[index]
         n_left = self.stats.generated_tokens - one.position  # those behind an end are cut off
         n_accepted = 0
@@ -58,6 +58,9 @@ class Trace:
             guessed = any(drafted.parent == last for drafted in one.draft)
             kind = "replacement" if guessed else "bonus"
         yield TracedToken(kind, one.next, self._text(one.next), None)
+        for i, token in enumerate(one.certain, one.accepted + 1):
+            kind = "certain" if i < n_left else "cut"
+            yield TracedToken(kind, token, self._text(token), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prompt's end and the rounds as a dict that `json` can write."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from specllama._core import DraftedToken
 
-Kind = Literal["accepted", "rejected", "replacement", "bonus", "plain", "cut"]
+Kind = Literal["accepted", "rejected", "replacement", "bonus", "plain", "certain", "cut"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class TracedToken:
         kind: "accepted"; "rejected", by the target or because it stood behind such a token;
             "replacement", the target's own token in place of a rejected one; "bonus", its own
             behind a draft that was accepted whole; "plain", its own where nothing was drafted;
-            "cut", whoever it is from, if the generation had ended before it.
+            "certain", the only one that the grammar left, not verified; "cut", whoever it is from,
+            if the generation had ended before it.
         token: Token id.
         text: Its text, with U+FFFD for what is only part of a character; its id in angle brackets
             if it has none.

@@ -1,0 +1,166 @@
+"""Where a grammar leaves one token, nobody has to say it: it comes without a round."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import pytest
+from random_model import WRITERS
+from scripted_model import BOS, FIRST
+from specllama import Drafter, SpecSession
+from specllama.requests.grammar import gbnf
+from test_grammar_drafts import SCHEMAS
+
+Open = Callable[..., SpecSession]
+Script = Callable[..., Path]
+
+LITERAL = 'root ::= "<key>" [0-9] "</key>"'
+PIECES = ["<", "key", ">", "7", "</", "key>"]
+
+
+class Nothing(Drafter):
+    """Leaves all to the grammar."""
+
+    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[int]:
+        return []
+
+
+@pytest.fixture
+def sessions(scripted: Script, open_session: Open) -> tuple[SpecSession, SpecSession]:
+    """One that does not speculate and one that does."""
+    path = scripted(PIECES)
+    return open_session(path, None), open_session(path, Nothing(), spec_length=1)
+
+
+def n_left(model: Path, grammar: str, tokens: list[int]) -> Iterator[int]:
+    """How many tokens of the vocabulary llama.cpp's own grammar leaves at each place, the one
+    behind the last token included."""
+    vocabulary = llama_cpp.Llama(str(model), vocab_only=True, verbose=False)
+    vocab = llama_cpp.llama_model_get_vocab(vocabulary.model)
+    candidates = (llama_cpp.llama_token_data * llama_cpp.llama_vocab_n_tokens(vocab))()
+    array = llama_cpp.llama_token_data_array(candidates, len(candidates), -1, False)
+    view = np.ctypeslib.as_array(candidates)
+    sampler = llama_cpp.llama_sampler_init_grammar(vocab, grammar.encode(), b"root")
+    for token in [*tokens, None]:
+        view["id"], view["logit"] = np.arange(len(candidates)), 0
+        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
+        yield int((view["logit"] == 0).sum())
+        if token is not None:
+            llama_cpp.llama_sampler_accept(sampler, token)
+    llama_cpp.llama_sampler_free(sampler)
+
+
+def test_what_alone_is_left_needs_no_round(sessions: tuple[SpecSession, SpecSession]) -> None:
+    plain, drafting = sessions
+    expected = plain.generate([BOS], grammar=LITERAL)
+    assert expected.text == "<key>7</key>"
+    assert expected.stats.certain == 0
+    assert expected.stats.rounds == len(PIECES) + 1  # and the end
+    found = drafting.generate([BOS], grammar=LITERAL, trace=True)
+    assert found.tokens == expected.tokens
+    assert found.finish_reason == "stop"
+    # "<", and behind the rest of the key a digit; what follows that, and the end, are certain.
+    assert found.stats.rounds == 2
+    assert found.stats.certain == 5
+    assert found.stats.generated_tokens == len(PIECES)
+    assert found.trace is not None
+    first, second = found.trace.rounds
+    assert first.certain == [FIRST + 1, FIRST + 2]
+    assert (second.position, second.next) == (3, FIRST + 3)
+    kinds = [[token.kind for token in found.trace.tokens(i)] for i in range(2)]
+    assert kinds == [["plain", "certain", "certain"], ["plain", "certain", "certain", "cut"]]
+    assert 'class="certain"' in found.trace.to_html()
+
+
+def test_all_of_a_text(scripted: Script, open_session: Open) -> None:
+    """More than fits into a batch, and one byte at a time."""
+    pieces: list[str | bytes] = [bytes([byte]) for byte in b"abcdefgh"]
+    literal = "abcdefgh" * 100
+    path = scripted(pieces, then=None, n_ctx=2048)
+    session = open_session(path, Nothing(), n_batch=32)
+    found = session.generate([BOS], grammar=f'root ::= "{literal}" [a-z]', max_tokens=900)
+    assert found.text == literal + "a"
+    assert found.stats.rounds == 2
+    assert found.stats.certain == 800
+
+
+def test_where_it_ends(sessions: tuple[SpecSession, SpecSession]) -> None:
+    plain, drafting = sessions
+    for options in ({"max_tokens": 2}, {"stop": "ey>"}, {"stop": ["y>7"]}, {"max_tokens": 5}):
+        expected = plain.generate([BOS], grammar=LITERAL, **options)
+        found = drafting.generate([BOS], grammar=LITERAL, **options)
+        assert found.stats.certain > 0
+        assert (found.text, found.tokens) == (expected.text, expected.tokens)
+        assert found.finish_reason == expected.finish_reason
+        assert found.stats.generated_tokens == expected.stats.generated_tokens
+        chunks = drafting.stream([BOS], grammar=LITERAL, **options)
+        assert "".join(chunk.text for chunk in chunks) == expected.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"logprobs": 2}, {"logit_bias": {FIRST: 1.0}}, {"logit_bias": {FIRST + 1: float("-inf")}}],
+)
+def test_where_somebody_asks(
+    sessions: tuple[SpecSession, SpecSession], options: dict[str, Any]
+) -> None:
+    """Log-probabilities need logits, and a bias may forbid what the grammar leaves."""
+    plain, drafting = sessions
+    expected = plain.generate([BOS], grammar=LITERAL, **options)
+    found = drafting.generate([BOS], grammar=LITERAL, **options)
+    assert found.tokens == expected.tokens
+    assert found.logprobs == expected.logprobs
+    assert found.finish_reason == expected.finish_reason
+    assert found.stats.certain == 0
+
+
+def test_several_requests(scripted: Script, open_session: Open) -> None:
+    session = open_session(scripted(PIECES), Nothing(), n_seq=3, n_ctx=64, spec_length=2)
+    handles = [session.submit([BOS], grammar=LITERAL) for _ in range(7)]
+    for handle in handles:
+        found = handle.result()
+        assert found.text == "<key>7</key>"
+        assert found.stats.certain == 5
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9}])
+def test_the_mask_leaves_nothing_else(
+    open_session: Open, bundled_model: Path, sampling: dict[str, Any]
+) -> None:
+    """By llama.cpp's own sampler, over the whole vocabulary; and the tokens are as ever."""
+    drafting, plain = open_session(), open_session(draft=None)
+    n_certain = 0
+    for name, schema in SCHEMAS.items():
+        options = {"json_schema": schema, "seed": 5, "max_tokens": 60, **sampling}
+        found = drafting.generate("records = ", trace=True, **options)
+        assert found.tokens == plain.generate("records = ", **options).tokens, name
+        left = list(n_left(bundled_model, gbnf(None, schema), found.tokens))
+        assert found.trace is not None
+        for i, one in enumerate(found.trace.rounds):
+            kinds = [token.kind for token in found.trace.tokens(i)]
+            place = one.position + kinds.count("accepted") + 1
+            for j, token in enumerate(one.certain):
+                assert left[place + j] == 1
+                n_certain += 1
+                assert token == (*found.tokens, 2)[place + j] or place + j == len(found.tokens)
+        stats = found.stats
+        if found.finish_reason == "length":
+            assert stats.generated_tokens == stats.rounds + stats.accepted + stats.certain
+    assert n_certain > 0
+
+
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_any_memory(kind: str, tmp_path: Path, open_session: Open) -> None:
+    """What comes with the next decode is cut and restored like what is drafted."""
+    path = WRITERS[kind](tmp_path / "random.gguf")
+    plain, drafting = open_session(path, None), open_session(path, spec_length=4)
+    grammar = r'root ::= ("w" [0-9]+ "\n\n\n"){1,40}'  # each word is a token, and the line's end
+    expected = plain.generate([5, 6, 7], grammar=grammar, max_tokens=80)
+    found = drafting.generate([5, 6, 7], grammar=grammar, max_tokens=80)
+    assert found.tokens == expected.tokens
+    assert found.stats.certain > 20
