@@ -64,23 +64,34 @@ double Planner::catch_up(const Turn& turn) const {
     return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
 }
 
-Planner::Common Planner::common(std::span<const Turn> turns) {
+// Of what a round has spent.
+double Planner::taking_in(const Turn& turn) const {
+    const bool asked = std::ranges::any_of(turn.offers, [](const Offer& offer) {
+        return !offer.evidence.empty() && view_of(offer) == specllama::view_of(Source::model);
+    });
+    return asked ? std::min(catch_up(turn), turn.spent) : 0;
+}
+
+// What has been taken in serves the rounds that follow, too, as long as a phase of the text lasts.
+Planner::Common Planner::common(std::span<const Turn> turns) const {
     Common all;
     all.n_sequences = static_cast<int>(turns.size());
     for (const Turn& turn : turns) {
         all.n_rows += turn.n_pending;
         all.n_context += turn.n_tokens / all.n_sequences;
-        all.spent = std::max(all.spent, turn.spent + turn.overhead);
+        const double later = (1 - tuning::kPhaseEnd) * taking_in(turn);
+        all.spent = std::max(all.spent, turn.spent - later + turn.overhead);
     }
     return all;
 }
 
-// Of a turn whose neighbours have no drafts.
-Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) {
+// Of a turn whose neighbours have no drafts, and of the seconds that a draft model has taken so far.
+Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) const {
+    const double later = (1 - tuning::kPhaseEnd) * std::min(catch_up(turn), seconds);
     return {.n_sequences = 1 + n_beside,
             .n_rows = turn.n_pending + n_beside,
             .n_context = turn.n_tokens,
-            .spent = turn.spent + turn.overhead + seconds};
+            .spent = turn.spent + turn.overhead + seconds - later};
 }
 
 void Planner::choose(std::span<Turn> turns) {
@@ -306,7 +317,6 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (n_drafted >= cap) return false;
     const Common common = Planner::common(turn, seconds, n_beside);
     const double step = draft_step(common.n_sequences, turn.n_tokens);
-    // Catching up pays for as long as a phase of the text lasts.
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
@@ -317,7 +327,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
-    const bool may = !begins || model_account_.balance() >= -stake;
+    const bool may = !begins || behind <= step || model_account_.balance() >= -stake;
     if (may && chain.most_saved(n_drafted + 1, cap) > so_far) return true;
 
     if (!begins) {
@@ -389,7 +399,8 @@ void Planner::learn(const Turn& turn) {
     const double token_seconds = plain / choice.n_sequences;
     model_account_.add(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
-    const double spent = turn.spent / choice.n_sequences;
+    // What was taken in is not the fault of the drafts that follow; it is on the model's account.
+    const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;
     if (choice.offer >= 0)
         phase.debt[view_of(turn.offers[choice.offer])] += extra - turn.n_accepted * token_seconds;
     phase.spent += spent;

@@ -89,8 +89,8 @@ class Planner {
         double token_seconds = kAny;  // what a token costs at most
     };
 
-    static Common common(std::span<const Turn> turns);
-    static Common common(const Turn& turn, double seconds, int n_beside);
+    Common common(std::span<const Turn> turns) const;
+    Common common(const Turn& turn, double seconds, int n_beside) const;
     // As what a token counts that drafting is to bring; and one that a draft is that is there.
     double credit(double debt) const;
     double credit_to_verify(const Turn& turn, const Offer& offer) const;
@@ -107,6 +107,7 @@ class Planner {
     }
     // By which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
+    double taking_in(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
                  Chain& chain, double step = 0, double start = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);

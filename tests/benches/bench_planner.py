@@ -94,7 +94,8 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
     phase = planner.begin(0.0, drafts.n_prompt)
     time, i, seen = 0.0, 0, -drafts.n_prompt
     while i < len(drafts):
-        turn = offered(drafts, phase, i, n_behind=max(i - seen, 0))
+        n_first = max(i - seen, 0)
+        turn = offered(drafts, phase, i, n_behind=n_first)
         planner.choose([turn])
         n_prefix = planner.n_prefix(turn)
         draft, spent = drafts.evidence[i][:n_prefix], 0.0
@@ -114,7 +115,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
             draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
-        turn = offered(drafts, phase, i, SECOND * spent)
+        turn = offered(drafts, phase, i, SECOND * spent, n_first)
         turn.offer(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
         planner.choose([turn])
         choice = turn.choice
