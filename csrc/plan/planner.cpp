@@ -64,7 +64,7 @@ double Planner::catch_up(const Turn& turn) const {
     return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
 }
 
-// Of what a round has spent.
+// Of what a round has spent; it serves the rounds that follow, and is on the model's account.
 double Planner::taking_in(const Turn& turn) const {
     const bool asked = std::ranges::any_of(turn.offers, [](const Offer& offer) {
         return !offer.evidence.empty() && view_of(offer) == specllama::view_of(Source::model);
@@ -72,26 +72,23 @@ double Planner::taking_in(const Turn& turn) const {
     return asked ? std::min(catch_up(turn), turn.spent) : 0;
 }
 
-// What has been taken in serves the rounds that follow, too, as long as a phase of the text lasts.
 Planner::Common Planner::common(std::span<const Turn> turns) const {
     Common all;
     all.n_sequences = static_cast<int>(turns.size());
     for (const Turn& turn : turns) {
         all.n_rows += turn.n_pending;
         all.n_context += turn.n_tokens / all.n_sequences;
-        const double later = (1 - tuning::kPhaseEnd) * taking_in(turn);
-        all.spent = std::max(all.spent, turn.spent - later + turn.overhead);
+        all.spent = std::max(all.spent, turn.spent - taking_in(turn) + turn.overhead);
     }
     return all;
 }
 
 // Of a turn whose neighbours have no drafts, and of the seconds that a draft model has taken so far.
 Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) const {
-    const double later = (1 - tuning::kPhaseEnd) * std::min(catch_up(turn), seconds);
     return {.n_sequences = 1 + n_beside,
             .n_rows = turn.n_pending + n_beside,
             .n_context = turn.n_tokens,
-            .spent = turn.spent + turn.overhead + seconds - later};
+            .spent = turn.spent + turn.overhead + std::max(seconds - catch_up(turn), 0.0)};
 }
 
 void Planner::choose(std::span<Turn> turns) {
@@ -132,16 +129,15 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
 }
 
 // What may come of a draft, and of what the draft model may still add to it: each of its tokens
-// takes `step` seconds, and the first `start` more.
+// takes `step` seconds.
 void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
-                      Chain& chain, double step, double start) const {
+                      Chain& chain, double step) const {
     chain.phases = acceptance_.foresee(*turn.phase, turn.n_tokens, draft,
                                        std::span(chain.in_phase).first(chain.longest + 1));
     const auto prices = this->prices(common, common.n_rows + chain.longest);
     const int n_drafted = static_cast<int>(draft.size());
     for (int g = 0; g <= chain.longest; ++g) {
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
-        if (g > 0) chain.seconds[g] += start;
     }
     chain.stake = stake(turn);
     chain.credit = credit;
@@ -297,7 +293,7 @@ double Planner::most_saved_by_model(const Common& common, const Turn& turn, Evid
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, credit(debt(*turn.phase)), chain,
-            draft_step(common.n_sequences, turn.n_tokens), tuning::kPhaseEnd * catch_up(turn));
+            draft_step(common.n_sequences, turn.n_tokens));
     chain.weigh(kAny);
     return chain.most_saved(0, chain.longest);
 }
@@ -322,13 +318,19 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     Chain& chain = chains_[0];
     chain.longest = cap;
     const double credit = this->credit(debt(*turn.phase));
-    foresee(common, turn, draft, credit, chain, step, tuning::kPhaseEnd * behind);
+    foresee(common, turn, draft, credit, chain, step);
     chain.weigh(kAny);
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
-    const bool may = !begins || behind <= step || model_account_.balance() >= -stake;
-    if (may && chain.most_saved(n_drafted + 1, cap) > so_far) return true;
+    const double saved = chain.most_saved(n_drafted + 1, cap) - so_far;
+    // What takes long to take in is taken in once the request has missed more by not asking. (Renting
+    // or buying, with a factor: nobody knows how long the text goes on like that.)
+    double& missed = turn.phase->missed;
+    if (behind > step) missed += std::max(saved, 0.0);
+    const bool may = behind <= step || (missed >= tuning::kMissed * behind &&
+                                        model_account_.balance() >= -stake);
+    if (may && saved > 0) return true;
 
     if (!begins) {
         // Worth a look, since its decode may be cheaper than believed?
@@ -399,7 +401,6 @@ void Planner::learn(const Turn& turn) {
     const double token_seconds = plain / choice.n_sequences;
     model_account_.add(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
-    // What was taken in is not the fault of the drafts that follow; it is on the model's account.
     const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;
     if (choice.offer >= 0)
         phase.debt[view_of(turn.offers[choice.offer])] += extra - turn.n_accepted * token_seconds;

@@ -105,11 +105,11 @@ class Planner {
     double decode_seconds(const Common& common, int n_rows) const {
         return prices(common, n_rows)[n_rows];
     }
-    // By which its first token takes longer, since it has to take in what it did not see.
+    // Seconds by which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
     double taking_in(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
-                 Chain& chain, double step = 0, double start = 0) const;
+                 Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
     double most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
