@@ -83,7 +83,8 @@ Planner::Common Planner::common(std::span<const Turn> turns) const {
     return all;
 }
 
-// Of a turn whose neighbours have no drafts, and of the seconds that a draft model has taken so far.
+// Of a turn whose neighbours have no drafts, and of the seconds that a draft model has taken so
+// far.
 Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) const {
     return {.n_sequences = 1 + n_beside,
             .n_rows = turn.n_pending + n_beside,
@@ -324,12 +325,12 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, cap) - so_far;
-    // What takes long to take in is taken in once the request has missed more by not asking. (Renting
-    // or buying, with a factor: nobody knows how long the text goes on like that.)
+    // What takes long to take in is taken in once the request has missed more by not asking.
+    // (Renting or buying, with a factor: nobody knows how long the text goes on like that.)
     double& missed = turn.phase->missed;
     if (behind > step) missed += std::max(saved, 0.0);
-    const bool may = behind <= step || (missed >= tuning::kMissed * behind &&
-                                        model_account_.balance() >= -stake);
+    const bool may = behind <= step ||
+                     (missed >= tuning::kMissed * behind && model_account_.balance() >= -stake);
     if (may && saved > 0) return true;
 
     if (!begins) {
