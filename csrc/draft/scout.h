@@ -59,7 +59,7 @@ class Scout {
     const ByteTokens& tokens_;
     Habits& habits_;
     // All tokens that it asks about, those first that tell most.
-    std::array<std::vector<Token>, 3> questions_;
+    std::array<std::vector<Token>, 4> questions_;
     std::unique_ptr<Mask> mask_;                        // at the end of what is foreseen
     std::string text_;                                  // the end of the text, and what is foreseen
     std::size_t n_text_ = 0;                            // bytes of it that are text

@@ -7,8 +7,8 @@ schema.
 In turns, each text is written with its schema, and replayed without one, by the same drafters and
 plainly; what choosing takes by a grammar counts for all three. By text, the median of the turns:
 tokens per second behind the prompt, plain, and as multiples of that without the grammar's drafts
-and with them; and of the last turn tokens per round without and with them, microseconds of drafting
-per round, and what was drafted and accepted by grammar. --left: how many tokens of the vocabulary
+and with them; and of the last turn tokens per round and microseconds of drafting per round, without and
+with them, and what was drafted and accepted by grammar. --left: how many tokens of the vocabulary
 the grammar leaves at each place.
 """
 
@@ -195,7 +195,7 @@ def compare(arguments: argparse.Namespace, conversations: list[Dialogue]) -> Non
             f"{text:24}{stats.generated_tokens:4} tokens{speeds(seconds[text])}"
             f"  {of['without'].runs[-1].tokens_per_round:.2f} and"
             f" {stats.tokens_per_round:.2f} a round"
-            f"{1e6 * stats.seconds.draft / stats.rounds:6.0f} us"
+            f"{drafting(of['without'].runs[-1]):6.0f} and{drafting(stats):4.0f} us"
             f"  {stats.by_drafter.get('grammar')}"
         )
     mean = {
@@ -207,6 +207,11 @@ def compare(arguments: argparse.Namespace, conversations: list[Dialogue]) -> Non
     for session in sessions.values():
         session.close()
     shutil.rmtree(folder)
+
+
+def drafting(stats: Stats) -> float:
+    """Return what drafting took in a round, in microseconds."""
+    return 1e6 * stats.seconds.draft / stats.rounds
 
 
 def speeds(seconds: dict[str, float]) -> str:
