@@ -33,15 +33,21 @@ class Watch {
 // More than kFew of letters and of digits: where a text is free, most of one kind may come.
 constexpr std::string_view kTelling = "aeost01234";
 
+// Of those that begin a character beyond ASCII: who allows one of them allows most.
+constexpr std::string_view kLeads = "\xC3\xD0\xE2\xE4\xF0";
+
+bool is_in(std::string_view bytes, int byte) {
+    return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
+}
+
 // In the order of asking: what shows soonest that a text is free; what may show it as well; what
-// else begins a character; and what only comes inside of one, or hardly ever.
+// else begins a character; and the rest, which is asked about where none of these may come.
 std::size_t group_of(int byte) {
-    if (kTelling.find(static_cast<char>(byte)) != std::string_view::npos) return 0;
+    if (is_in(kTelling, byte)) return 0;
     if ((byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9')) return 1;
     const bool is_blank = byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
     const bool is_mark = byte > ' ' && byte < 0x7F;
-    const bool is_lead = byte >= 0xC2 && byte <= 0xF4;
-    return is_blank || is_mark || is_lead ? 2 : 3;
+    return is_blank || is_mark || is_in(kLeads, byte) ? 2 : 3;
 }
 
 }  // namespace
