@@ -12,6 +12,7 @@ geometric means, and behind each the 5th percentile of its answers:
     eight       eight at once, as multiples of plain decoding one after another
     model       with a draft model beside the n-grams, whose step takes S (0.1) of a plain decode,
                 and which has to take in the prompts, too
+    without     the same answers by n-grams alone
 
 To see what a part of the planner is worth: take it out, build, run again."""
 
@@ -169,6 +170,7 @@ def speeds(
                 if one.draft:
                     time = time_with_model(one, beside, step)
                     found["model"].append(len(one.drafts) / time)
+                    found["without"].append(len(times) / times[-1])
             n_tokens = sum(len(one.drafts) for one in order)
             found["eight"].append(n_tokens / time_at_once(order, Machine(curve, seed)))
     return found
@@ -181,7 +183,7 @@ def main() -> None:
     parser.add_argument("--step", type=float, default=0.1)
     arguments = parser.parse_args()
     texts = [*answers(arguments.half)]
-    columns = ("session", "first 64", "alone", "eight", "model")
+    columns = ("session", "first 64", "alone", "eight", "model", "without")
     print(f"{'':12}" + "".join(f"{name:>16}" for name in columns))
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
     curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
