@@ -7,9 +7,9 @@ schema.
 In turns, each text is written with its schema, and replayed without one, by the same drafters and
 plainly; what choosing takes by a grammar counts for all three. By text, the median of the turns:
 tokens per second behind the prompt, plain, and as multiples of that without the grammar's drafts
-and with them; and of the last turn tokens per round and microseconds of drafting per round, without and
-with them, and what was drafted and accepted by grammar. --left: how many tokens of the vocabulary
-the grammar leaves at each place.
+and with them; and of the last turn tokens per round and microseconds of drafting per round,
+without and with them, and what was drafted and accepted by grammar. --left: how many tokens of the
+vocabulary the grammar leaves at each place.
 """
 
 from __future__ import annotations
