@@ -262,7 +262,7 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
 
 SPECLLAMA_CLONES("avx2")
 Phase::Weights Acceptance::foresee(const Phase& phase, int position,
-                                   std::span<const Evidence> draft,
+                                   std::span<const Evidence> draft, Caution caution,
                                    std::span<PhaseLanes> tokens) const {
     const Table& table = tables_[phase.temperature];
     Phase then = phase;
@@ -300,7 +300,9 @@ Phase::Weights Acceptance::foresee(const Phase& phase, int position,
             for (PhaseVector& row : survival) sum += row *= static_cast<float>(rate);
         }
         alive = sum;
-        expected += alive;
+        PhaseVector counts = alive;
+        caution.weaken(counts);
+        expected += counts;
         tokens[g] = std::bit_cast<PhaseLanes>(expected);
     }
     return then.weights[first];

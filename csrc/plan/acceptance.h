@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "plan/caution.h"
 #include "plan/constants.h"
 #include "specllama/evidence.h"
 
@@ -79,10 +80,10 @@ class Acceptance {
 
     // What may come of a draft whose first token has this position, and of what the draft model may
     // add to it. tokens[g]: of a round with g tokens, if the text is in a phase in the first
-    // token's view, the tokens to expect: 1 and those that are right. Returns how likely the phases
-    // are.
+    // token's view, the tokens to expect, as caution counts them: 1 and those that are right.
+    // Returns how likely the phases are.
     Phase::Weights foresee(const Phase& phase, int position, std::span<const Evidence> draft,
-                           std::span<PhaseLanes> tokens) const;
+                           Caution caution, std::span<PhaseLanes> tokens) const;
 
  private:
     // One rate, and what the phases make of it.

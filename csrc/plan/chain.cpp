@@ -13,7 +13,6 @@ namespace specllama {
 SPECLLAMA_CLONES("avx2")
 void Chain::look(int n_beside, double spent) {
     const auto beside = static_cast<float>(n_beside);
-    const auto counts = static_cast<float>(credit);
     PhaseVector best{};
     for (int g = 0; g <= longest; ++g) {
         tokens[g] = 0;
@@ -24,7 +23,7 @@ void Chain::look(int n_beside, double spent) {
         const auto rounds_per_second = static_cast<float>(1 / (spent + seconds[g]));
         PhaseVector here;
         std::memcpy(&here, in_phase[g].data(), sizeof(here));
-        here = (1 + (here - 1) * counts + beside) * rounds_per_second;
+        here = (here + beside) * rounds_per_second;
         best = here > best ? here : best;
     }
     speed = std::bit_cast<PhaseLanes>(best);
@@ -34,7 +33,7 @@ SPECLLAMA_CLONES("avx2")
 void Chain::weigh(double most) {
     Phase::Weights shares;
     for (int s = 0; s < kPhases; ++s) {
-        worth[s] = std::min<double>(1 / speed[s], most) * credit;
+        worth[s] = std::min<double>(1 / speed[s], most);
         shares[s] = phases[s] * worth[s];
     }
     token_worth = std::accumulate(shares.begin(), shares.end(), 0.0);

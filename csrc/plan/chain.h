@@ -16,18 +16,15 @@ struct Chain {
     int longest = 0;
     // Probabilities of the phases.
     Phase::Weights phases{};
-    // [g]: tokens to expect of the round in each phase.
+    // [g]: tokens to expect of the round in each phase, as caution counts them.
     ByLength<PhaseLanes> in_phase{};
     // [g]: seconds of the decode, and of what drafting is still to be done for it.
     ByLength<double> seconds{};
     // Seconds that a draft may add to the decode.
     double stake = std::numeric_limits<double>::infinity();
-    // As what a token counts that drafting is to bring: less than one where it has cost time so
-    // far.
-    double credit = 1;
 
-    // What look() makes of these: in each phase tokens in a second, as they count, at the length
-    // that is best there; and [g]: tokens to expect.
+    // What look() makes of these: in each phase tokens in a second at the length that is best
+    // there; and [g]: tokens to expect.
     PhaseLanes speed{};
     ByLength<double> tokens{};
 

@@ -64,8 +64,8 @@ inline constexpr double kPhaseEnd = 1.0 / 40;
 
 // -- Caution ---------------------------------------------------------------------------------
 
-// How much less a drafted token counts, as a part, for each token that could have been decoded in
-// the time that drafting has cost the request so far.
+// What a chance is raised to, beyond 1, for each token that could have been decoded in the time
+// that drafting has cost the request so far.
 inline constexpr double kCautionPerToken = 0.1;
 // What the drafts of a request may add to a decode, in times of a plain round, beside what drafting
 // has saved in it so far: as much as is needed to cross the widest stair seen (that of 4-bit

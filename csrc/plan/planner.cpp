@@ -40,15 +40,15 @@ Phase Planner::begin(double temperature, int n_prompt) const {
     return phase;
 }
 
-double Planner::credit(double debt) const {
-    return 1 / (1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0));
+Caution Planner::caution(double debt) const {
+    return {1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0)};
 }
 
 // Drafts that are there cost no more than their rows, whatever it took to make others; what copies
 // have lost says nothing of what a grammar forces; and who has gained may lose.
-double Planner::credit_to_verify(const Turn& turn, const Offer& offer) const {
+Caution Planner::caution_to_verify(const Turn& turn, const Offer& offer) const {
     const Phase& phase = *turn.phase;
-    return credit(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
+    return caution(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
 }
 
 double Planner::stake(const Turn& turn) const {
@@ -109,10 +109,10 @@ void Planner::choose(std::span<Turn> turns) {
             all.token_seconds = token_seconds;
         }
     }
-    double least_credit = 1;
+    double most_debt = 0;
     for (const Turn& turn : turns)
-        least_credit = std::min(least_credit, credit(std::ranges::max(turn.phase->debt)));
-    write_down(all, turns, probe(all, least_credit));
+        most_debt = std::max(most_debt, std::ranges::max(turn.phase->debt));
+    write_down(all, turns, probe(all, caution(most_debt)));
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -131,9 +131,9 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
 
 // What may come of a draft, and of what the draft model may still add to it: each of its tokens
 // takes `step` seconds.
-void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
+void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Caution caution,
                       Chain& chain, double step) const {
-    chain.phases = acceptance_.foresee(*turn.phase, turn.n_tokens, draft,
+    chain.phases = acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution,
                                        std::span(chain.in_phase).first(chain.longest + 1));
     const auto prices = this->prices(common, common.n_rows + chain.longest);
     const int n_drafted = static_cast<int>(draft.size());
@@ -141,7 +141,6 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
     }
     chain.stake = stake(turn);
-    chain.credit = credit;
     chain.look(common.n_sequences - 1, common.spent);
 }
 
@@ -155,7 +154,8 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
             const EvidenceSpan known =
                 one.drawn && !one.evidence.empty() ? one.evidence.first(1) : one.evidence;
             chain.longest = longest(turn, known);
-            if (chain.longest > 0) foresee(common, turn, known, credit_to_verify(turn, one), chain);
+            if (chain.longest > 0)
+                foresee(common, turn, known, caution_to_verify(turn, one), chain);
         }
     }
 }
@@ -206,11 +206,13 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     for (int g = 1; g <= chain.longest; ++g) reach_.push_back(reached(g));
     const int first = row - chain.longest + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
+    const Caution caution = caution_to_verify(turn, offer);
     for (const Side& side : offer.sides) {
         const Reach& before = reach_[side.parent + 1];
-        const double rate = side.rank == 0
-                                ? acceptance_.rate(*turn.phase, side.evidence)
-                                : acceptance_.sibling_rate(*turn.phase, side.evidence, side.rank);
+        double rate = side.rank == 0
+                          ? acceptance_.rate(*turn.phase, side.evidence)
+                          : acceptance_.sibling_rate(*turn.phase, side.evidence, side.rank);
+        caution.weaken(rate);
         // What is left of the parent once the elder siblings are wrong.
         Reach left = before;
         for (int elder = side.elder; elder >= 0;) {
@@ -227,15 +229,16 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
 
 // Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
 // that is known, `best` with n_best rows, and may be tried; it may take a standard deviation less
-// than is believed. Who has little credit hopes for less. saved(n): by n rows, as believed; -inf:
+// than is believed. Caution hopes for less. saved(n): by n rows, as believed; -inf:
 // they cannot be had. spent: what trying takes beside what the decode may lose.
 template <typename Saved>
 std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int last, int n_best,
-                                           double best, double credit, double spent,
+                                           double best, Caution caution, double spent,
                                            Saved saved) const {
     const Allotment::Prices prices = this->prices(common, std::max(last, n_best));
     const double cheapest = std::ranges::min(prices.subspan(first, last - first + 1));
     if (!budget_.has(spent + tuning::kProbeLeastLoss * cheapest)) return {};
+    const double credit = 1 / caution.exponent;
     double most = best + credit * tuning::kProbeGain * prices[n_best];
     std::optional<Hope> hope;
     for (int n = first; n <= last; ++n) {
@@ -249,12 +252,12 @@ std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int 
 }
 
 // Takes another number of rows if that may be better than the best that is known.
-bool Planner::probe(const Common& common, double credit) {
+bool Planner::probe(const Common& common, Caution caution) {
     if (!cost_probe_.due()) return false;
     const int n_certain = allotment_.n_certain();
     const auto better =
         hope(common, n_certain, n_certain + allotment_.n_candidates(),
-             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), credit, 0,
+             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), caution, 0,
              [&](int rows) { return allotment_.saved_by(rows - n_certain); });
     if (!better) return false;
     const int n = better->n_rows;
@@ -293,7 +296,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
 double Planner::most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
-    foresee(common, turn, prefix, credit(debt(*turn.phase)), chain,
+    foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
             draft_step(common.n_sequences, turn.n_tokens));
     chain.weigh(kAny);
     return chain.most_saved(0, chain.longest);
@@ -318,8 +321,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
     chain.longest = cap;
-    const double credit = this->credit(debt(*turn.phase));
-    foresee(common, turn, draft, credit, chain, step);
+    const Caution caution = this->caution(debt(*turn.phase));
+    foresee(common, turn, draft, caution, chain, step);
     chain.weigh(kAny);
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
@@ -336,7 +339,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (!begins) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
-        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far, credit,
+        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far, caution,
                   step, [&](int rows) { return chain.saved(rows - n_rows); }))
             return false;
         budget_.lose(step);

@@ -8,6 +8,7 @@
 
 #include "plan/acceptance.h"
 #include "plan/allotment.h"
+#include "plan/caution.h"
 #include "plan/chain.h"
 #include "plan/cost_curve.h"
 #include "plan/draft_cost.h"
@@ -91,9 +92,9 @@ class Planner {
 
     Common common(std::span<const Turn> turns) const;
     Common common(const Turn& turn, double seconds, int n_beside) const;
-    // As what a token counts that drafting is to bring; and one that a draft is that is there.
-    double credit(double debt) const;
-    double credit_to_verify(const Turn& turn, const Offer& offer) const;
+    // Of a request with such a debt; and with a draft that is there.
+    Caution caution(double debt) const;
+    Caution caution_to_verify(const Turn& turn, const Offer& offer) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
     // Of one token by the draft model, which drafts one for each of n sequences at once.
@@ -108,7 +109,7 @@ class Planner {
     // Seconds by which its first token takes longer, since it has to take in what it did not see.
     double catch_up(const Turn& turn) const;
     double taking_in(const Turn& turn) const;
-    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double credit,
+    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Caution caution,
                  Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
@@ -118,7 +119,7 @@ class Planner {
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
-    bool probe(const Common& common, double credit);
+    bool probe(const Common& common, Caution caution);
     // A decode of so many rows, and the seconds that it may lose.
     struct Hope {
         int n_rows;
@@ -126,7 +127,7 @@ class Planner {
     };
     template <typename Saved>
     std::optional<Hope> hope(const Common& common, int first, int last, int n_best, double best,
-                             double credit, double spent, Saved saved) const;
+                             Caution caution, double spent, Saved saved) const;
 
     bool pads_;
     bool alike_;
