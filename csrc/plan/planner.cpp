@@ -109,10 +109,7 @@ void Planner::choose(std::span<Turn> turns) {
             all.token_seconds = token_seconds;
         }
     }
-    double most_debt = 0;
-    for (const Turn& turn : turns)
-        most_debt = std::max(most_debt, std::ranges::max(turn.phase->debt));
-    write_down(all, turns, probe(all, caution(most_debt)));
+    write_down(all, turns, probe(all));
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -229,35 +226,33 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
 
 // Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
 // that is known, `best` with n_best rows, and may be tried; it may take a standard deviation less
-// than is believed. Caution hopes for less. saved(n): by n rows, as believed; -inf:
-// they cannot be had. spent: what trying takes beside what the decode may lose.
+// than is believed. saved(n): by n rows, as believed; -inf: they cannot be had. spent: what trying
+// takes beside what the decode may lose.
 template <typename Saved>
 std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int last, int n_best,
-                                           double best, Caution caution, double spent,
-                                           Saved saved) const {
+                                           double best, double spent, Saved saved) const {
     const Allotment::Prices prices = this->prices(common, std::max(last, n_best));
     const double cheapest = std::ranges::min(prices.subspan(first, last - first + 1));
     if (!budget_.has(spent + tuning::kProbeLeastLoss * cheapest)) return {};
-    const double credit = 1 / caution.exponent;
-    double most = best + credit * tuning::kProbeGain * prices[n_best];
+    double most = best + tuning::kProbeGain * prices[n_best];
     std::optional<Hope> hope;
     for (int n = first; n <= last; ++n) {
         const bool in_doubt = std::max(n, n_best) <= CostCurve::kMaxTokens;
         const double gain = in_doubt ? prices[n] * (1 - std::exp(-cost_.doubt(n, n_best))) : 0;
-        if (saved(n) + credit * gain <= most) continue;
-        most = saved(n) + credit * gain;
+        if (saved(n) + gain <= most) continue;
+        most = saved(n) + gain;
         hope = {n, std::max(best - saved(n), tuning::kProbeLeastLoss * prices[n])};
     }
     return hope && budget_.has(spent + hope->loss) ? hope : std::nullopt;
 }
 
 // Takes another number of rows if that may be better than the best that is known.
-bool Planner::probe(const Common& common, Caution caution) {
+bool Planner::probe(const Common& common) {
     if (!cost_probe_.due()) return false;
     const int n_certain = allotment_.n_certain();
     const auto better =
         hope(common, n_certain, n_certain + allotment_.n_candidates(),
-             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), caution, 0,
+             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), 0,
              [&](int rows) { return allotment_.saved_by(rows - n_certain); });
     if (!better) return false;
     const int n = better->n_rows;
@@ -321,8 +316,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
     chain.longest = cap;
-    const Caution caution = this->caution(debt(*turn.phase));
-    foresee(common, turn, draft, caution, chain, step);
+    foresee(common, turn, draft, caution(debt(*turn.phase)), chain, step);
     chain.weigh(kAny);
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
@@ -339,8 +333,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (!begins) {
         // Worth a look, since its decode may be cheaper than believed?
         const int n_rows = common.n_rows;
-        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far, caution,
-                  step, [&](int rows) { return chain.saved(rows - n_rows); }))
+        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far, step,
+                  [&](int rows) { return chain.saved(rows - n_rows); }))
             return false;
         budget_.lose(step);
         return true;

@@ -119,7 +119,7 @@ class Planner {
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns, bool probe);
-    bool probe(const Common& common, Caution caution);
+    bool probe(const Common& common);
     // A decode of so many rows, and the seconds that it may lose.
     struct Hope {
         int n_rows;
@@ -127,7 +127,7 @@ class Planner {
     };
     template <typename Saved>
     std::optional<Hope> hope(const Common& common, int first, int last, int n_best, double best,
-                             Caution caution, double spent, Saved saved) const;
+                             double spent, Saved saved) const;
 
     bool pads_;
     bool alike_;
