@@ -72,11 +72,7 @@ inline constexpr double kCautionPerToken = 0.1;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// A draft model takes in a text that it does not know once not having it has cost so many times
-// what that takes.
-inline constexpr double kMissed = 2;
-// Part of the time that may be lost for good: a long text may change, and some rounds only look
-// whether another choice is better.
+// Part of the time that may go into rounds that only look whether another choice is better.
 inline constexpr double kForgiven = 0.005;
 
 // -- Probes ----------------------------------------------------------------------------------

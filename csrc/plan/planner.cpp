@@ -323,11 +323,10 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, cap) - so_far;
     // What takes long to take in is taken in once the request has missed more by not asking.
-    // (Renting or buying, with a factor: nobody knows how long the text goes on like that.)
+    // (Renting or buying: nobody knows how long the text goes on like that.)
     double& missed = turn.phase->missed;
     if (behind > step) missed += std::max(saved, 0.0);
-    const bool may = behind <= step ||
-                     (missed >= tuning::kMissed * behind && model_account_.balance() >= -stake);
+    const bool may = behind <= step || (missed >= behind && model_account_.balance() >= -stake);
     if (may && saved > 0) return true;
 
     if (!begins) {
@@ -403,11 +402,6 @@ void Planner::learn(const Turn& turn) {
     if (choice.offer >= 0)
         phase.debt[view_of(turn.offers[choice.offer])] += extra - turn.n_accepted * token_seconds;
     phase.spent += spent;
-    const auto forgive = [&](double& one) {
-        if (one > 0) one = std::max(one - tuning::kForgiven * token_seconds, 0.0);
-    };
-    std::ranges::for_each(phase.debt, forgive);
-    forgive(phase.spent);
     debt_ = phase.debt;
     spent_ = phase.spent;
 }
