@@ -56,8 +56,8 @@ class ModelProbe {
 };
 
 // What asking a draft model has brought, in all requests: one that is never right should not read
-// the prompt of each. What it has lost is forgiven by a small part of the time, what it has saved is
-// forgotten after some screens of text.
+// the prompt of each. What it has lost is forgiven by a small part of the time, what it has saved
+// is forgotten after some screens of text.
 class ModelAccount {
  public:
     // Seconds; negative: it has lost so much.
