@@ -191,6 +191,26 @@ def test_a_request_made_slower_is_cautious() -> None:
     assert (after.n_draft, after.saved) == (before.n_draft, before.saved)
 
 
+def test_what_is_sure_is_drafted_in_spite_of_what_was_lost() -> None:
+    """Where sixteen tokens cost eight, a copy that counted half would never be drafted again."""
+    planner = planner_for("q4_0")
+    copy = [Evidence(Source.match, 60 + i) for i in range(MAX_DRAFT)]
+    learn(planner, planner.begin(), copy, 1.0, 3000)
+    phase = planner.begin()
+    doubtful = [Evidence(Source.match, 5 + i) for i in range(MAX_DRAFT)]
+    before = choose(planner, phase, [copy])
+    for _ in range(2):
+        turn = Turn(phase, 0)
+        turn.offer(copy[:12], drawn=True, required=True)
+        planner.choose([turn])
+        turn.came(0, [0], 0)
+        planner.learn(turn)
+    after = choose(planner, phase, [copy])
+    assert 12 < after.n_draft <= before.n_draft
+    assert 0 < after.saved < before.saved
+    assert choose(planner, phase, [doubtful]).saved < after.saved
+
+
 def test_what_copies_have_lost_says_nothing_of_what_a_grammar_forces() -> None:
     planner = planner_for("q4_k_m")
     phase = planner.begin()

@@ -72,7 +72,8 @@ inline constexpr double kCautionPerToken = 0.1;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of the time that may go into rounds that only look whether another choice is better.
+// Part of the time that may go into rounds that only look whether another choice is better, or that
+// a draft model may lose for good.
 inline constexpr double kForgiven = 0.005;
 
 // -- Probes ----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ struct Offer {
 struct Choice {
     int offer = -1;   // index of the draft to verify; -1: none
     int n_draft = 0;  // how many of its tokens, and of those beside it
-    // Tokens to expect.
+    // Tokens to expect, as caution counts them.
     double tokens = 1;
     // Seconds of the decode, which is shared by all its sequences, what was spent before left out.
     double seconds = 0;

@@ -133,7 +133,8 @@ class Choice:
     Attributes:
         offer: Index of the draft to verify; -1: none.
         n_draft: How many of its tokens.
-        tokens: Tokens to expect of the round.
+        tokens: Tokens to expect of the round; what is in doubt counts less in a request that
+            drafting has made slower.
         seconds: Seconds to expect of the decode, without those already spent.
         saved: Seconds that it is expected to save against decoding plainly.
         probe: Not the best that is known: made to find out whether it is better.
