@@ -25,7 +25,7 @@ from pathlib import Path
 
 import corpus
 import torch
-from network import Memory, Network, load_gguf
+from network import MATRIX_TYPE, Memory, Network, load_gguf
 from specllama import SpecSession
 from specllama.workloads import ANSWERED, Half, load_answered
 
@@ -153,7 +153,7 @@ def by_length(prompts: Iterator[list[int]]) -> Iterator[list[int]]:
 
 def write_answers(model: Path, asked: Iterator[Request], n_tokens: int, out: Path) -> None:
     """Append to `out` until it has so many tokens, prompts included, or all is answered."""
-    network = load_gguf(model).to(torch.bfloat16)
+    network = load_gguf(model).to(MATRIX_TYPE)
     known = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
     written = sum(len(tokens) for line in known for tokens in json.loads(line).values())
     with (

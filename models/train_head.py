@@ -25,7 +25,7 @@ from corpus import Tokens
 from evaluate import WINDOW, windows
 from export import export_head
 from head import Head, layers_read, load_head
-from network import Network, load, load_gguf
+from network import Network, fast_matrices, load, load_gguf
 from torch import Tensor
 from torch.nn import functional
 from trainer import Recipe, fit
@@ -96,7 +96,7 @@ def shrink(whole: Lesson) -> Lesson:
 def divergences(head: Head, target: Network, window: Tensor, passes: int) -> list[Tensor]:
     """KL divergence, by pass, of what the head drafts from what the target says of a window, were
     there no other tokens than the head can say."""
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with fast_matrices():
         with torch.no_grad():
             last, inputs = target.with_inputs(window, layers_read(target.config))
             logits = functional.linear(last[:, 1:], head.output_weight(target))

@@ -12,7 +12,7 @@ import corpus
 import evaluate
 import torch
 from corpus import Tokens
-from network import Config, Network, load_weights, save, write_atomically
+from network import Config, Network, fast_matrices, load_weights, save, write_atomically
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import AdamW, Muon, Optimizer
@@ -152,10 +152,10 @@ def schedule(step: int, steps: int) -> float:
 
 
 def _loss_function(network: Network, teacher: Network | None) -> Callable[[Tensor], Tensor]:
-    """Windows (batch, length + 1) to the mean loss, matrices multiplied in bfloat16."""
+    """Windows (batch, length + 1) to the mean loss."""
 
     def logits(model: Network, inputs: Tensor) -> Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with fast_matrices():
             output: Tensor = model(inputs)
         return output.float().flatten(0, 1)
 

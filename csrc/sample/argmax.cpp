@@ -2,37 +2,69 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
+#include <cstring>
 #include <limits>
+
+#include "clones.h"
 
 namespace specllama {
 
-Token argmax(std::span<const float> logits) {
-    // Lanes without a dependency between them, so that the compiler may use vector registers: the
-    // row of a 128k vocabulary is read at the speed of memory.
-    constexpr std::size_t kLanes = 32;
-    std::array<float, kLanes> best;
-    best.fill(-std::numeric_limits<float>::infinity());
-    std::array<int, kLanes> nan{};
+namespace {
 
+using Lanes __attribute__((vector_size(32))) = float;
+using Flags __attribute__((vector_size(32))) = int;
+
+constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
+// So many at once, since none of them has to wait for another.
+constexpr std::size_t kAtOnce = 4;
+static_assert(kPeakLogits % (kAtOnce * kLanes) == 0);
+
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+// The row of a 128k vocabulary is read at the speed of memory.
+SPECLLAMA_CLONES("avx2")
+Token argmax(std::span<const float> logits, std::span<float> peaks) {
     const std::size_t n = logits.size();
-    const std::size_t n_whole = n - n % kLanes;
-    for (std::size_t i = 0; i < n_whole; i += kLanes) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const float x = logits[i + lane];
-            best[lane] = x > best[lane] ? x : best[lane];
-            nan[lane] |= x != x;
+    if (n == 0) return kNoToken;
+    std::array<Flags, kAtOnce> nans{};
+    bool nan = false;
+    float most = kLeast;
+    std::size_t at = 0;  // of the part that has it
+    for (std::size_t first = 0; first < n; first += kPeakLogits) {
+        float peak = kLeast;
+        if (first + kPeakLogits <= n) {
+            std::array<Lanes, kAtOnce> best;
+            best.fill(Lanes{} + kLeast);
+            for (std::size_t i = first; i < first + kPeakLogits; i += kAtOnce * kLanes) {
+                for (std::size_t a = 0; a < kAtOnce; ++a) {
+                    Lanes x;
+                    std::memcpy(&x, &logits[i + a * kLanes], sizeof(x));
+                    best[a] = x > best[a] ? x : best[a];
+                    nans[a] |= x != x;
+                }
+            }
+            best[0] = best[0] > best[1] ? best[0] : best[1];
+            best[2] = best[2] > best[3] ? best[2] : best[3];
+            best[0] = best[0] > best[2] ? best[0] : best[2];
+            for (std::size_t lane = 0; lane < kLanes; ++lane) peak = std::max(peak, best[0][lane]);
+        } else {
+            for (const float x : logits.subspan(first)) {
+                peak = std::max(peak, x);
+                nan |= x != x;
+            }
         }
+        if (!peaks.empty()) peaks[first / kPeakLogits] = peak;
+        if (peak <= most) continue;
+        most = peak;
+        at = first;
     }
-    for (std::size_t i = n_whole; i < n; ++i) {
-        best[0] = std::max(best[0], logits[i]);
-        nan[0] |= std::isnan(logits[i]);
-    }
-    if (n == 0 || std::ranges::any_of(nan, [](int x) { return x != 0; })) return kNoToken;
-
-    const auto at = std::ranges::find(logits, *std::ranges::max_element(best));
-    return static_cast<Token>(at - logits.begin());
+    nans[0] |= nans[1] | nans[2] | nans[3];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) nan |= nans[0][lane] != 0;
+    if (nan) return kNoToken;
+    while (logits[at] != most) ++at;
+    return static_cast<Token>(at);
 }
 
 }  // namespace specllama

@@ -23,17 +23,21 @@ double weight(const Candidate& candidate, double highest) {
 constexpr double kShallow = 8;
 constexpr double kDeepest = 1024;
 
+std::size_t n_peaks(std::size_t n_logits) { return (n_logits + kPeakLogits - 1) / kPeakLogits; }
+
 }  // namespace
 
 Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
     : top_k_(options.top_k), top_p_(options.top_p), min_p_(options.min_p) {
     if (cuts() || options.processed_logprobs || options.acceptance == AcceptanceRule::rejection)
         kept_.reserve(top_k_ > 0 ? std::min(top_k_, n_vocab) : n_vocab);
+    if (kept_.capacity() > 0) peaks_.reserve(n_peaks(n_vocab));
 }
 
 std::span<const Candidate> Candidates::cut(std::span<const float> logits) {
     kept_.clear();
-    const float highest = logits[argmax(logits)];
+    peaks_.resize(n_peaks(logits.size()));
+    const float highest = logits[argmax(logits, peaks_)];
     const double least = highest + std::log(min_p_);  // minus infinity where nothing is cut by it
     if (top_k_ > 0 && top_k_ < logits.size()) {
         take_top_k(logits);
@@ -47,17 +51,28 @@ std::span<const Candidate> Candidates::cut(std::span<const float> logits) {
     return kept_;
 }
 
+// The logits of a part whose largest argmax has told.
+std::span<const float> Candidates::part(std::span<const float> logits, std::size_t i) {
+    const auto from = logits.subspan(i * kPeakLogits);
+    return from.first(std::min(kPeakLogits, from.size()));
+}
+
 // A heap of the best k so far, the worst of them on top: most of a large vocabulary is passed over
-// with one comparison each.
+// with one comparison for a whole part of it.
 void Candidates::take_top_k(std::span<const float> logits) {
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        if (kept_.size() == top_k_) {
-            if (logits[i] <= kept_.front().logit) continue;
-            std::ranges::pop_heap(kept_, before);
-            kept_.pop_back();
+    for (std::size_t i = 0; i < peaks_.size(); ++i) {
+        if (kept_.size() == top_k_ && peaks_[i] <= kept_.front().logit) continue;
+        auto token = static_cast<Token>(i * kPeakLogits);
+        for (const float logit : part(logits, i)) {
+            const Candidate candidate{logit, token++};
+            if (kept_.size() == top_k_) {
+                if (logit <= kept_.front().logit) continue;
+                std::ranges::pop_heap(kept_, before);
+                kept_.pop_back();
+            }
+            kept_.push_back(candidate);
+            std::ranges::push_heap(kept_, before);
         }
-        kept_.push_back({logits[i], static_cast<Token>(i)});
-        std::ranges::push_heap(kept_, before);
     }
 }
 
@@ -75,8 +90,14 @@ void Candidates::take_top_p(std::span<const float> logits, float highest) {
 }
 
 void Candidates::take_from(std::span<const float> logits, double least) {
-    for (std::size_t i = 0; i < logits.size(); ++i)
-        if (logits[i] >= least) kept_.push_back({logits[i], static_cast<Token>(i)});
+    for (std::size_t i = 0; i < peaks_.size(); ++i) {
+        if (peaks_[i] < least) continue;
+        auto token = static_cast<Token>(i * kPeakLogits);
+        for (const float logit : part(logits, i)) {
+            if (logit >= least) kept_.push_back({logit, token});
+            ++token;
+        }
+    }
 }
 
 double Candidates::kept_weight(float highest) const {

@@ -30,6 +30,7 @@ class Candidates {
     std::span<const Candidate> cut(std::span<const float> logits);
 
  private:
+    static std::span<const float> part(std::span<const float> logits, std::size_t i);
     void take_top_k(std::span<const float> logits);
     void take_top_p(std::span<const float> logits, float highest);
     void take_from(std::span<const float> logits, double least);
@@ -40,6 +41,7 @@ class Candidates {
     double top_p_;
     double min_p_;
     std::vector<Candidate> kept_;
+    std::vector<float> peaks_;  // of the row, see argmax
 };
 
 }  // namespace specllama
