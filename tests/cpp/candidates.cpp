@@ -1,0 +1,117 @@
+#include "sample/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "check.h"
+#include "sample/argmax.h"
+
+using namespace specllama;
+
+namespace {
+
+// Rows as long as whole parts of kPeakLogits are, and around that.
+const std::vector<std::size_t> kSizes = {1, 7, 127, 128, 129, 256, 300, 1000};
+
+// Few different values, so that many logits are equal.
+std::vector<float> row(std::size_t n, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_int_distribution<int> value(-20, 20);
+    std::vector<float> logits(n);
+    for (float& logit : logits) logit = static_cast<float>(value(random)) / 2;
+    return logits;
+}
+
+// By the definition: all, the more likely first, the lower id among equals.
+std::vector<Candidate> sorted(const std::vector<float>& logits) {
+    std::vector<Candidate> all;
+    for (std::size_t i = 0; i < logits.size(); ++i)
+        all.push_back({logits[i], static_cast<Token>(i)});
+    std::ranges::stable_sort(all, std::greater{}, &Candidate::logit);
+    return all;
+}
+
+std::vector<Token> tokens(std::span<const Candidate> candidates) {
+    std::vector<Token> tokens;
+    for (const Candidate& one : candidates) tokens.push_back(one.token);
+    std::ranges::sort(tokens);
+    return tokens;
+}
+
+std::vector<Token> left(const SamplingOptions& options, const std::vector<float>& logits) {
+    Candidates candidates(options, logits.size());
+    candidates.cut(row(logits.size(), 99));  // nothing of one row is left for the next
+    return tokens(candidates.cut(logits));
+}
+
+}  // namespace
+
+TEST(argmax_is_the_first_of_the_largest_and_tells_of_every_part) {
+    for (const std::size_t n : kSizes) {
+        for (std::uint64_t seed = 0; seed < 20; ++seed) {
+            const std::vector<float> logits = row(n, seed);
+            std::vector<float> peaks((n + kPeakLogits - 1) / kPeakLogits);
+            const auto largest = std::ranges::max_element(logits) - logits.begin();
+            CHECK(argmax(logits, peaks) == largest);
+            CHECK(argmax(logits) == largest);
+            for (std::size_t i = 0; i < n; ++i) CHECK(logits[i] <= peaks[i / kPeakLogits]);
+            for (std::size_t part = 0; part < peaks.size(); ++part) {
+                const auto from = std::span(logits).subspan(part * kPeakLogits);
+                const auto own = from.first(std::min(kPeakLogits, from.size()));
+                CHECK(std::ranges::count(own, peaks[part]) > 0);
+            }
+        }
+    }
+}
+
+TEST(argmax_of_a_row_with_a_nan_anywhere_is_none) {
+    for (const std::size_t n : kSizes) {
+        for (std::size_t at = 0; at < n; ++at) {
+            std::vector<float> logits = row(n, 1);
+            logits[at] = std::nanf("");
+            CHECK(argmax(logits) == kNoToken);
+        }
+    }
+    CHECK(argmax({}) == kNoToken);
+}
+
+TEST(argmax_where_nothing_is_left_is_the_first) {
+    for (const std::size_t n : kSizes)
+        CHECK(argmax(std::vector<float>(n, -std::numeric_limits<float>::infinity())) == 0);
+}
+
+TEST(what_is_cut_is_what_the_definitions_say) {
+    for (const std::size_t n : kSizes) {
+        for (std::uint64_t seed = 0; seed < 10; ++seed) {
+            const std::vector<float> logits = row(n, seed);
+            const std::vector<Candidate> all = sorted(logits);
+
+            for (const int k : {1, 5, 40, 400}) {
+                SamplingOptions options;
+                options.top_k = k;
+                const auto best = std::span(all).first(std::min<std::size_t>(k, n));
+                CHECK(left(options, logits) == tokens(best));
+            }
+
+            SamplingOptions min_p;
+            min_p.min_p = 0.1;
+            const auto likely = std::ranges::count_if(all, [&](const Candidate& one) {
+                return one.logit >= all[0].logit + std::log(min_p.min_p);
+            });
+            CHECK(left(min_p, logits) == tokens(std::span(all).first(likely)));
+
+            SamplingOptions top_p;
+            top_p.top_p = 0.9;
+            double total = 0;
+            for (const Candidate& one : all) total += std::exp(one.logit);
+            double sum = 0;
+            std::size_t kept = 0;
+            while (sum < top_p.top_p * total) sum += std::exp(all[kept++].logit);
+            CHECK(left(top_p, logits) == tokens(std::span(all).first(kept)));
+        }
+    }
+}
