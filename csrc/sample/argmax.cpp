@@ -17,7 +17,7 @@ using Flags __attribute__((vector_size(32))) = int;
 constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
 // So many at once, since none of them has to wait for another.
 constexpr std::size_t kAtOnce = 4;
-static_assert(kPeakLogits % (kAtOnce * kLanes) == 0);
+static_assert(kPartLogits % (kAtOnce * kLanes) == 0);
 
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
@@ -32,12 +32,12 @@ Token argmax(std::span<const float> logits, std::span<float> peaks) {
     bool nan = false;
     float most = kLeast;
     std::size_t at = 0;  // of the part that has it
-    for (std::size_t first = 0; first < n; first += kPeakLogits) {
+    for (std::size_t first = 0; first < n; first += kPartLogits) {
         float peak = kLeast;
-        if (first + kPeakLogits <= n) {
+        if (first + kPartLogits <= n) {
             std::array<Lanes, kAtOnce> best;
             best.fill(Lanes{} + kLeast);
-            for (std::size_t i = first; i < first + kPeakLogits; i += kAtOnce * kLanes) {
+            for (std::size_t i = first; i < first + kPartLogits; i += kAtOnce * kLanes) {
                 for (std::size_t a = 0; a < kAtOnce; ++a) {
                     Lanes x;
                     std::memcpy(&x, &logits[i + a * kLanes], sizeof(x));
@@ -55,7 +55,7 @@ Token argmax(std::span<const float> logits, std::span<float> peaks) {
                 nan |= x != x;
             }
         }
-        if (!peaks.empty()) peaks[first / kPeakLogits] = peak;
+        if (!peaks.empty()) peaks[first / kPartLogits] = peak;
         if (peak <= most) continue;
         most = peak;
         at = first;

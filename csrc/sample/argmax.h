@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -7,13 +8,23 @@
 
 namespace specllama {
 
-// Logits of which argmax can tell the largest beside.
-inline constexpr std::size_t kPeakLogits = 128;
+// A row of logits in parts of so many, the last of fewer. Who knows the largest of each, its peak,
+// can pass over most of a vocabulary.
+inline constexpr std::size_t kPartLogits = 128;
+
+inline std::size_t n_parts(std::size_t n_logits) {
+    return (n_logits + kPartLogits - 1) / kPartLogits;
+}
+
+inline std::span<const float> part(std::span<const float> logits, std::size_t i) {
+    const auto from = logits.subspan(i * kPartLogits);
+    return from.first(std::min(kPartLogits, from.size()));
+}
 
 // The token of the largest logit, the lowest id among equals, as llama.cpp's greedy sampler has it.
 //
 // logits: one row, [n_vocab]. Returns kNoToken when the row is empty or holds a NaN.
-// peaks: none, or room for the largest of each kPeakLogits of them in turn, the last of fewer.
+// peaks: none, or [n_parts(n_vocab)], to be filled in.
 Token argmax(std::span<const float> logits, std::span<float> peaks = {});
 
 }  // namespace specllama

@@ -23,46 +23,37 @@ double weight(const Candidate& candidate, double highest) {
 constexpr double kShallow = 8;
 constexpr double kDeepest = 1024;
 
-std::size_t n_peaks(std::size_t n_logits) { return (n_logits + kPeakLogits - 1) / kPeakLogits; }
-
 }  // namespace
 
 Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
     : top_k_(options.top_k), top_p_(options.top_p), min_p_(options.min_p) {
     if (cuts() || options.processed_logprobs || options.acceptance == AcceptanceRule::rejection)
         kept_.reserve(top_k_ > 0 ? std::min(top_k_, n_vocab) : n_vocab);
-    if (kept_.capacity() > 0) peaks_.reserve(n_peaks(n_vocab));
 }
 
-std::span<const Candidate> Candidates::cut(std::span<const float> logits) {
+std::span<const Candidate> Candidates::cut(std::span<const float> logits,
+                                           std::span<const float> peaks) {
     kept_.clear();
-    peaks_.resize(n_peaks(logits.size()));
-    const float highest = logits[argmax(logits, peaks_)];
+    const float highest = *std::ranges::max_element(peaks);
     const double least = highest + std::log(min_p_);  // minus infinity where nothing is cut by it
     if (top_k_ > 0 && top_k_ < logits.size()) {
-        take_top_k(logits);
+        take_top_k(logits, peaks);
         if (top_p_ < 1) keep_top_p(kept_weight(highest), highest);
     } else if (top_p_ < 1) {
-        take_top_p(logits, highest);
+        take_top_p(logits, peaks, highest);
     } else {
-        take_from(logits, least);
+        take_from(logits, peaks, least);
     }
     if (min_p_ > 0) std::erase_if(kept_, [&](const Candidate& c) { return c.logit < least; });
     return kept_;
 }
 
-// The logits of a part whose largest argmax has told.
-std::span<const float> Candidates::part(std::span<const float> logits, std::size_t i) {
-    const auto from = logits.subspan(i * kPeakLogits);
-    return from.first(std::min(kPeakLogits, from.size()));
-}
-
 // A heap of the best k so far, the worst of them on top: most of a large vocabulary is passed over
 // with one comparison for a whole part of it.
-void Candidates::take_top_k(std::span<const float> logits) {
-    for (std::size_t i = 0; i < peaks_.size(); ++i) {
-        if (kept_.size() == top_k_ && peaks_[i] <= kept_.front().logit) continue;
-        auto token = static_cast<Token>(i * kPeakLogits);
+void Candidates::take_top_k(std::span<const float> logits, std::span<const float> peaks) {
+    for (std::size_t i = 0; i < peaks.size(); ++i) {
+        if (kept_.size() == top_k_ && peaks[i] <= kept_.front().logit) continue;
+        auto token = static_cast<Token>(i * kPartLogits);
         for (const float logit : part(logits, i)) {
             const Candidate candidate{logit, token++};
             if (kept_.size() == top_k_) {
@@ -78,21 +69,23 @@ void Candidates::take_top_k(std::span<const float> logits) {
 
 // Only what is near the highest is looked at closely, and more of it until that is enough: most of
 // a large vocabulary has next to no probability.
-void Candidates::take_top_p(std::span<const float> logits, float highest) {
+void Candidates::take_top_p(std::span<const float> logits, std::span<const float> peaks,
+                            float highest) {
     const double total = exp_sum(logits, highest);
     double depth = kShallow;
     do {
         kept_.clear();
-        take_from(logits, highest - depth);
+        take_from(logits, peaks, highest - depth);
         depth *= 2;
     } while (kept_weight(highest) < top_p_ * total && depth <= kDeepest);
     keep_top_p(total, highest);
 }
 
-void Candidates::take_from(std::span<const float> logits, double least) {
-    for (std::size_t i = 0; i < peaks_.size(); ++i) {
-        if (peaks_[i] < least) continue;
-        auto token = static_cast<Token>(i * kPeakLogits);
+void Candidates::take_from(std::span<const float> logits, std::span<const float> peaks,
+                           double least) {
+    for (std::size_t i = 0; i < peaks.size(); ++i) {
+        if (peaks[i] < least) continue;
+        auto token = static_cast<Token>(i * kPartLogits);
         for (const float logit : part(logits, i)) {
             if (logit >= least) kept_.push_back({logit, token});
             ++token;

@@ -26,14 +26,14 @@ class Candidates {
     // Most candidates that can be left.
     std::size_t most() const { return kept_.capacity(); }
 
-    // What is left of a row without NaN, at least one token; valid until the next call.
-    std::span<const Candidate> cut(std::span<const float> logits);
+    // What is left of a row without NaN, whose parts have these peaks (see argmax): at least one
+    // token; valid until the next call.
+    std::span<const Candidate> cut(std::span<const float> logits, std::span<const float> peaks);
 
  private:
-    static std::span<const float> part(std::span<const float> logits, std::size_t i);
-    void take_top_k(std::span<const float> logits);
-    void take_top_p(std::span<const float> logits, float highest);
-    void take_from(std::span<const float> logits, double least);
+    void take_top_k(std::span<const float> logits, std::span<const float> peaks);
+    void take_top_p(std::span<const float> logits, std::span<const float> peaks, float highest);
+    void take_from(std::span<const float> logits, std::span<const float> peaks, double least);
     double kept_weight(float highest) const;
     void keep_top_p(double total, float highest);
 
@@ -41,7 +41,6 @@ class Candidates {
     double top_p_;
     double min_p_;
     std::vector<Candidate> kept_;
-    std::vector<float> peaks_;  // of the row, see argmax
 };
 
 }  // namespace specllama

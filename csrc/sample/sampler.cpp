@@ -78,6 +78,7 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::uniqu
                   options.presence_penalty != 0)),
       candidates_(options, n_vocab) {
     recent_.reserve(std::max(options.penalty_last_n, 0));
+    peaks_.reserve(n_parts(n_vocab));
     if (rejects()) p_.reserve(candidates_.most());
 }
 
@@ -129,7 +130,9 @@ TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
         return only;
     }
     if (mask_) mask_->apply(logits);
-    return log_softmax(candidates_.cut(logits), options_.temperature, token, options_.logprobs);
+    likeliest(logits);
+    return log_softmax(candidates_.cut(logits, peaks_), options_.temperature, token,
+                       options_.logprobs);
 }
 
 Token Sampler::verify_shifted(std::span<float> logits, Position position,
@@ -148,9 +151,8 @@ Token Sampler::verify_shifted(std::span<float> logits, Position position,
 
 Token Sampler::judge_guesses(std::span<const float> logits, Position position,
                              std::span<const Guess> guesses) {
-    const Token most_likely = argmax(logits);
-    if (most_likely == kNoToken) return kNoToken;
-    if (logits[most_likely] == -kInfinity) return kNothingLeft;
+    const Token most_likely = likeliest(logits);
+    if (most_likely < 0) return most_likely;
     if (options_.temperature == 0) {
         if (options_.lenience == 1) return most_likely;
         const double least = logits[most_likely] + std::log(options_.lenience);
@@ -158,7 +160,7 @@ Token Sampler::judge_guesses(std::span<const float> logits, Position position,
             guesses, [&](const Guess& guess) { return logits[guess.token] >= least; });
         return good == guesses.end() ? most_likely : good->token;
     }
-    softmax(candidates_.cut(logits), options_.temperature, p_);
+    softmax(candidates_.cut(logits, peaks_), options_.temperature, p_);
     return judge(p_, guesses, options_.lenience, Noise(NoiseStream::accept, seed(), position),
                  uniform(Noise(NoiseStream::residual, seed(), position).bits(0)));
 }
@@ -170,7 +172,7 @@ Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& d
     const Noise noise(draft_stream(), seed(), position);
     const Token token = beside.empty() ? pick(logits, noise) : pick(logits, noise, beside);
     if (token >= 0 && rejects()) {
-        softmax(candidates_.cut(logits), options_.temperature, drawn_from);
+        softmax(candidates_.cut(logits, peaks_), options_.temperature, drawn_from);
         // Of these nothing is left but numbers too small to be any.
         std::ranges::replace_if(
             beside, [&](Token other) { return probability(drawn_from, other) == 0; }, kNoToken);
@@ -193,32 +195,60 @@ Token Sampler::draft(const Distribution& distribution, Position position) const 
     return drawn;
 }
 
+// Also notes the peaks of the row's parts.
+Token Sampler::likeliest(std::span<const float> logits) {
+    peaks_.resize(n_parts(logits.size()));
+    const Token token = argmax(logits, peaks_);
+    return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;
+}
+
+// Calls consider(score, token) for what is left of the row that was looked at last, but for tokens
+// whose score is at most `best`, which may change on the way.
+//
+// A Gumbel number is at most -log(1 - u), and 1 - u at least 2^-(leading ones + 1). Few tokens come
+// so near to the best that their logarithms must be taken, and for a whole part of the row its peak
+// tells how many leading ones that takes.
+template <typename Consider>
+void Sampler::each_left(std::span<const float> logits, Noise noise, const double& best,
+                        Consider consider) {
+    const auto score = [&](float logit, std::uint64_t bits, Token token) {
+        const double scaled = logit / options_.temperature;
+        if (scaled + (std::countl_one(bits) + 1) * std::numbers::ln2 <= best) return;
+        consider(scaled + gumbel(bits), token);
+    };
+    if (candidates_.cuts()) {
+        for (const Candidate& candidate : candidates_.cut(logits, peaks_))
+            score(candidate.logit, noise.bits(candidate.token), candidate.token);
+        return;
+    }
+    for (std::size_t i = 0; i < peaks_.size(); ++i) {
+        constexpr double kMargin = 1e-6;  // far more than rounding
+        const double n_ones =
+            (best - peaks_[i] / options_.temperature) / std::numbers::ln2 - kMargin;
+        if (!(n_ones < 65)) continue;  // nor where all is forbidden
+        const auto n_least = static_cast<int>(std::max(n_ones, 0.0));
+        const std::uint64_t least = n_least == 0 ? 0 : ~std::uint64_t{0} << (64 - n_least);
+        auto token = static_cast<Token>(i * kPartLogits);
+        for (const float logit : part(logits, i)) {
+            const std::uint64_t bits = noise.bits(token);
+            if (bits >= least) score(logit, bits, token);
+            ++token;
+        }
+    }
+}
+
 Token Sampler::pick(std::span<const float> logits, Noise noise) {
-    const Token most_likely = argmax(logits);
-    if (most_likely == kNoToken) return kNoToken;
-    if (logits[most_likely] == -kInfinity) return kNothingLeft;
+    const Token most_likely = likeliest(logits);
+    if (most_likely < 0) return most_likely;
     if (options_.temperature == 0) return most_likely;
 
     double best = -kInfinity;
     Token chosen = most_likely;
-    const auto consider = [&](float logit, Token token) {
-        // A Gumbel number is at most -log(1 - u), and 1 - u at least 2^-(leading ones + 1). Few
-        // tokens of a row come so near to the best that their logarithms must be taken.
-        const double scaled = logit / options_.temperature;
-        const std::uint64_t bits = noise.bits(token);
-        if (scaled + (std::countl_one(bits) + 1) * std::numbers::ln2 <= best) return;
-        const double score = scaled + gumbel(bits);
-        if (score > best) {
-            best = score;
-            chosen = token;
-        }
-    };
-    if (candidates_.cuts()) {
-        for (const Candidate& candidate : candidates_.cut(logits))
-            consider(candidate.logit, candidate.token);
-    } else {
-        for (std::size_t i = 0; i < logits.size(); ++i) consider(logits[i], static_cast<Token>(i));
-    }
+    each_left(logits, noise, best, [&](double score, Token token) {
+        if (score <= best) return;
+        best = score;
+        chosen = token;
+    });
     return chosen;
 }
 
@@ -226,9 +256,8 @@ Token Sampler::pick(std::span<const float> logits, Noise noise) {
 Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> beside) {
     std::ranges::fill(beside, kNoToken);
     if (options_.temperature == 0) return pick_likeliest(logits, beside);
-    const Token most_likely = argmax(logits);
-    if (most_likely == kNoToken) return kNoToken;
-    if (logits[most_likely] == -kInfinity) return kNothingLeft;
+    const Token most_likely = likeliest(logits);
+    if (most_likely < 0) return most_likely;
 
     struct Scored {
         double score = -kInfinity;
@@ -236,23 +265,12 @@ Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> besid
     };
     std::array<Scored, kMaxGuesses> best;
     const std::size_t n = beside.size() + 1;
-    const auto consider = [&](float logit, Token token) {
-        // As above, with the last of the best.
-        const double scaled = logit / options_.temperature;
-        const std::uint64_t bits = noise.bits(token);
-        if (scaled + (std::countl_one(bits) + 1) * std::numbers::ln2 <= best[n - 1].score) return;
-        const double score = scaled + gumbel(bits);
+    each_left(logits, noise, best[n - 1].score, [&](double score, Token token) {
         if (score <= best[n - 1].score) return;
         std::size_t at = n - 1;
         for (; at > 0 && score > best[at - 1].score; --at) best[at] = best[at - 1];
         best[at] = {score, token};
-    };
-    if (candidates_.cuts()) {
-        for (const Candidate& candidate : candidates_.cut(logits))
-            consider(candidate.logit, candidate.token);
-    } else {
-        for (std::size_t i = 0; i < logits.size(); ++i) consider(logits[i], static_cast<Token>(i));
-    }
+    });
     for (std::size_t i = 0; i < beside.size(); ++i) beside[i] = best[i + 1].token;
     return best[0].token;
 }

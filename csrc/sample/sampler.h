@@ -94,6 +94,10 @@ class Sampler {
     Token judge_guesses(std::span<const float> logits, Position position,
                         std::span<const Guess> guesses);
     TokenLogprobs processed(std::span<float> logits, Token token);
+    Token likeliest(std::span<const float> logits);
+    template <typename Consider>
+    void each_left(std::span<const float> logits, Noise noise, const double& best,
+                   Consider consider);
     NoiseStream draft_stream() const {
         return rejects() ? NoiseStream::draft : NoiseStream::choose;
     }
@@ -102,6 +106,7 @@ class Sampler {
     std::unique_ptr<Mask> mask_;
     bool penalises_;
     Candidates candidates_;
+    std::vector<float> peaks_;  // of the row that was looked at last, see argmax
     std::vector<Token> recent_;
     Distribution p_;  // of the target, in rejection
 };

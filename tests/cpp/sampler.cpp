@@ -107,3 +107,26 @@ TEST(options_out_of_range_are_refused) {
     options.logit_bias = {{3, 1}};
     CHECK_THROWS(InvalidArgument, Sampler(options, 3));
 }
+
+TEST(what_is_passed_over_could_not_have_come) {
+    // Of parts of a row that differ much, one of them forbidden.
+    std::vector<float> logits(1000);
+    for (std::size_t i = 0; i < logits.size(); ++i)
+        logits[i] = static_cast<float>(i % 17) - 3.0f * static_cast<float>(i / 128);
+    for (std::size_t i = 256; i < 384; ++i) logits[i] = -kInfinity;
+    for (const double temperature : {0.2, 1.0, 5.0}) {
+        for (std::uint64_t seed = 0; seed < 300; ++seed) {
+            const Noise noise(NoiseStream::choose, seed, static_cast<Position>(kContext.size()));
+            double best = -kInfinity;
+            Token wanted = kNoToken;
+            for (std::size_t i = 0; i < logits.size(); ++i) {
+                const auto token = static_cast<Token>(i);
+                const double score = logits[i] / temperature + gumbel(noise.bits(token));
+                if (score <= best) continue;
+                best = score;
+                wanted = token;
+            }
+            CHECK(choose(at(temperature, seed), logits) == wanted);
+        }
+    }
+}
