@@ -30,7 +30,7 @@ long by it as by float32."""
 
 def fast_matrices() -> torch.autocast:
     """Within this context they are."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=MATRIX_TYPE == torch.bfloat16)
+    return torch.autocast("cpu", torch.bfloat16, enabled=torch.bfloat16 == MATRIX_TYPE)
 
 
 @dataclass(frozen=True)

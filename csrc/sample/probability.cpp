@@ -1,25 +1,70 @@
-// Compiled with -ffast-math, which lets the loop below call the vector functions of glibc.
 #include "sample/probability.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstddef>
+#include <cstring>
 
 #include "clones.h"
 
 namespace specllama {
 
-// For the vector registers that this processor has.
-SPECLLAMA_CLONES("avx2", "avx512f")
+namespace {
+
+using Lanes __attribute__((vector_size(32))) = float;
+using Ints __attribute__((vector_size(32))) = int;
+constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
+
+constexpr float kMost = 88;  // of whose exponential a float can hold
+constexpr float kLog2E = 1.44269504F;
+// ln 2 in two parts, of which the first has so few digits that whole multiples of it are exact.
+constexpr float kLn2 = 0.693359375F;
+constexpr float kLn2Rest = -2.12194440e-4F;
+// What is added to this is rounded to a whole number, which stands in the lowest bits.
+constexpr float kRounding = 0x1.8p23F;
+
+// Makes e^x of x to within 3e-7 of itself, all lanes at once: 2^n e^r, with Taylor's polynomial for
+// |r| up to ln(2) / 2. (Vector functions of the C library's own are not to be had everywhere.)
+inline __attribute__((always_inline)) void exponentiate(Lanes& x) {
+    x = x < -kMost ? Lanes{} - kMost : x;
+    x = x > kMost ? Lanes{} + kMost : x;
+    const Lanes shifted = x * kLog2E + kRounding;
+    const Lanes n = shifted - kRounding;
+    const Lanes r = x - n * kLn2 - n * kLn2Rest;
+    Lanes power = r * (1.0F / 720) + 1.0F / 120;
+    for (const float factor : {1.0F / 24, 1.0F / 6, 1.0F / 2, 1.0F, 1.0F})
+        power = power * r + factor;
+    Ints bits;
+    Ints exponent;
+    std::memcpy(&bits, &power, sizeof(bits));
+    std::memcpy(&exponent, &shifted, sizeof(exponent));
+    bits += exponent << 23;
+    std::memcpy(&x, &bits, sizeof(x));
+}
+
+}  // namespace
+
+SPECLLAMA_CLONES("avx2")
 double exp_sum(std::span<const float> logits, float origin) {
-    // So few that a float loses nothing of their sum that matters.
-    constexpr std::size_t kPart = 1024;
+    // So few in a lane that a float loses nothing of their sum that matters.
+    constexpr std::size_t kPart = 128 * kLanes;
     double total = 0;
     for (std::size_t from = 0; from < logits.size(); from += kPart) {
-        float sum = 0;
-        for (const float logit : logits.subspan(from, std::min(kPart, logits.size() - from)))
-            sum += std::exp(logit - origin);
-        total += sum;
+        const std::size_t to = std::min(from + kPart, logits.size());
+        Lanes sum{};
+        for (std::size_t i = from; i < to; i += kLanes) {
+            Lanes x;
+            if (i + kLanes <= to) {
+                std::memcpy(&x, &logits[i], sizeof(x));
+            } else {
+                for (std::size_t lane = 0; lane < kLanes; ++lane)
+                    x[lane] = i + lane < to ? logits[i + lane] : origin - 2 * kMost;
+            }
+            x -= origin;
+            exponentiate(x);
+            sum += x;
+        }
+        for (std::size_t lane = 0; lane < kLanes; ++lane) total += sum[lane];
     }
     return total;
 }
