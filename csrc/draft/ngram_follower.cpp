@@ -50,41 +50,40 @@ void NGramFollower::draft(Proposal& proposal) {
 // Frequencies have the word until what they say makes a match that can be copied on: they know
 // short contexts only, and a long draft of theirs wanders off.
 void NGramFollower::extend(Proposal& proposal) {
-    Draft& draft = proposal.draft;
-    if (copy(proposal)) return;
-    std::array<NGramPredictor::Prediction, kMaxSpecLength> predictions;
-    std::array<NGramPredictor::Prediction, kMaxSpecLength> rivals;
     const bool drawn = draws(proposal) && proposal.sampler->rejects();
-    const auto n_most = std::min<std::size_t>(
-        drawn ? proposal.max_drawn : proposal.max_tokens - draft.size(), predictions.size());
-    const bool branches = proposal.max_beside > 0 && !draws(proposal);
-    const std::size_t n_predicted = predict(proposal, std::span(predictions).first(n_most),
-                                            std::span(rivals).first(branches ? n_most : 0));
-    for (std::size_t i = 0; i < n_predicted; ++i) {
-        const Token token = predictions[i].token;
-        const int order = predictions[i].order;
-        if (branches && rivals[i].token != kNoToken)
-            draft.push_side(draft.size(), rivals[i].token,
-                            {Source::ngram, order, rivals[i].confidence()});
-        if (!drawn)
-            draft.push(token, {Source::ngram, order, predictions[i].confidence()});
-        else  // what is known of it must not tell which token was drawn
-            draft.push(token, {Source::ngram, order, static_cast<float>(highest(drawn_from_[i]))},
-                       &drawn_from_[i]);
-        own_.append(token);
-        if (copy(proposal)) break;
+    const int n_most = drawn ? proposal.max_drawn : proposal.max_tokens;
+    while (!copy(proposal) && proposal.draft.size() < n_most && predict(proposal)) {
     }
 }
 
-std::size_t NGramFollower::predict(const Proposal& proposal,
-                                   std::span<NGramPredictor::Prediction> predictions,
-                                   std::span<NGramPredictor::Prediction> rivals) {
-    if (!draws(proposal)) return predictor_.predict(predictions, proposal.draft.tokens, rivals);
-    return predictor_.draw(
-        predictions, drawn_from_, [&](std::size_t i, const Distribution& frequencies) {
-            const std::size_t position = proposal.tokens.size() + i;
+// Adds the next token by its frequency; false if nothing is known of it.
+bool NGramFollower::predict(Proposal& proposal) {
+    Draft& draft = proposal.draft;
+    NGramPredictor::Prediction one;
+    if (draws(proposal)) {
+        Distribution& drawn_from = drawn_from_[draft.size()];
+        one = predictor_.draw(draft.tokens, drawn_from, [&](const Distribution& frequencies) {
+            const std::size_t position = proposal.tokens.size() + draft.size();
             return proposal.sampler->draft(frequencies, static_cast<Position>(position));
         });
+        if (one.token == kNoToken) return false;
+        if (proposal.sampler->rejects())  // what is known of it must not tell which was drawn
+            draft.push(one.token,
+                       {Source::ngram, one.order, static_cast<float>(highest(drawn_from))},
+                       &drawn_from);
+        else
+            draft.push(one.token, {Source::ngram, one.order, one.confidence()});
+    } else {
+        NGramPredictor::Prediction rival;
+        one = predictor_.next(draft.tokens, proposal.max_beside > 0 ? &rival : nullptr);
+        if (one.token == kNoToken) return false;
+        if (rival.token != kNoToken)
+            draft.push_side(draft.size(), rival.token,
+                            {Source::ngram, one.order, rival.confidence()});
+        draft.push(one.token, {Source::ngram, one.order, one.confidence()});
+    }
+    own_.append(one.token);
+    return true;
 }
 
 NGramFollower::Found NGramFollower::find() const {

@@ -44,8 +44,7 @@ class NGramFollower {
         return !drawn_from_.empty() && proposal.max_drawn > 0;
     }
     void extend(Proposal& proposal);
-    std::size_t predict(const Proposal& proposal, std::span<NGramPredictor::Prediction> predictions,
-                        std::span<NGramPredictor::Prediction> rivals);
+    bool predict(Proposal& proposal);
     // The longest match that is long enough for the finders, and in which text.
     struct Found {
         const MatchFinder* text;

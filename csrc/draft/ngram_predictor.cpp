@@ -40,6 +40,12 @@ void append(Tail& tail, std::size_t& n_tail, std::size_t n_most, Token token) {
     tail[n_tail - 1] = token;
 }
 
+NGramPredictor::Prediction prediction(const FrequencyTable::Best& one, int order) {
+    if (one.token == kNoToken) return {};
+    return {one.token, order, static_cast<float>(one.count) / static_cast<float>(one.total),
+            one.total};
+}
+
 }  // namespace
 
 NGramPredictor::NGramPredictor(const NGramOptions& options)
@@ -97,15 +103,18 @@ int NGramPredictor::Walk::longest(Ask ask) const {
     return 0;
 }
 
-int NGramPredictor::Walk::best(FrequencyTable::Best& out) const {
-    return longest([&](const FrequencyTable& table, std::uint64_t hash) {
-        out = table.best(hash);
-        return out.token != kNoToken;
+NGramPredictor::Prediction NGramPredictor::Walk::best() const {
+    FrequencyTable::Best best;
+    const int order = longest([&](const FrequencyTable& table, std::uint64_t hash) {
+        best = table.best(hash);
+        return best.token != kNoToken;
     });
+    return prediction(best, order);
 }
 
-FrequencyTable::Best NGramPredictor::Walk::second(int order) const {
-    return predictor.tables_[order - kMinOrder].second(fnv1a(context(tail, n_tail, order)));
+NGramPredictor::Prediction NGramPredictor::Walk::second(int order) const {
+    const std::uint64_t hash = fnv1a(context(tail, n_tail, order));
+    return prediction(predictor.tables_[order - kMinOrder].second(hash), order);
 }
 
 int NGramPredictor::Walk::frequencies(Distribution& out) const {
@@ -119,29 +128,32 @@ void NGramPredictor::Walk::go(Token token) {
     append(tail, n_tail, predictor.max_order_ - 1, token);
 }
 
-int NGramPredictor::n_known() const {
-    FrequencyTable::Best best;
-    return std::max(Walk{*this, tail_, n_tail_}.best(best) - 1, 0);
+// Of the tokens behind only those that a context reaches back to matter.
+NGramPredictor::Walk NGramPredictor::walk(TokenSpan behind) const {
+    Walk walk{*this, tail_, n_tail_};
+    for (const Token token : behind.last(std::min<std::size_t>(behind.size(), max_order_ - 1)))
+        walk.go(token);
+    return walk;
 }
 
-std::size_t NGramPredictor::predict(std::span<Prediction> out, TokenSpan behind,
-                                    std::span<Prediction> rivals) const {
-    Walk walk{*this, tail_, n_tail_};
-    for (const Token token : behind) walk.go(token);
-    const auto prediction = [](const FrequencyTable::Best& one, int order) {
-        return Prediction{one.token, order,
-                          static_cast<float>(one.count) / static_cast<float>(one.total), one.total};
-    };
-    FrequencyTable::Best best;
+int NGramPredictor::n_known() const { return std::max(walk().best().order - 1, 0); }
+
+std::size_t NGramPredictor::predict(std::span<Prediction> out) const {
+    Walk walk = this->walk();
     std::size_t n = 0;
     for (; n < out.size(); ++n) {
-        const int order = walk.best(best);
-        if (order == 0) break;
-        out[n] = prediction(best, order);
-        if (!rivals.empty()) rivals[n] = prediction(walk.second(order), order);
-        walk.go(best.token);
+        out[n] = walk.best();
+        if (out[n].token == kNoToken) break;
+        walk.go(out[n].token);
     }
     return n;
+}
+
+NGramPredictor::Prediction NGramPredictor::next(TokenSpan behind, Prediction* rival) const {
+    const Walk walk = this->walk(behind);
+    const Prediction best = walk.best();
+    if (rival != nullptr) *rival = best.token == kNoToken ? Prediction() : walk.second(best.order);
+    return best;
 }
 
 void NGramPredictor::clear() {

@@ -51,31 +51,23 @@ class NGramPredictor {
 
     // Writes the most likely continuation into `out`, as far as contexts are known and room is
     // there, and returns its length. Each token is the most frequent one after the longest known
-    // context, the most recent among equals, and then counts as part of the context. `behind`:
-    // tokens that come first, not taken in. Only tokens that were taken in are predicted. Never
-    // allocates.
-    //
-    // rivals: empty, or as long as `out`; rivals[i]: what comes most often in place of out[i],
-    // kNoToken where nothing else does.
-    std::size_t predict(std::span<Prediction> out, TokenSpan behind = {},
-                        std::span<Prediction> rivals = {}) const;
+    // context, the most recent among equals, and then counts as part of the context. Only tokens
+    // that were taken in are predicted. Never allocates.
+    std::size_t predict(std::span<Prediction> out) const;
 
-    // The same, but which of the continuations of a context comes is up to
-    // choose(i, frequencies) -> token, where i counts the tokens and `frequencies`, written to
-    // frequencies[i], are those of all continuations of the longest known context.
+    // The first token of that, kNoToken if no context is known. `behind`: tokens that come first,
+    // not taken in. rival, unless null: what comes most often in its place; kNoToken where nothing
+    // else does. Never allocates.
+    Prediction next(TokenSpan behind, Prediction* rival = nullptr) const;
+
+    // The same, but which of the continuations of the context comes is up to choose(frequencies)
+    // -> token, where `frequencies` are those of all continuations of the longest known context.
     template <typename Choose>
-    std::size_t draw(std::span<Prediction> out, std::span<Distribution> frequencies,
-                     Choose choose) const {
-        Walk walk{*this, tail_, n_tail_};
-        std::size_t n = 0;
-        for (; n < out.size(); ++n) {
-            const int order = walk.frequencies(frequencies[n]);
-            if (order == 0) break;
-            const Token token = choose(n, frequencies[n]);
-            out[n] = {token, order, static_cast<float>(probability(frequencies[n], token)), 0};
-            walk.go(token);
-        }
-        return n;
+    Prediction draw(TokenSpan behind, Distribution& frequencies, Choose choose) const {
+        const int order = walk(behind).frequencies(frequencies);
+        if (order == 0) return {};
+        const Token token = choose(frequencies);
+        return {token, order, static_cast<float>(probability(frequencies, token)), 0};
     }
 
     // Forgets everything.
@@ -96,10 +88,11 @@ class NGramPredictor {
         Tail tail;
         std::size_t n_tail;
 
-        // What follows the longest known context; the order of its n-gram, 0 if none is known.
-        int best(FrequencyTable::Best& out) const;
+        // What follows the longest known context; kNoToken if none is known.
+        Prediction best() const;
         // What follows a context of that order second most often.
-        FrequencyTable::Best second(int order) const;
+        Prediction second(int order) const;
+        // The order of the n-gram with the longest known context, 0 if none is known.
         int frequencies(Distribution& out) const;
         void go(Token token);
 
@@ -108,6 +101,7 @@ class NGramPredictor {
         int longest(Ask ask) const;
     };
 
+    Walk walk(TokenSpan behind = {}) const;
     void forget_oldest();
 
     int max_order_;
