@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import random
+import statistics
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -140,10 +141,12 @@ def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
 
 
 def test_by_default_requests_share_a_memory(open_session: Open) -> None:
-    """Near-ties may fall otherwise, but what is nearly certain is the same."""
+    """Near-ties may fall otherwise, by roundings of up to 0.3 nats (docs/exactness.md); tokens of
+    others would change far more."""
     solo = open_session(draft=None)
     session = open_session(n_seq=N_SEQ, n_batch=64)
     requests = [Request(r.prompt, r.options | {"logprobs": 0}) for r in mixed(solo.n_vocab)]
+    differences = []
     for request, stream in zip(requests, together(session, requests), strict=True):
         found = stream.result()
         assert not found.stats.exact
@@ -152,7 +155,10 @@ def test_by_default_requests_share_a_memory(open_session: Open) -> None:
         for a, b in zip(found.logprobs, expected.logprobs, strict=False):
             if a.token != b.token:
                 break
-            assert a.logprob == pytest.approx(b.logprob, abs=0.05)
+            differences.append(abs(a.logprob - b.logprob))
+    assert len(differences) > 100
+    assert max(differences) < 0.5
+    assert statistics.median(differences) < 0.05
 
 
 def test_a_long_prompt_stalls_nobody(open_session: Open) -> None:
@@ -165,7 +171,8 @@ def test_a_long_prompt_stalls_nobody(open_session: Open) -> None:
         assert session._core.step()
         n_steps += 1
         assert len(quick.result().tokens) == 1 + n_steps
-        assert slow._core.n_prefilled <= 16 * n_steps
+        # The last token comes with the round.
+        assert slow._core.n_prefilled <= 16 * n_steps + 1
 
 
 def test_long_prompts_take_turns(open_session: Open) -> None:
@@ -180,17 +187,16 @@ def test_short_prompts_are_decoded_together(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3, n_batch=90)
     streams = [session.stream([n, *range(5, 35)], max_tokens=9) for n in range(3)]
     session._core.step()
-    assert [stream._core.n_prefilled for stream in streams] == [30, 30, 30]
-    session._core.step()
+    assert [stream._core.n_prefilled for stream in streams] == [31, 31, 31]
     assert [len(stream.result().tokens) for stream in streams] == [1, 1, 1]
 
 
-def test_a_prompt_has_what_a_round_leaves_of_the_batch(open_session: Open) -> None:
+def test_a_prompt_has_a_batch_beside_the_round(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2, n_batch=90)
     first = session.stream([1, 5, 6], max_tokens=9)
     session._core.step()
     second = session.stream([2, *range(5, 105)], max_tokens=9)
-    for n_prefilled, n_generated in ((89, 2), (101, 3)):
+    for n_prefilled, n_generated in ((90, 2), (101, 3)):
         session._core.step()
         assert second._core.n_prefilled == n_prefilled
         assert len(first.result().tokens) == n_generated

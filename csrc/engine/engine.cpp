@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -57,13 +58,17 @@ void Engine::step(std::span<Sequence* const> sequences) {
     ready_.clear();
     for (Sequence* sequence : sequences)
         (must_prefill(*sequence) ? in_prompt_ : ready_).push_back(sequence);
-    const bool split = target_.memory().split();
-    if (split) std::ranges::sort(ready_, {}, &Sequence::id);
     try {
-        const bool together = !split && !ready_.empty() && !in_prompt_.empty();
-        if (!together) prefill();
-        std::erase_if(ready_, [](const Sequence* sequence) { return sequence->done(); });
-        if (!ready_.empty()) round(together);
+        prefill();
+        std::ranges::copy_if(in_prompt_, std::back_inserter(ready_), [](const Sequence* sequence) {
+            return sequence->pending().size() == 1;
+        });
+        // Not those that a decode which failed has ended, or robbed of their state.
+        std::erase_if(ready_, [this](const Sequence* sequence) {
+            return sequence->done() || must_prefill(*sequence);
+        });
+        if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
+        if (!ready_.empty()) round();
     } catch (...) {
         for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
         throw;
@@ -105,10 +110,12 @@ bool Engine::must_prefill(const Sequence& sequence) const {
     return n_pending > quota_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
-// A batch of prompts alone.
+// A batch of prompts alone: kernels for wide decodes take the rows of a round beside it no more
+// cheaply than a decode of their own does, and flash attention less so, since whatever one of a
+// block of rows sees it computes for all of them (docs/figures.md).
 void Engine::prefill() {
     if (in_prompt_.empty()) return;
-    take_chunks(target_.n_batch());
+    take_chunks();
     attempt(in_prompt_, {0, chunks_.size()}, [&](Group group) {
         double seconds = 0;
         {
@@ -123,7 +130,8 @@ void Engine::prefill() {
 
 // As much of the prompts as there is room for, beginning with the one whose turn it is: the next
 // id, or the first again.
-void Engine::take_chunks(int room) {
+void Engine::take_chunks() {
+    int room = target_.n_batch();
     const auto turn = [&](const Sequence* sequence) {
         return (sequence->id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
     };
@@ -162,10 +170,9 @@ void Engine::chunks_decoded(Group group, double seconds) {
     }
 }
 
-void Engine::round(bool with_prompts) {
+void Engine::round() {
     rows_.resize(ready_.size());
     draft();
-    if (with_prompts && decode_with_prompts()) return;
     for (std::size_t first = 0; first < ready_.size();) {
         const Group group{first, end_of_group(first)};
         // What is done has lost its state to another's failed decode.
@@ -176,21 +183,6 @@ void Engine::round(bool with_prompts) {
                 verify(part, seconds);
             });
         first = group.last;
-    }
-    if (with_prompts) prefill();
-}
-
-// All at once, and what else the batch has room for; whether that went well.
-bool Engine::decode_with_prompts() {
-    const Group everyone{0, ready_.size()};
-    try {
-        const double seconds = decode(everyone, true);
-        chunks_decoded({0, chunks_.size()}, seconds);
-        verify(everyone, seconds);
-        return true;
-    } catch (const Error&) {
-        recover(nullptr);
-        return false;
     }
 }
 
@@ -252,7 +244,7 @@ void Engine::draft() {
     speculator_.propose(ready_, limits_);
 }
 
-double Engine::decode(Group group, bool with_prompts) {
+double Engine::decode(Group group) {
     double seconds = 0;
     {
         const Timer timer(seconds);
@@ -275,12 +267,7 @@ double Engine::decode(Group group, bool with_prompts) {
                 batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
                            true);
         }
-        if (with_prompts) {
-            take_chunks(target_.n_batch() - batch_.size());
-            add_chunks({0, chunks_.size()});
-        } else {
-            pad(group);
-        }
+        pad(group);
         target_.decode(batch_);
     }
     for (std::size_t i = group.first; i < group.last; ++i) {

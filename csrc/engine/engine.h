@@ -28,9 +28,9 @@ class Engine {
     void end(Sequence& sequence);
 
     // Advances the sequences, none of them done: all by a round but those with more of a prompt to
-    // decode than their quota of a batch. Of these prompts the same batch takes as much as it has
-    // room for, in turns; where memory().split(), a batch of its own. So nobody waits for more than
-    // a batch of others' prompts.
+    // decode than their quota of a batch. Of these prompts a batch is decoded first, with as much
+    // as it has room for, in turns; of one prompt alone where memory().split(). Who has but a token
+    // left then takes part in the round. So nobody waits for more than a batch of others' prompts.
     //
     // An Error ends those sequences that it concerns: where a decode for several fails, those whose
     // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
@@ -49,16 +49,15 @@ class Engine {
     void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
     void recover(const Sequence* alone);
     void prefill();
-    void take_chunks(int room);
+    void take_chunks();
     void add_chunks(Group group);
     void chunks_decoded(Group group, double seconds);
-    void round(bool with_prompts);
-    bool decode_with_prompts();
+    void round();
     void draft();
     bool may_draft(const Sequence& sequence) const;
     int n_rows(std::size_t i) const;
     std::size_t end_of_group(std::size_t first) const;
-    double decode(Group group, bool with_prompts = false);
+    double decode(Group group);
     int n_context(Group group) const;
     void pad(Group group);
     void observe_decode(Group group, double seconds);

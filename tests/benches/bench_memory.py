@@ -63,28 +63,38 @@ class Decoder:
 
     def decode(self, n: int, *, logits: bool, sequences: Sequence[int] = (0,)) -> float:
         """Milliseconds of a decode of n tokens of each sequence."""
-        rows = [(one, i) for one in sequences for i in range(n)]
+        taken = self.run([(one, logits) for one in sequences for _ in range(n)])
+        for one in sequences:
+            self._n_cached[one] += n
+        return taken
+
+    def run(self, rows: Sequence[tuple[int, bool]]) -> float:
+        """Milliseconds of a decode of tokens, each the next of a sequence, with or without logits.
+        They stay in the memory; `decode` counts them as the sequence's, `forget` takes them out."""
         self._batch.n_tokens = len(rows)
+        places = [*self._n_cached]
         tokens = self._rng.integers(0, self._n_vocab, len(rows))
-        for row, (sequence, i) in enumerate(rows):
+        for row, (sequence, logits) in enumerate(rows):
             self._batch.token[row] = int(tokens[row])
-            self._batch.pos[row] = self._n_cached[sequence] + i
+            self._batch.pos[row] = places[sequence]
             self._batch.n_seq_id[row] = 1
             self._batch.seq_id[row][0] = sequence
             self._batch.logits[row] = logits
+            places[sequence] += 1
         start = time.perf_counter()
         if llama_cpp.llama_decode(self._context, self._batch) != 0:
             raise SystemExit(f"A decode of {len(rows)} tokens failed.")
-        for one in sequences:
-            self._n_cached[one] += n
         return 1e3 * (time.perf_counter() - start)
 
+    def forget(self) -> None:
+        """Takes out of the memory what `run` alone has added."""
+        for one, n in enumerate(self._n_cached):
+            llama_cpp.llama_memory_seq_rm(self._memory, one, n, -1)
+
     def again(self, n: int, sequences: Sequence[int] = (0,)) -> float:
-        """The same of tokens that are forgotten afterwards."""
-        milliseconds = self.decode(n, logits=True, sequences=sequences)
-        for one in sequences:
-            self._n_cached[one] -= n
-            llama_cpp.llama_memory_seq_rm(self._memory, one, self._n_cached[one], -1)
+        """Milliseconds of a decode of n tokens of each sequence, which are forgotten afterwards."""
+        milliseconds = self.run([(one, True) for one in sequences for _ in range(n)])
+        self.forget()
         return milliseconds
 
     def close(self) -> None:
