@@ -116,7 +116,7 @@ def test_the_kernels_are_named(bundled_model: Path) -> None:
         assert ("AMX" in session.cpu_kernels) == cpu_kernels().startswith("AMX,")
     devices = subprocess.run(
         [
-            sys.executable, "-c", "from specllama.commands.spec_cli import main; main()",
+            sys.executable, "-c", "from specllama_light.command import spec_cli; spec_cli()",
             "--list-devices",
         ],
         capture_output=True, text=True, check=True,

@@ -84,7 +84,7 @@ def test_otherwise_spec_cli_is_left_alone(arguments: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("option", ["--help", "--version", "--list-devices"])
 def test_the_console_script(option: str) -> None:
-    script = "from specllama.commands.spec_cli import main; main()"
+    script = "from specllama_light.command import spec_cli; spec_cli()"
     outputs = [
         subprocess.run([*command, option], capture_output=True, check=True).stdout
         for command in ([str(executable())], [sys.executable, "-c", script])
@@ -95,7 +95,7 @@ def test_the_console_script(option: str) -> None:
 
 
 def test_the_console_script_with_a_prompt() -> None:
-    script = "from specllama.commands.spec_cli import main; main()"
+    script = "from specllama_light.command import spec_cli; spec_cli()"
     arguments = ["-p", "The capital of France is", "-n", "1", "-t", "1", "-ngl", "0"]
     process = subprocess.run(
         [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60

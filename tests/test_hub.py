@@ -277,7 +277,7 @@ def test_without_huggingface_hub(run: Run) -> None:
 
 # Commands.
 
-SPEC_CLI = ["-c", "from specllama.commands.spec_cli import main; main()"]
+SPEC_CLI = ["-c", "from specllama_light.command import spec_cli; spec_cli()"]
 
 
 def test_spec_cli(run: Run, hub: HubServer, open_session: Callable[..., SpecSession]) -> None:

@@ -328,6 +328,20 @@ def test_ctrl_c(process: Any) -> None:
     assert served.stderr.read() == ""
 
 
+def test_ctrl_c_twice(process: Any) -> None:
+    """The second cuts what the first lets finish, in good order."""
+    served, url = process("--shutdown-timeout", "600")
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    stream = iter(client.completions.create(model="", stream=True, **LONG))
+    next(stream)
+    served.send_signal(signal.SIGINT)
+    assert served.stderr.readline().startswith("Answers under way: 1.")
+    served.send_signal(signal.SIGINT)
+    assert [event.choices[0].finish_reason for event in stream][-1] == "length"
+    assert served.wait(60) == 130
+    assert served.stderr.read() == ""
+
+
 def test_the_command_with_bad_input() -> None:
     def serve_with(*arguments: str, **environment: str) -> tuple[int, str]:
         process = subprocess.run(

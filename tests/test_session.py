@@ -336,6 +336,33 @@ def test_bad_prompts(open_session: Open) -> None:
     assert session.generate("x", max_tokens=3).tokens  # and it goes on
 
 
+def test_bad_paths_and_tokens(open_session: Open) -> None:
+    session = open_session()
+    for path, message in ((5, "must be a path"), (None, "must be a path"), ("a\0b", "NUL")):
+        with pytest.raises(ArgumentError, match=message):
+            session.save_state(path)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match=message):
+            session.load_state(path)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="token must be a whole number"):
+        session.token_text("a")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="stop must be a str or several"):
+        session.generate("x", stop=b"x")  # type: ignore[call-overload]
+
+
+def test_options_of_other_ways_to_generate(open_session: Open) -> None:
+    session = open_session()
+    with pytest.raises(TypeError, match="give n_beams, too"):
+        session.generate("x", length_penalty=1)  # type: ignore[call-overload]
+    for options, message in (({"n": 2}, "n is an option of"), ({"n_beams": 2}, "of generate")):
+        with pytest.raises(TypeError, match=message):
+            session.stream("x", **options)
+
+
+def test_the_option_that_was_given_is_named() -> None:
+    with pytest.raises(ArgumentError, match=r"^n_threads must be"):
+        SpecSession(n_threads="x")  # type: ignore[arg-type]
+
+
 def test_bad_tokens_to_detokenize(open_session: Open) -> None:
     with pytest.raises(ArgumentError, match="out of range"):
         open_session().detokenize([5000])

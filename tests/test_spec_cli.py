@@ -256,6 +256,24 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert b"rounds" in stderr  # statistics are shown all the same
 
 
+def test_ctrl_c_at_once() -> None:
+    """Whenever it comes: while Python loads, when it hands over, and after."""
+    script = "from specllama_light.command import spec_cli; print(flush=True); spec_cli()"
+    for delay in (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, *EXACT, "-p", PROMPT, "-n", "-1", "-c", "50000"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        # The latter before the executable is ready for it.
+        assert process.returncode in (130, -signal.SIGINT)
+        assert b"Traceback" not in stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("extra", [[], ["--json"]])
 def test_output_that_cannot_be_written(extra: list[str]) -> None:

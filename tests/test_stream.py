@@ -8,11 +8,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from prompts import PROMPTS, most_tokens
+from prompts import ENDLESS, PROMPTS, most_tokens
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, Chunk, ClosedError, Drafter, SpecSession
 
@@ -240,3 +241,27 @@ def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
         assert session.last is not None
         assert session.last.tokens == expected[: len(session.last.tokens)]
         equal_to_fresh(session, open_session, FOLLOWING)
+
+
+class Interrupting(Drafter):
+    """Drafts in peace; then Ctrl-C is pressed."""
+
+    def __init__(self) -> None:
+        self.calls_left = 20
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.calls_left -= 1
+        if self.calls_left == 0:
+            _thread.interrupt_main()
+        return []
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("several", [{"n": 4}, {"prompt": [PROMPT] * 4}])
+def test_ctrl_c_among_several(open_session: Open, several: dict[str, Any]) -> None:
+    """Two have begun when it comes, the others wait."""
+    session = open_session(draft=Interrupting(), n_seq=2)
+    with pytest.raises(KeyboardInterrupt):
+        session.generate(**{"prompt": PROMPT, "max_tokens": 1500, **ENDLESS, **several})
+    assert session.last is not None
+    assert session.last.tokens

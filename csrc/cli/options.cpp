@@ -130,7 +130,7 @@ const std::vector<Flag>& flags() {
     static const std::vector<Flag> all = {
         {{"-m", "--model"},
          "MODEL",
-         "GGUF file (default: the bundled model)",
+         "GGUF file (default: SmolLM2 of specllama[demo] or the bundled one)",
          [](Options& o, const std::string& v) { o.model = v; }},
         {{"-hf", "--hf-repo"},
          "NAME",

@@ -97,6 +97,6 @@ def texts(name: str, value: Any) -> list[str]:
         return []
     if isinstance(value, str):
         value = [value]
-    if not isinstance(value, Iterable):
+    if isinstance(value, (bytes, dict)) or not isinstance(value, Iterable):
         raise ArgumentError(f"{name} must be a str or several, not {type(value).__name__}.")
     return [text(f"{name}[{i}]", one) for i, one in enumerate(value)]

@@ -324,6 +324,7 @@ class SpecSession(BackgroundRequests, Closing):
         if n_beams is not None:
             if several:
                 raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
+            self._last = lambda: None
             return beams.search(self, self._core, cast(Any, prompt), n_beams, options | {"n": n})
         prompts: list[Any] = list(prompt) if several else [prompt]
         if n is None and not several and self._core.n_seq == 1:
@@ -443,8 +444,9 @@ class SpecSession(BackgroundRequests, Closing):
 
     @property
     def last(self) -> Generation | None:
-        """The most recent generation as far as it came, also when it was interrupted. May be read
-        from any thread."""
+        """The most recent generation as far as it came, also when it was interrupted: of several
+        that began together, the last that has begun; None after a beam search. May be read from any
+        thread."""
         return self._last()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from specllama_light.default_model import installed_model
 
-from specllama import _core
+from specllama import _check, _core
 from specllama._color import has_colors
 from specllama.chat.chat import Chat
 from specllama.chat.commands import completions
@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
                 "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
             )
     sampling = _arguments.sampling_options(arguments)
-    sampling["max_tokens"] = None if arguments.n_predict < 0 else arguments.n_predict
+    sampling["max_tokens"] = None if arguments.n_predict == -1 else arguments.n_predict
+    _check.integer("-n", arguments.n_predict, low=-1)
     wish = _COLOR[arguments.color]
     with OpenModel(options) as model:
         chat = Chat(

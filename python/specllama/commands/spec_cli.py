@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from specllama_light.default_model import installed_model
 
@@ -62,7 +63,7 @@ def with_default_model(arguments: Sequence[str]) -> list[str]:
     return ["-m", str(model), *arguments]
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Become `spec-cli`, with this process's arguments."""
     from specllama._llama import check_version
     from specllama.errors import SpecllamaError
@@ -71,8 +72,6 @@ def main() -> None:
     path = executable()
     try:
         arguments = with_files(with_default_model(sys.argv[1:]))
-    except KeyboardInterrupt:
-        sys.exit(130)
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)

@@ -57,7 +57,7 @@ class LoadedModel:
     def token_text(self, token: int) -> str:
         """Return what a token adds to a text, the texts of special tokens included; U+FFFD for what
         is no UTF-8 by itself."""
-        return piece(self._core, token)
+        return piece(self._core, _check.integer("token", token))
 
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
@@ -130,9 +130,10 @@ class LoadedModel:
             ArgumentError: Nothing has been generated yet.
             SpecllamaError: The file cannot be written.
         """
+        place = Path(_check.path("path", path))
         key, tokens, memory = self._core.save()
         kind = state_file.Kind(state_file.fingerprint(self._path), key)
-        state_file.write(Path(path), kind, tokens, memory)
+        state_file.write(place, kind, tokens, memory)
 
     def load_state(self, path: str | os.PathLike[str]) -> None:
         """Load what `save_state` saved: of prompts that begin with the same tokens, only what
@@ -147,7 +148,7 @@ class LoadedModel:
             ArgumentError: The file is missing, damaged, or of another kind of session.
             BusyError: All places are taken.
         """
-        saved = state_file.read(Path(path), state_file.fingerprint(self._path))
+        saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
         self._core.load(*saved)
 
     @property

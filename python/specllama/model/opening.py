@@ -69,6 +69,16 @@ def open_core(
     path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
     draft_path = _draft_path(draft, bundled=model is None)
     mtp = draft == "mtp" or (draft == "auto" and model is not None and _core.brings_head(path))
+    target_model = _core.ModelOptions(
+        path=path,
+        n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
+        device=_check.text("device", _first(device, "")),
+        rpc=_servers(rpc),
+    )
+    target_context = context(
+        n_threads=_check.integer("n_threads", _first(n_threads, 0)),
+        kv_type=_optional(_check.text, "kv_type", kv_type),
+    )
     draft_model = None
     if draft_path is not None or mtp:
         draft_model = _core.DraftModelOptions(
@@ -97,16 +107,8 @@ def open_core(
             min_p=_optional(_check.number, "draft_min_p", draft_min_p),
         )
     options = _core.SessionOptions(
-        model=_core.ModelOptions(
-            path=path,
-            n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
-            device=_check.text("device", _first(device, "")),
-            rpc=_servers(rpc),
-        ),
-        context=context(
-            n_threads=_check.integer("n_threads", _first(n_threads, 0)),
-            kv_type=_optional(_check.text, "kv_type", kv_type),
-        ),
+        model=target_model,
+        context=target_context,
         spec_length=None if spec_length == "auto" else _check.integer("spec_length", spec_length),
         spec_tree=_guesses(spec_tree),
         draft_model=draft_model,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import overload
 
@@ -133,11 +134,13 @@ class BackgroundRequests(LoadedModel):
         # In another thread: of a long prompt, tokenizing takes a while, and so may a grammar.
         requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
         handles = self._submit(requests)
+        self._last = partial(_latest, handles)
         try:
             answers = [await handle for handle in handles]
         finally:
             for handle in handles:
                 handle.cancel()
+        self._last = handles[-1].so_far
         return answers[0] if n is None else answers
 
     async def ainfill(
@@ -175,12 +178,13 @@ class BackgroundRequests(LoadedModel):
         n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
         handles = self._submit(chain.from_iterable(choices), wait=True)
-        self._last = handles[-1].so_far
+        self._last = partial(_latest, handles)
         try:
             answers = [handle.result() for handle in handles]
         finally:
             for handle in handles:
                 handle.cancel()
+        self._last = handles[-1].so_far
         return [answers[i : i + n] for i in range(0, len(answers), n)]
 
     def _submit(self, requests: Iterable[Request], *, wait: bool = False) -> list[Handle]:
@@ -196,6 +200,12 @@ class BackgroundRequests(LoadedModel):
                 handle.cancel()
             raise
         return handles
+
+
+def _latest(handles: Sequence[Handle]) -> Generation | None:
+    """What there is of the last of them that has begun."""
+    begun = (handle.so_far() for handle in reversed(handles))
+    return next((one for one in begun if one is not None), None)
 
 
 def _count(n: int | None) -> int:

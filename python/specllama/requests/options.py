@@ -152,6 +152,15 @@ GenerateOptions.__doc__ = "\n".join([
 ])  # fmt: skip
 
 
+_ELSEWHERE = {
+    "n": "n is an option of generate, chat and agenerate; everything else gives one text.",
+    "n_beams": "n_beams is an option of generate; everything else gives one text.",
+    "length_penalty": "length_penalty is an option of beam search; give n_beams, too.",
+    "early_stopping": "early_stopping is an option of beam search; give n_beams, too.",
+}
+"""What to say of options that are not for all ways to generate."""
+
+
 def checked(options: GenerateOptions) -> dict[str, Any]:
     """Return all options, defaults filled in, as the core takes them; a schema as a grammar.
 
@@ -162,7 +171,7 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
     given: dict[str, Any] = {**options}
     for name in given:
         if name not in FIELDS:
-            raise TypeError(f"There is no option {name!r} of a generation.")
+            raise TypeError(_ELSEWHERE.get(name, f"There is no option {name!r} of a generation."))
     values = {
         name: field.check(name, given.get(name, field.default)) for name, field in FIELDS.items()
     }

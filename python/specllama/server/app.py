@@ -94,6 +94,11 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._starlette(scope, receive, send)
 
+    @property
+    def n_answers(self) -> int:
+        """Answers that are under way."""
+        return len(self._answers)
+
     def end_answers(self) -> None:
         """End the generations at work: every client gets what there is."""
         for answer in list(self._answers):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Sequence
+from types import FrameType
 
 import uvicorn
 
@@ -16,7 +18,8 @@ _MARGIN = 5.0  # seconds to send what there is
 
 class GracefulServer(uvicorn.Server):
     """Serves an application until SIGTERM or SIGINT. Then nothing new is taken, answers have some
-    seconds to finish, and what is unfinished then is cut: its clients get what there is.
+    seconds to finish, and what is unfinished then, or when such a signal comes again, is cut: its
+    clients get what there is.
 
     Args:
         app: The application.
@@ -39,6 +42,8 @@ class GracefulServer(uvicorn.Server):
         )
         self._app = app
         self._seconds = seconds
+        self._by_hand = False  # whether somebody at the keyboard ended it
+        self._loop: asyncio.AbstractEventLoop | None = None  # of a shutdown under way
 
     def serve_at(self, listening: socket.socket) -> None:
         """Serve at a listening socket. Returns after SIGTERM; after SIGINT raises
@@ -57,6 +62,21 @@ class GracefulServer(uvicorn.Server):
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await super().startup(sockets)
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """What a signal does."""
+        if not self.should_exit:
+            self._by_hand = sig == signal.SIGINT
+            super().handle_exit(sig, frame)
+        elif self._loop is not None:  # uvicorn would break the connections off
+            self._loop.call_soon_threadsafe(self._app.end_answers)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(self._seconds, self._app.end_answers)
+        self._loop = asyncio.get_running_loop()
+        self._loop.call_later(self._seconds, self._app.end_answers)
+        if self._by_hand and (n := self._app.n_answers):
+            print(
+                f"Answers under way: {n}. They have {self._seconds:g} seconds to finish; Ctrl-C "
+                "again cuts them.",
+                file=sys.stderr,
+            )
         await super().shutdown(sockets)

@@ -79,10 +79,16 @@ def _stop(fields: Fields) -> list[str]:
 
 def _logit_bias(fields: Fields) -> dict[int, float]:
     biases = fields.object("logit_bias")
+    return {_token_id(token): biases.number(token) or 0.0 for token in biases.given}
+
+
+def _token_id(name: str) -> int:
     try:
-        return {int(token): biases.number(token) or 0.0 for token in biases.given}
+        return int(name)
     except ValueError:
-        fields.refuse("logit_bias", "an object that maps token ids to numbers")
+        raise ApiError(
+            400, f'logit_bias has "{name:.40}", which is no token id.', param="logit_bias"
+        ) from None
 
 
 def _whole_object(fields: Fields, name: str) -> dict[str, Any]:
