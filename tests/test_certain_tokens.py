@@ -98,8 +98,10 @@ def test_where_it_ends(sessions: tuple[SpecSession, SpecSession]) -> None:
         assert (found.text, found.tokens) == (expected.text, expected.tokens)
         assert found.finish_reason == expected.finish_reason
         assert found.stats.generated_tokens == expected.stats.generated_tokens
-        chunks = drafting.stream([BOS], grammar=LITERAL, **options)
-        assert "".join(chunk.text for chunk in chunks) == expected.text
+        stream = drafting.stream([BOS], grammar=LITERAL, **options)
+        assert "".join(chunk.text for chunk in stream) == expected.text
+        # The memory holds nothing that a stop string has taken off.
+        assert stream._core.n_prefilled <= 1 + len(expected.tokens)
 
 
 @pytest.mark.parametrize(

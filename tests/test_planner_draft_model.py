@@ -165,6 +165,29 @@ def test_and_for_which_it_pays_is_asked_for_each() -> None:
     assert min(speeds) > 2
 
 
+def test_one_that_drafts_nothing_is_asked_no_more_often_than_one_that_is_wrong() -> None:
+    """As one with a least probability (draft_p_min), or that is still taking in a prompt."""
+
+    def n_asked(n_drafted: int) -> int:
+        one = planner(STEEP, 0.1)
+        phase = one.begin(0.0, 0)
+        n = 0
+        for i in range(2000):
+            turn = Turn(phase, i, n_behind=1)
+            one.choose([turn])
+            asked = one.goes_on(turn, [])
+            n += asked
+            turn = Turn(phase, i, spent=0.1 * asked, asked=asked)
+            turn.offer([Evidence(Source.model, 0, 0.9)] * (n_drafted if asked else 0))
+            one.choose([turn])
+            turn.came(0, [0], 1)
+            one.learn(turn)
+        return n
+
+    assert n_asked(1) > 1
+    assert n_asked(0) <= n_asked(1)
+
+
 @pytest.mark.parametrize("curve", ["q4_k_m", "q4_0", "metal_like"])
 def test_one_that_does_not_seem_to_pay_is_tried(curve: str) -> None:
     """Of tokens believed as at first no draft pays there, of tokens that are right long ones do."""

@@ -64,6 +64,19 @@ def test_result_and_last_of_a_finished_stream(open_session: Open) -> None:
         next(stream)
 
 
+def test_behind_an_end_within_a_draft_nothing_was_said(
+    scripted: Script, open_session: Open
+) -> None:
+    model = scripted([*"abcdefgh"])
+    session = open_session(model, Oracle(), kv_type="f16", spec_length=6)
+    found = session.generate([BOS], stop="ef", trace=True)
+    assert found.text == "abcd"
+    assert found.trace is not None
+    last = found.trace.rounds[-1]
+    assert last.accepted > 0
+    assert last.next is None
+
+
 @pytest.mark.parametrize("spec_length", [1, 4])
 def test_characters_come_whole(scripted: Script, open_session: Open, spec_length: int) -> None:
     model = scripted(["go", *ROCKET, " up", "é"])

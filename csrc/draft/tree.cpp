@@ -11,10 +11,6 @@ void Tree::clear() {
     n_leaves_ = 1;
 }
 
-bool Tree::drawn() const {
-    return std::ranges::any_of(nodes_, [](const Node& node) { return node.drawn_from != nullptr; });
-}
-
 int Tree::child(int node, Token token) const {
     int at = first_child(node);
     while (at != kNone && nodes_[at].token != token) at = nodes_[at].next;

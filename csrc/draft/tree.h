@@ -49,8 +49,6 @@ class Tree {
 
     bool empty() const { return nodes_.empty(); }
     int size() const { return static_cast<int>(nodes_.size()); }
-    // Whether a token was drawn from a distribution.
-    bool drawn() const;
     const Node& operator[](int node) const { return nodes_[node]; }
     std::span<const Node> nodes() const { return nodes_; }
     // Children are found from the first on by Node::next.

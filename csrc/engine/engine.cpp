@@ -319,7 +319,8 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     const int n_pending = n_before - sequence.n_cached();
     path_.clear();
     Token token = kNoToken;
-    for (int node = Tree::kRoot;;) {
+    bool agrees = true;
+    for (int node = Tree::kRoot; agrees;) {
         guesses_.clear();
         for (int at = draft.first_child(node); at != Tree::kNone; at = draft[at].next)
             guesses_.push_back({draft[at].token, draft[at].drawn_from});
@@ -329,10 +330,10 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
         }
         if (token < 0) break;
         node = draft.child(node, token);
-        const bool agrees = node != Tree::kNone;
+        agrees = node != Tree::kNone;
         if (agrees) path_.push_back(node);
         const Timer timer(stats.seconds.text);
-        if (!sequence.commit(token, agrees) || !agrees) break;
+        if (!sequence.commit(token, agrees)) break;
     }
 
     const bool was_prompt = sequence.in_prompt();
@@ -341,7 +342,9 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     count_round(stats, draft, path_);
 
     absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
-    speculator_.observe(i, sequence, path_, token, was_prompt ? 0 : seconds);
+    // Behind an accepted token that ended the text nothing was said.
+    const Token next = agrees ? std::min(token, kNoToken) : token;
+    speculator_.observe(i, sequence, path_, next, was_prompt ? 0 : seconds);
     // A text that its grammar lets go no further is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {
@@ -372,6 +375,8 @@ void Engine::commit_certain(Sequence& sequence) {
         const Timer timer(sequence.stats.seconds.text);
         if (sequence.traces()) sequence.trace.back().certain.push_back(token);
         sequence.commit(token, false);
+        // A stop string may take off what the memory holds already.
+        if (sequence.n_tokens() < sequence.n_cached()) rewind(sequence, sequence.n_tokens());
         ++sequence.stats.certain;
         sequence.stats.generated_tokens = static_cast<int>(sequence.generated().size());
     }

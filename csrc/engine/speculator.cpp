@@ -87,6 +87,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
         turn.n_behind = speculates() ? drafters_.back()->n_behind(sequence.id(), turn.n_tokens) : 0;
         turn.spent = 0;
+        turn.asked = false;
         turn.place = sequence.id();
         turn.offers.clear();
         turn.choice = {};
@@ -238,7 +239,8 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_drafted = 0;
     int n_decoded = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const int n = proposals[i].draft.size() - work_[i].n_prefix;
+        const int n = std::max(proposals[i].draft.size() - work_[i].n_prefix, 0);
+        turns_[i].asked = proposals[i].n_decoded > 0;
         n_steps = std::max(n_steps, n);
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;

@@ -64,7 +64,7 @@ class Speculator {
                bool alike);
 
     bool speculates() const { return !drafters_.empty(); }
-    // Whether lengths are planned, and by whom.
+    // Whether lengths are planned.
     bool plans() const { return speculates() && !spec_length_; }
     // Whether what decodes take is of interest: who drafts elsewhere plans, too.
     bool times() const { return plans() || offers_; }

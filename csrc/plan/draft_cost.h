@@ -10,7 +10,6 @@ class DraftCost {
  public:
     // Of its decodes.
     CostCurve& curve() { return curve_; }
-    const CostCurve& curve() const { return curve_; }
 
     // Seconds of a token by a step that drafts one for each of n sequences; until one was observed
     // a part of what the target takes.
@@ -26,8 +25,8 @@ class DraftCost {
 
  private:
     CostCurve curve_;
-    // Of one among many tokens to take in, a prompt's, say; 0: not known. Wide decodes are cheaper
-    // by the token than what the curve knows of narrower ones.
+    // Seconds of one among many tokens to take in, a prompt's, say; 0: not known. Wide decodes are
+    // cheaper by the token than what the curve knows of narrower ones.
     double behind_seconds_ = 0;
 };
 

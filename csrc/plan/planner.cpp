@@ -56,19 +56,16 @@ double Planner::stake(const Turn& turn) const {
     return tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
 }
 
-double Planner::draft_step(int n, int n_context) const {
-    return draft_cost_.step(n, n_context, cost_);
-}
-
 double Planner::catch_up(const Turn& turn) const {
     return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
 }
 
-// Of what a round has spent; it serves the rounds that follow, and is on the model's account.
+// It serves the rounds that follow, and is on the model's account.
 double Planner::taking_in(const Turn& turn) const {
-    const bool asked = std::ranges::any_of(turn.offers, [](const Offer& offer) {
-        return !offer.evidence.empty() && view_of(offer) == specllama::view_of(Source::model);
-    });
+    const bool asked =
+        turn.asked || std::ranges::any_of(turn.offers, [](const Offer& offer) {
+            return !offer.evidence.empty() && view_of(offer) == specllama::view_of(Source::model);
+        });
     return asked ? std::min(catch_up(turn), turn.spent) : 0;
 }
 
@@ -83,8 +80,7 @@ Planner::Common Planner::common(std::span<const Turn> turns) const {
     return all;
 }
 
-// Of a turn whose neighbours have no drafts, and of the seconds that a draft model has taken so
-// far.
+// For a turn whose neighbours have no drafts; seconds: what the draft model has taken so far.
 Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) const {
     return {.n_sequences = 1 + n_beside,
             .n_rows = turn.n_pending + n_beside,
@@ -292,7 +288,7 @@ double Planner::most_saved_by_model(const Common& common, const Turn& turn, Evid
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
-            draft_step(common.n_sequences, turn.n_tokens));
+            draft_cost_.step(common.n_sequences, turn.n_tokens, cost_));
     chain.weigh(kAny);
     return chain.most_saved(0, chain.longest);
 }
@@ -311,7 +307,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const int cap = std::min(turn.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
     const Common common = Planner::common(turn, seconds, n_beside);
-    const double step = draft_step(common.n_sequences, turn.n_tokens);
+    const double step = draft_cost_.step(common.n_sequences, turn.n_tokens, cost_);
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
     Chain& chain = chains_[0];
@@ -353,8 +349,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     return true;
 }
 
-// By which a round was faster for what the draft model has drafted, whose draft `own` is: its own
-// tokens' time, without that of their rows and what it took to draft them.
+// Seconds that the draft model has saved in a round: what its right tokens would have taken
+// plainly, less their rows and the drafting. own: its draft.
 double Planner::saved_by_model(const Turn& turn, const Offer& own) const {
     const Choice& choice = turn.choice;
     double saved = -turn.spent / choice.n_sequences;
@@ -370,7 +366,9 @@ double Planner::saved_by_model(const Turn& turn, const Offer& own) const {
 }
 
 void Planner::learn(const Turn& turn) {
-    double saved = 0;
+    // One that was asked and has drafted nothing was no use either.
+    double saved = turn.asked ? -turn.spent / turn.choice.n_sequences : 0;
+    bool drafted = false;
     for (const Offer& one : turn.offers) {
         for (const Side& side : one.sides)
             if (side.heard && side.rank > 0)
@@ -379,6 +377,7 @@ void Planner::learn(const Turn& turn) {
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own <= 0) continue;
         const bool by_model = one.evidence[n_known].source == Source::model;
+        drafted |= by_model;
         if (by_model) saved = saved_by_model(turn, one);
         if (one.n_right < n_known || turn.n_judged <= n_known) continue;
         acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
@@ -386,6 +385,7 @@ void Planner::learn(const Turn& turn) {
                             std::min(one.n_right - n_known, n_own), turn.n_judged - n_known);
         if (model_probe_.under_way() && by_model) model_probe_.end(one.n_right > n_known);
     }
+    if (turn.asked && !drafted && model_probe_.under_way()) model_probe_.end(false);
     // By what is known of the decode's time now.
     const Choice& choice = turn.choice;
     const double plain = seconds(choice.n_committed, turn.n_tokens) + turn.overhead;

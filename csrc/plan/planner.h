@@ -92,13 +92,11 @@ class Planner {
 
     Common common(std::span<const Turn> turns) const;
     Common common(const Turn& turn, double seconds, int n_beside) const;
-    // Of a request with such a debt; and with a draft that is there.
+    // The caution of a request with such a debt; and for verifying a draft that is there.
     Caution caution(double debt) const;
     Caution caution_to_verify(const Turn& turn, const Offer& offer) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
-    // Of one token by the draft model, which drafts one for each of n sequences at once.
-    double draft_step(int n, int n_context) const;
     // [n]: seconds of a decode of n rows, for all up to n_most.
     Allotment::Prices prices(const Common& common, int n_most) const {
         return cost_.prices(n_most, common.n_context, pads_);
@@ -106,7 +104,8 @@ class Planner {
     double decode_seconds(const Common& common, int n_rows) const {
         return prices(common, n_rows)[n_rows];
     }
-    // Seconds by which its first token takes longer, since it has to take in what it did not see.
+    // Seconds by which the draft model's first token takes longer, since the model has to take in
+    // what it did not see; and how many of turn.spent went into that.
     double catch_up(const Turn& turn) const;
     double taking_in(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Caution caution,

@@ -70,6 +70,7 @@ struct Turn {
     int n_behind = 0;               // tokens that a draft model has to take in before it drafts
     double overhead = 0;            // seconds a round costs beside drafting and decoding
     double spent = 0;               // seconds that went into drafts for this round so far
+    bool asked = false;             // whether a draft model has worked in them, drafts or none
     int place = 0;                  // in the memory, where sequences lie apart in it
     std::vector<Offer> offers;
     // Done.

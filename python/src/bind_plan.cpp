@@ -157,7 +157,7 @@ void bind_plan(py::module_& m) {
         .def_readonly("probe", &Choice::probe);
     py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
         .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, int n_behind,
-                         double overhead, double spent, int place, int max_rows) {
+                         double overhead, double spent, bool asked, int place, int max_rows) {
                  HeldTurn held;
                  held.turn.phase = &phase;
                  held.turn.n_tokens = n_tokens;
@@ -166,14 +166,15 @@ void bind_plan(py::module_& m) {
                  held.turn.n_behind = n_behind;
                  held.turn.overhead = overhead;
                  held.turn.spent = spent;
+                 held.turn.asked = asked;
                  held.turn.place = place;
                  held.turn.max_rows = max_rows;
                  return held;
              }),
              py::arg("phase"), py::arg("n_tokens"), py::kw_only(), py::arg("n_pending") = 1,
              py::arg("max_draft") = kMaxSpecLength, py::arg("n_behind") = 0,
-             py::arg("overhead") = 0.0, py::arg("spent") = 0.0, py::arg("place") = 0,
-             py::arg("max_rows") = kMaxSpecLength, py::keep_alive<1, 2>())
+             py::arg("overhead") = 0.0, py::arg("spent") = 0.0, py::arg("asked") = false,
+             py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength, py::keep_alive<1, 2>())
         .def("offer", &offer, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
              py::arg("n_rest") = 0, py::arg("drawn") = false, py::arg("required") = false,
              py::arg("sides") = std::vector<std::pair<Evidence, int>>())

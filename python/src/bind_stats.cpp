@@ -6,8 +6,6 @@
 
 #include <pybind11/native_enum.h>
 
-#include <pybind11/native_enum.h>
-
 #include "bind.h"
 #include "specllama/stats_fields.h"
 

@@ -164,6 +164,7 @@ class Turn:
         n_behind: Tokens that a draft model has to take in before it drafts.
         overhead: Seconds a round costs beside drafting and decoding.
         spent: Seconds that went into drafts for this round.
+        asked: Whether a draft model has worked in them, whether it drafted anything or not.
         place: In the memory, where sequences lie apart in it.
         max_rows: Most tokens that may be verified.
     """
@@ -178,6 +179,7 @@ class Turn:
         n_behind: int = 0,
         overhead: float = 0.0,
         spent: float = 0.0,
+        asked: bool = False,
         place: int = 0,
         max_rows: int = 64,
     ) -> None: ...
