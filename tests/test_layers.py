@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "": SESSION,
     "__main__": {"", "commands", "errors"},
     # What loads fast has the package only inside functions.
-    "specllama_light": {"", "__main__", "specllama_light"},
+    "specllama_light": {"", "__main__", "commands", "specllama_light"},
 }
 """By the name of a folder or a module at the root; "" is `specllama` itself."""
 
