@@ -25,9 +25,9 @@ def _ends_at_once() -> Iterator[None]:
 
 def main() -> int:
     """Load `specllama` and run it; the exit code."""
-    with _ends_at_once():
-        from specllama import __main__
     try:
+        with _ends_at_once():
+            from specllama import __main__
         return __main__.main()
     except KeyboardInterrupt:
         return 130
@@ -35,9 +35,9 @@ def main() -> int:
 
 def spec_cli() -> NoReturn:
     """Become `spec-cli`."""
-    with _ends_at_once():
-        from specllama.commands import spec_cli
     try:
+        with _ends_at_once():
+            from specllama.commands import spec_cli
         spec_cli.main()
     except KeyboardInterrupt:
         sys.exit(130)
