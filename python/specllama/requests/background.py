@@ -138,8 +138,7 @@ class BackgroundRequests(LoadedModel):
         try:
             answers = [await handle for handle in handles]
         finally:
-            for handle in handles:
-                handle.cancel()
+            _cancel(handles)
         self._last = handles[-1].so_far
         return answers[0] if n is None else answers
 
@@ -182,8 +181,7 @@ class BackgroundRequests(LoadedModel):
         try:
             answers = [handle.result() for handle in handles]
         finally:
-            for handle in handles:
-                handle.cancel()
+            _cancel(handles)
         self._last = handles[-1].so_far
         return [answers[i : i + n] for i in range(0, len(answers), n)]
 
@@ -196,10 +194,15 @@ class BackgroundRequests(LoadedModel):
                 job = self._worker.submit(request, wait=wait)
                 handles.append(Handle(self, self._worker, job))
         except BaseException:
-            for handle in handles:
-                handle.cancel()
+            _cancel(handles)
             raise
         return handles
+
+
+def _cancel(handles: Sequence[Handle]) -> None:
+    """End all; those that wait first, so that none begins in the place of another."""
+    for handle in reversed(handles):
+        handle.cancel()
 
 
 def _latest(handles: Sequence[Handle]) -> Generation | None:
