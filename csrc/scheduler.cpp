@@ -1,6 +1,7 @@
 #include "scheduler.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -156,14 +157,23 @@ void Scheduler::close() {
     const Gate::Work work(gate_);
     if (closed_) return;
     closed_ = true;
-    for (const auto& sequence : active_) leave(*sequence);
+    // A drafter may be interrupted while it is told: all is freed even so.
+    std::exception_ptr interrupt;
+    try {
+        for (const auto& sequence : active_) leave(*sequence);
+    } catch (...) {
+        interrupt = std::current_exception();
+    }
     active_.clear();
     curves_.keep(engine_->speculator().planner());
     slots_.reset();
     engine_.reset();
     context_.reset();
-    const std::lock_guard lock(model_mutex_);
-    model_.reset();
+    {
+        const std::lock_guard lock(model_mutex_);
+        model_.reset();
+    }
+    if (interrupt) std::rethrow_exception(interrupt);
 }
 
 void Scheduler::leave(Sequence& sequence) {
@@ -192,6 +202,7 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     check_tokens(options.replayed, model->vocab(), "replayed text");
     check_tokens(options.generated, model->vocab(), "generated text");
     check_options(options, n_ctx() - static_cast<int>(prompt.size()));
+    specllama::check(options.sampling, model->vocab().size());
     if (options.paced && !offers_)
         throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
 }

@@ -71,10 +71,14 @@ void SlotPool::take_out(const Sequence& sequence) {
     ++n_free_;
 }
 
+// A failed decode for others may have taken some of it.
 SlotPool::Left SlotPool::left() const {
-    for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
-        if (slots_[i].sequence == nullptr && n_freed_ > 0 && slots_[i].freed == n_freed_)
-            return {slots_[i].left, memory_.state(i)};
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
+        const auto& [sequence, tokens, freed] = slots_[i];
+        if (sequence != nullptr || n_freed_ == 0 || freed != n_freed_) continue;
+        const int n = memory_.rewindable(i, static_cast<int>(tokens.size()));
+        return {{tokens.begin(), tokens.begin() + n}, memory_.state(i)};
+    }
     return {};
 }
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import signal
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
@@ -13,13 +11,14 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
+from drafters import CtrlC
 from float_llama import EOS as FLOAT_EOS
 from float_llama import make_float_llama, write_float_llama
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from random_model import EOS, WRITERS, write_dense
 from reference_beams import beam_search, found
-from specllama import ArgumentError, Drafter, SpecSession
+from specllama import ArgumentError, SpecSession
 
 Open = Callable[..., SpecSession]
 PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
@@ -210,21 +209,8 @@ def test_beside_other_requests(open_session: Open) -> None:
     assert all(len(handle.result().tokens) == 20 for handle in handles)
 
 
-class Interrupting(Drafter):
-    """Drafts in peace; then Ctrl-C is pressed."""
-
-    def __init__(self) -> None:
-        self.calls_left = 5
-
-    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
-        self.calls_left -= 1
-        if self.calls_left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-        return []
-
-
 def test_ctrl_c_ends_it_between_two_decodes(open_session: Open) -> None:
-    session = open_session(draft=Interrupting())
+    session = open_session(draft=CtrlC(5))
     session.generate(PROMPT, max_tokens=1)
     with pytest.raises(KeyboardInterrupt):
         session.generate(PROMPT, n_beams=1, max_tokens=100)

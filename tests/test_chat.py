@@ -20,8 +20,8 @@ TEMPLATE = (
 )
 
 
-def user(text: str) -> dict[str, str]:
-    return {"role": "user", "content": text}
+def user(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
 
 
 @pytest.fixture
@@ -61,6 +61,17 @@ def test_a_template_that_cannot_be_read(scripted: Script, open_session: Open) ->
         session.chat([user("u")])
 
 
+def test_a_content_in_parts_or_without_any(model: Path, open_session: Open) -> None:
+    session = open_session(model, kv_type="f16")
+    parts = [{"type": "text", "text": "u"}, {"type": "text", "text": "a"}]
+    for content, text in ((parts, "u\na"), (None, ""), ([], "")):
+        messages = [user("a"), {"role": "assistant", "content": content}, user("u")]
+        alike = [user("a"), {"role": "assistant", "content": text}, user("u")]
+        assert list(session.render_chat(messages)) == list(session.render_chat(alike))
+    alike = [user("a"), {"role": "assistant"}, user("u")]
+    assert list(session.render_chat(messages)) == list(session.render_chat(alike))
+
+
 @pytest.mark.parametrize(
     ("messages", "message"),
     [
@@ -71,6 +82,9 @@ def test_a_template_that_cannot_be_read(scripted: Script, open_session: Open) ->
         ([user("u"), {"content": "u"}], r"messages\[1\] must be like"),
         ([{"role": "critic", "content": "u"}], "refuses these messages: no critics"),
         ([user("\ud800")], "surrogate"),
+        ([{"role": "user", "content": 5}], r"messages\[0\] content must be a str, not int"),
+        ([user([{"type": "image"}])], r"messages\[0\] content must have a text in each"),
+        ([user([{"text": "\ud800"}])], "surrogate"),
     ],
 )
 def test_bad_messages(model: Path, open_session: Open, messages: Any, message: str) -> None:

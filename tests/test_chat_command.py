@@ -166,9 +166,16 @@ def test_what_cannot_be_kept_ends_a_script(chat: Run, model: Path, path: str, wh
 
 def test_bad_arguments(chat: Run, bundled_model: Path, model: Path) -> None:
     assert "has no chat template" in chat("-m", str(bundled_model), code=2).err
-    said = chat("-m", str(model), "--top-p", "0", lines="u\n", code=2)
-    assert "top_p must be" in said.err
-    assert len(said.err.strip().splitlines()) == 1
+    # Before a word is said.
+    for arguments, message in (
+        (["--top-p", "0"], "top_p must be"),
+        (["-n", "5000000"], "max_tokens is 5000000, but"),
+        (["--target-mode", "ahead"], "give its URL with -u"),
+        (["--target-key", "k"], "give its URL with -u"),
+    ):
+        said = chat("-m", str(model), *arguments, code=2)
+        assert message in said.err
+        assert len(said.err.strip().splitlines()) == 1
 
 
 def test_ctrl_c_ends_a_script(scripted: Script) -> None:

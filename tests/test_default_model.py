@@ -56,7 +56,12 @@ def test_chat_answers_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["-p", "x"], ["--prompt=x"], ["-f", "file"], ["--file", "file"], ["-"]]
+    "arguments",
+    [
+        *(["-p", "x"], ["--prompt=x"], ["-f", "file"], ["--file", "file"], ["-"]),
+        ["-p", "--corpus"],
+        ["-p", "x", "-r", "-hf"],
+    ],
 )
 def test_a_prompt_for_spec_cli(arguments: Sequence[str]) -> None:
     assert with_default_model(arguments) == ["-m", str(SMOL), *arguments]
@@ -76,6 +81,8 @@ def test_a_prompt_for_spec_cli(arguments: Sequence[str]) -> None:
         # Of the bundled model's vocabulary, if no model is named.
         ["-md", "file", "-p", "x"],
         ["--corpus", "file", "-p", "x"],
+        # Values, whatever they look like.
+        ["--stop", "-p"],
     ],
 )
 def test_otherwise_spec_cli_is_left_alone(arguments: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ def test_the_bundled_model(
 def test_smollm2_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "-t", "1", "-ngl", "0", "-n", "60", "--spec-length", "4"]) == 0
     output = capsys.readouterr().out
-    assert "llama 256M F16, asked:\n\nRename the class Stack to Pile" in output
+    assert "llama 135M F16, asked:\n\nRename the class Stack to Pile" in output
     plain, fast = answers(output)
     assert plain.startswith("```python\nclass Pile:\n    def __init__(self):\n")
     assert fast == plain

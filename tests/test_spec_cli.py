@@ -21,7 +21,7 @@ import specllama
 from heads import write_knowing_pair
 from prompts import PROMPTS
 from specllama import SpecSession
-from specllama.commands.spec_cli import executable
+from specllama.commands.spec_cli import SWITCHES, executable
 
 EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "--spec-length", "4"]
 PROMPT = PROMPTS["module"]
@@ -179,25 +179,30 @@ def test_help_version_devices() -> None:
         (["--nonsense"], "There is no option --nonsense"),
         (["-n"], "-n needs a value"),
         (["-n", "many"], '-n needs a whole number, not "many"'),
-        (["-n", "99999999999999"], "-n needs a whole number"),
-        (["-n", "-2"], "max_tokens must be"),
-        (["-c", "-5"], "n_ctx must be"),
-        (["-t", "-1"], "n_threads must be"),
-        (["-ngl", "-7"], "n_gpu_layers must be"),
-        (["--spec-length", "0"], "spec_length must be from 1 to 64"),
-        (["--spec-length=65"], "spec_length must be from 1 to 64"),
+        (["-n", "99999999999999"], "-n cannot be 99999999999999"),
+        (["-n", "-2"], "-n must be"),
+        (["-n", "100000"], "-n is 100000, but behind the prompt"),
+        (["-c", "-5"], "-c must be"),
+        (["-t", "-1"], "-t must be"),
+        (["-ngl", "-7"], "-ngl must be"),
+        (["--spec-length", "0"], "--spec-length must be from 1 to 64"),
+        (["--spec-length=65"], "--spec-length must be from 1 to 64"),
+        (["--spec-length", "many"], '--spec-length needs auto or a whole number, not "many"'),
+        (["--spec-tree", "on"], '--spec-tree needs auto, off or a whole number, not "on"'),
+        (["--logprobs", "2"], "--logprobs are shown by --json alone"),
+        (["--logprobs", "-1", "--json"], "--logprobs needs 0 or more, not -1"),
         (["--draft", "magic"], "--draft must be auto, mtp, ngram or none"),
         (["--color", "red"], "--color must be auto, always or never"),
         (["--no-spec=1"], "takes no value"),
         (["-hf", "a/b"], "-hf needs the spec-cli that pip installs"),
         (["--hf-repo-draft=a/b"], "download a/b and give its path with -m or -md"),
-        (["-kv", "q1"], "kv_type must be one of"),
+        (["-kv", "q1"], "--kv-type must be one of"),
         (["--temp", "hot"], '--temp needs a number, not "hot"'),
-        (["--temp", "-1"], "temperature must be 0 or more, not -1"),
-        (["--temp", "nan"], "temperature must be"),
-        (["--top-p", "0"], "top_p must be more than 0"),
+        (["--temp", "-1"], "--temp must be 0 or more, not -1"),
+        (["--temp", "nan"], "--temp must be"),
+        (["--top-p", "0"], "--top-p must be more than 0"),
         (["--acceptance", "all"], "--acceptance must be coupled or rejection"),
-        (["--lenience", "0.5"], 'lenience is for acceptance="rejection"'),
+        (["--lenience", "0.5"], '--lenience is for acceptance="rejection"'),
         (["--grammar-file", "/no/such"], "There is no grammar file /no/such"),
         (["--grammar-file", "/dev/null"], "The grammar file /dev/null is empty"),
         (["-s", "-1"], "-s needs a whole number from 0"),
@@ -222,6 +227,25 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
     assert message in error
     assert error.startswith("spec-cli: ")
     assert len(error.strip().splitlines()) == 1
+
+
+def test_the_options_without_a_value() -> None:
+    """The console script in front of it knows them, too."""
+    lines = [line.split("  ") for line in run("--help").stdout.decode().splitlines()]
+    flags = [left.strip() for _, left, *_ in filter(lambda parts: len(parts) > 2, lines)]
+    alone = {name for flag in flags if " " not in flag.replace(", ", ",") for name in flag.split(", ")}
+    assert alone | {"-"} == SWITCHES
+
+
+def test_a_model_in_both_ways() -> None:
+    for arguments, message in (
+        (["-m", "x.gguf", "-hf", "a/b"], "Give the model with -m or with -hf, not both."),
+        (["-hfd", "a/b", "-md", "x"], "Give the draft model with -md or with -hfd, not both."),
+    ):
+        script = "from specllama_light.command import spec_cli; spec_cli()"
+        command = [sys.executable, "-c", script, *arguments]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (process.returncode, process.stderr) == (2, f"spec-cli: {message}\n")
 
 
 @pytest.mark.parametrize(

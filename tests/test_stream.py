@@ -6,6 +6,7 @@ import _thread
 import gc
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from drafters import CtrlC
 from prompts import ENDLESS, PROMPTS, most_tokens
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, Chunk, ClosedError, Drafter, SpecSession
@@ -256,24 +258,36 @@ def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
         equal_to_fresh(session, open_session, FOLLOWING)
 
 
-class Interrupting(Drafter):
-    """Drafts in peace; then Ctrl-C is pressed."""
+class Ending(Drafter):
+    """Has Ctrl-C pressed while it is told of a request's end."""
 
-    def __init__(self) -> None:
-        self.calls_left = 20
+    def end(self, sequence: int) -> None:
+        raise KeyboardInterrupt
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
-        self.calls_left -= 1
-        if self.calls_left == 0:
-            _thread.interrupt_main()
         return []
+
+
+def test_ctrl_c_while_it_closes(open_session: Open) -> None:
+    """It is closed all the same, and what it held is free."""
+    drafter: Drafter | None = Ending()
+    held = weakref.ref(drafter)
+    session = open_session(draft=drafter)
+    next(session.stream(PROMPT, **ENDLESS))
+    with pytest.raises(KeyboardInterrupt):
+        session.close()
+    with pytest.raises(ClosedError):
+        session.generate(PROMPT)
+    drafter = None
+    gc.collect()
+    assert held() is None
 
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("several", [{"n": 4}, {"prompt": [PROMPT] * 4}])
 def test_ctrl_c_among_several(open_session: Open, several: dict[str, Any]) -> None:
     """Two have begun when it comes, the others wait."""
-    session = open_session(draft=Interrupting(), n_seq=2)
+    session = open_session(draft=CtrlC(20), n_seq=2)
     with pytest.raises(KeyboardInterrupt):
         session.generate(**{"prompt": PROMPT, "max_tokens": 1500, **ENDLESS, **several})
     assert session.last is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from ast import literal_eval
 from collections import Counter
@@ -225,6 +226,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert out.startswith("20 tokens in ")
+    with prompt.open("rb") as stdin:
+        arguments[2] = "-"  # standard input
+        command = [sys.executable, "-m", "specllama", *arguments]
+        assert subprocess.run(command, stdin=stdin, capture_output=True, check=True).stdout
     with SpecSession(n_threads=1, spec_length=4) as session:
         assert Page(html).text() == session.generate(PROMPT, max_tokens=20).text
 

@@ -40,9 +40,9 @@ void print_devices(const std::string& rpc) {
     std::printf("CPU kernels: %s\n", cpu_kernels().c_str());
 }
 
-int fail(const char* message, int code) {
+int fail(const std::string& message, int code) {
     std::cout.flush();
-    std::fprintf(stderr, "spec-cli: %s\n", message);
+    std::fprintf(stderr, "spec-cli: %s\n", message.c_str());
     return code;
 }
 
@@ -65,9 +65,9 @@ int main(int argc, char** argv) {
     } catch (const cli::UsageError& error) {
         return fail(error.what(), cli::kBadUsage);
     } catch (const InvalidArgument& error) {
-        return fail(error.what(), cli::kBadUsage);
+        return fail(cli::with_flags(error.what()), cli::kBadUsage);
     } catch (const ModelError& error) {
-        return fail(error.what(), cli::kBadUsage);
+        return fail(cli::with_flags(error.what()), cli::kBadUsage);
     } catch (const std::exception& error) {
         return fail(error.what(), cli::kFailure);
     }

@@ -1,6 +1,9 @@
 #include "cli/options.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -21,15 +24,22 @@ struct Flag {
     Action action;
 };
 
+// A whole number, or what `wanted` says beside it.
+int whole(const std::string& value, const std::string& wanted = "a whole number") {
+    int number = 0;
+    const char* end = value.data() + value.size();
+    const auto [at, error] = std::from_chars(value.data(), end, number);
+    if (at == end && error == std::errc::result_out_of_range)
+        throw UsageError("cannot be " + value);
+    if (error != std::errc{} || at != end)
+        throw UsageError("needs " + wanted + ", not \"" + value + "\"");
+    return number;
+}
+
 // Takes a whole number into a member of Options.
 Action integer(const std::function<int&(Options&)>& member) {
     return [member](Options& options, const std::string& value) {
-        int number = 0;
-        const char* end = value.data() + value.size();
-        const auto [at, error] = std::from_chars(value.data(), end, number);
-        if (error != std::errc{} || at != end)
-            throw UsageError("needs a whole number, not \"" + value + "\"");
-        member(options) = number;
+        member(options) = whole(value);
     };
 }
 
@@ -51,6 +61,12 @@ void set_seed(Options& options, const std::string& value) {
     if (error != std::errc{} || at != end)
         throw UsageError("needs a whole number from 0 to 2^64 - 1, not \"" + value + "\"");
     options.generate.sampling.seed = seed;
+}
+
+void set_logprobs(Options& options, const std::string& value) {
+    const int n = whole(value);
+    if (n < 0) throw UsageError("needs 0 or more, not " + value);
+    options.generate.sampling.logprobs = n;
 }
 
 void set_acceptance(Options& options, const std::string& value) {
@@ -79,7 +95,7 @@ void set_spec_length(Options& options, const std::string& value) {
     if (value == "auto")
         options.session.spec_length.reset();
     else
-        integer([](Options& o) -> int& { return o.session.spec_length.emplace(); })(options, value);
+        options.session.spec_length = whole(value, "auto or a whole number");
 }
 
 void set_spec_tree(Options& options, const std::string& value) {
@@ -89,7 +105,7 @@ void set_spec_tree(Options& options, const std::string& value) {
     else if (value == "off")
         most = 1;
     else
-        integer([](Options& o) -> int& { return o.session.spec_tree.emplace(); })(options, value);
+        most = whole(value, "auto, off or a whole number");
 }
 
 void set_flash_attention(Options& options, const std::string& value) {
@@ -186,7 +202,7 @@ const std::vector<Flag>& flags() {
         {{"--logprobs"},
          "K",
          "with --json: log-probabilities, also of the K likeliest tokens",
-         integer([](Options& o) -> int& { return o.generate.sampling.logprobs; })},
+         set_logprobs},
         {{"--acceptance"},
          "RULE",
          "coupled: same seed, same text, whoever drafts; or rejection (coupled)",
@@ -273,11 +289,12 @@ const std::vector<Flag>& flags() {
     return all;
 }
 
-const Flag& find(const std::string& name) {
+// The flag of this name; null: there is none.
+const Flag* known(const std::string& name) {
     for (const Flag& flag : flags())
-        for (const std::string_view known : flag.names)
-            if (name == known) return flag;
-    throw UsageError("There is no option " + name + "; see spec-cli --help.");
+        for (const std::string_view one : flag.names)
+            if (name == one) return &flag;
+    return nullptr;
 }
 
 }  // namespace
@@ -299,7 +316,9 @@ Options parse(int argc, const char* const* argv) {
             value = name.substr(equals + 1);
             name.erase(equals);
         }
-        const Flag& flag = find(name);
+        if (known(name) == nullptr)
+            throw UsageError("There is no option " + name + "; see spec-cli --help.");
+        const Flag& flag = *known(name);
         if (flag.value.empty() && value) throw UsageError(name + " takes no value.");
         if (!flag.value.empty() && !value) {
             if (i + 1 == argc) throw UsageError(name + " needs a value; see spec-cli --help.");
@@ -313,7 +332,34 @@ Options parse(int argc, const char* const* argv) {
     }
     if (options.prompt && options.file)
         throw UsageError("Give the prompt with -p or with -f, not both.");
+    if (options.generate.sampling.logprobs >= 0 && !options.json)
+        throw UsageError("--logprobs are shown by --json alone; give it, too.");
     return options;
+}
+
+std::string with_flags(const std::string& message) {
+    static const std::map<std::string_view, std::string_view> kNames = {
+        {"max_tokens", "-n"},      {"n_ctx", "-c"},           {"n_batch", "-b"},
+        {"n_threads", "-t"},       {"n_gpu_layers", "-ngl"},  {"temperature", "--temp"},
+        {"lenience", "--lenience"}, {"penalty_last_n", "--repeat-last-n"},
+    };
+    std::string result;
+    for (std::size_t at = 0; at < message.size();) {
+        const auto ends = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; };
+        const auto from = message.begin() + static_cast<std::ptrdiff_t>(at);
+        std::string word(from, std::find_if(from, message.end(), ends));
+        if (word.empty()) word = message[at];
+        at += word.size();
+        if (const auto found = kNames.find(word); found != kNames.end()) {
+            result += found->second;
+            continue;
+        }
+        std::string flag = "--" + word;
+        std::ranges::replace(flag, '_', '-');
+        const bool is_flag = word.find('_') != std::string::npos && known(flag) != nullptr;
+        result += is_flag ? flag : word;
+    }
+    return result;
 }
 
 std::string help_text() {

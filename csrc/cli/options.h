@@ -40,6 +40,9 @@ struct Options {
 // Throws UsageError.
 Options parse(int argc, const char* const* argv);
 
+// The library's message with the options of this program in place of the library's names for them.
+std::string with_flags(const std::string& message);
+
 std::string help_text();
 
 }  // namespace specllama::cli

@@ -47,13 +47,16 @@ void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // taken up again before its last turn.
     target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     speculator_.begin(sequence, reference);
+    entered_.push_back(&sequence);
 }
 
-void Engine::end(Sequence& sequence) { speculator_.end(sequence); }
+void Engine::end(Sequence& sequence) {
+    std::erase(entered_, &sequence);
+    speculator_.end(sequence);
+}
 
 void Engine::step(std::span<Sequence* const> sequences) {
     quota_ = target_.n_batch() / static_cast<int>(sequences.size());
-    stepping_ = sequences;
     in_prompt_.clear();
     ready_.clear();
     for (Sequence* sequence : sequences)
@@ -70,7 +73,7 @@ void Engine::step(std::span<Sequence* const> sequences) {
         if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
         if (!ready_.empty()) round();
     } catch (...) {
-        for (Sequence* sequence : sequences) rewind(*sequence, sequence->n_cached());
+        for (Sequence* sequence : entered_) rewind(*sequence, sequence->n_cached());
         throw;
     }
 }
@@ -91,9 +94,10 @@ void Engine::attempt(std::span<Sequence* const> sequences, Group group, Decode d
 }
 
 // After a decode that failed, by the error at hand. That of a sequence alone ends it; and where the
-// memory cannot be cut, all end that have lost their state: they would begin again in every round.
+// memory cannot be cut, all end that have lost their state, those that wait among them: they would
+// begin again in every round.
 void Engine::recover(const Sequence* alone) {
-    for (Sequence* sequence : stepping_) {
+    for (Sequence* sequence : entered_) {
         const int n_before = sequence->n_cached();
         rewind(*sequence, n_before);
         if (sequence->done() || (sequence != alone && sequence->n_cached() == n_before)) continue;
@@ -145,7 +149,6 @@ void Engine::take_chunks() {
         room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());
-    chunk_rows_.resize(chunks_.size());
     prefilled_ = in_prompt_.back()->id();
 }
 
@@ -153,16 +156,17 @@ void Engine::add_chunks(Group group) {
     for (std::size_t i = group.first; i < group.last; ++i) {
         const Sequence& sequence = *in_prompt_[i];
         Position position = sequence.n_cached();
-        chunk_rows_[i] = batch_.size();
         for (const Token token : sequence.pending().first(chunks_[i]))
             batch_.add(token, position++, sequence.id(), false);
     }
 }
 
 void Engine::chunks_decoded(Group group, double seconds) {
+    int row = 0;
     for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
-        absorb(sequence, sequence.n_cached(), chunk_rows_[i], chunks_[i], {});
+        absorb(sequence, sequence.n_cached(), row, chunks_[i], {});
+        row += chunks_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
         if (sequence.pending().size() == 1 && target_.n_seq() > 1)
@@ -382,8 +386,9 @@ void Engine::commit_certain(Sequence& sequence) {
     }
 }
 
-// Of n tokens from a row on, and of the nodes of the draft behind them that were accepted. Those of
-// a side branch come again with the next decode; a head that had to wait for that could not draft.
+// Tells the drafter that reads states which rows of the decode stay: those of n tokens from `row`
+// on, and of the accepted nodes of the draft behind them. What was accepted of a side branch comes
+// again with the next decode; but a head that waited for that could not draft.
 void Engine::absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path) {
     if (!speculator_.reads_states()) return;
     stay_.resize(n);

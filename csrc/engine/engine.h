@@ -27,10 +27,10 @@ class Engine {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances the sequences, none of them done: all by a round but those with more of a prompt to
-    // decode than their quota of a batch. Of these prompts a batch is decoded first, with as much
-    // as it has room for, in turns; of one prompt alone where memory().split(). Who has but a token
-    // left then takes part in the round. So nobody waits for more than a batch of others' prompts.
+    // Advances sequences that are not done. Of prompts longer than a sequence's quota of a batch one
+    // batch is decoded first, filled from as many of them as it has room for, in turns; from one
+    // where memory().split(). A round follows for all others, and for those that have but one token
+    // of their prompt left. So nobody waits for more than one batch of others' prompts.
     //
     // An Error ends those sequences that it concerns: where a decode for several fails, those whose
     // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
@@ -69,7 +69,7 @@ class Engine {
 
     Context& target_;
     Speculator speculator_;
-    std::span<Sequence* const> stepping_;
+    std::vector<Sequence*> entered_;  // that have begun and not ended
     int quota_ = 0;              // tokens of a batch that each of them may have
     SequenceId prefilled_ = -1;  // last
     // Kept between rounds so that none allocates.
@@ -81,7 +81,6 @@ class Engine {
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token
     std::vector<Guess> guesses_;        // at the position that is verified
     std::vector<int> path_;             // nodes of the draft that were accepted
-    std::vector<int> chunk_rows_;       // [i]: first row of chunks_[i]
     std::vector<int> stay_;             // rows of tokens that stay
 };
 

@@ -62,7 +62,7 @@ class Sequence {
     bool replays() const { return !replayed_.empty(); }
     // Whether it waits before each round but the first for a draft from outside.
     bool paced() const { return paced_; }
-    // By which these know it, see Offers; 0: not at all.
+    // The number by which Offers know this request; 0: it takes none.
     std::uint64_t ticket() const { return ticket_; }
     void set_ticket(std::uint64_t ticket) { ticket_ = ticket; }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }

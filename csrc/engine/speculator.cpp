@@ -93,29 +93,26 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.choice = {};
         turn.rows.clear();
         work_[i].replays = sequence.replays();
-        work_[i].limit = limits[i];
         work_[i].n_prefix = work_[i].n_rest = 0;
-        work_[i].n_forced = 0;
         work_[i].verified.clear();
         wanted |= turn.max_draft > 0;
     }
     for (std::size_t row = 0; row < proposals_.size(); ++row) prepare(row, sequences);
     if (wanted) ask_all(sequences);
     for (std::size_t i = 0; i < n; ++i)
-        if (sequences[i]->paced()) take_offer(i, *sequences[i]);
+        if (sequences[i]->paced()) take_offer(i, *sequences[i], limits[i]);
 }
 
 // Verified as it is: who made it has planned it, and knows what a round costs there.
-void Speculator::take_offer(std::size_t i, const Sequence& sequence) {
+void Speculator::take_offer(std::size_t i, const Sequence& sequence, Limit limit) {
     Work& work = work_[i];
     told_.clear();
-    offers_->take(sequence.id(), sequence.tokens(), std::min(work.limit.depth, work.limit.nodes),
-                  told_);
+    offers_->take(sequence.id(), sequence.tokens(), std::min(limit.depth, limit.nodes), told_);
     if (!sequence.replays()) cut_behind_end(told_, *vocab_);
     offered_.clear();
     offered_.add(
         told_,
-        {.nodes = work.limit.nodes, .leaves = branching_.leaves, .siblings = branching_.siblings});
+        {.nodes = limit.nodes, .leaves = branching_.leaves, .siblings = branching_.siblings});
     work.kept.assign(offered_.size(), true);
     work.verified.take(offered_, work.kept);
 }
@@ -171,7 +168,6 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const Draft& forced_draft = proposals_[forced()][i].draft;
         Proposal& proposal = proposals_[row][i];
-        work_[i].n_forced = forced_draft.size();
         if (forced_draft.empty()) {
             if (row == beyond()) proposal.max_tokens = 0;
             continue;
@@ -184,7 +180,8 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
     if (!asked) return;
     ask(row, sequences);
     for (std::size_t i = 0; i < sequences.size(); ++i)
-        if (Draft& draft = proposals_[row][i].draft; draft.size() == work_[i].n_forced)
+        if (Draft& draft = proposals_[row][i].draft;
+            draft.size() == proposals_[forced()][i].draft.size())
             draft.clear();
 }
 
@@ -280,7 +277,7 @@ void Speculator::offer(std::size_t i, Branching branching) {
     Turn& turn = turns_[i];
     turn.offers.clear();
     const bool trees = branching.siblings > 1;
-    const Tree::Limits limits{.nodes = plans() ? kMostOffered : work_[i].limit.nodes,
+    const Tree::Limits limits{.nodes = plans() ? kMostOffered : turn.max_rows,
                               .leaves = branching.leaves,
                               .siblings = branching.siblings};
     beside_.clear();
@@ -290,7 +287,7 @@ void Speculator::offer(std::size_t i, Branching branching) {
     }
     for (std::size_t row = 0; row < proposals_.size(); ++row) {
         const Proposal& proposal = proposals_[row][i];
-        const int n_known = row == beyond()               ? work_[i].n_forced
+        const int n_known = row == beyond()               ? proposals_[forced()][i].draft.size()
                             : proposal.another == nullptr ? 0
                                                           : work_[i].n_prefix;
         const bool drawn = proposal.draft.drawn();

@@ -115,19 +115,16 @@ class Speculator {
     // What is under way for a sequence in this round.
     struct Work {
         bool replays = false;  // whether it goes on behind tokens that end a generation
-        Limit limit;
         std::vector<JoinedDraft> joined;  // [row of proposals_]
         std::vector<bool> kept;           // [node of the one that is chosen]
         Tree verified;
         std::vector<Token> heard;  // what the target has said
-        // Tokens of the grammar's draft that others go on from.
-        int n_forced = 0;
-        // Of the costly drafter: how many tokens of the others it goes on from, when it was asked,
-        // and whether it should go on.
+        // The costly drafter's draft: with how many tokens of another's it begins, and how many of
+        // another's follow its own.
         int n_prefix = 0;
-        int n_rest = 0;  // and how many of theirs come behind its own
-        Clock::time_point started;
-        std::function<bool(const Draft&)> another;
+        int n_rest = 0;
+        Clock::time_point started;                  // when it was asked
+        std::function<bool(const Draft&)> another;  // whether it should go on
     };
 
     // Rows of proposals_ behind those of the drafters: what grammars force, and how the first
@@ -137,7 +134,7 @@ class Speculator {
     Drafter& drafter(std::size_t row);
 
     void ask_all(std::span<Sequence* const> sequences);
-    void take_offer(std::size_t i, const Sequence& sequence);
+    void take_offer(std::size_t i, const Sequence& sequence, Limit limit);
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);

@@ -112,19 +112,20 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
     return std::shared_ptr<Model>(new Model(std::move(model), options, header));
 }
 
+// Architecture, size, type of the weights. llama.cpp names a size by the number of layers, which is
+// another model's for some (SmolLM2's 135M would be 256M); it can be counted.
 std::string Model::description() const {
     char desc[128];
     llama_model_desc(model_.get(), desc, sizeof(desc));
     std::string text = desc;
-    // llama.cpp names the sizes that it knows by their layers; of others it can be counted.
-    if (const auto unknown = text.find("?B"); unknown != std::string::npos) {
-        const double millions = static_cast<double>(llama_model_n_params(model_.get())) / 1e6;
-        char size[32];
-        std::snprintf(size, sizeof(size), millions < 1000 ? "%.1fM" : "%.1fB",
-                      millions < 1000 ? millions : millions / 1000);
-        text.replace(unknown, 2, size);
-    }
-    return text;
+    const double millions = static_cast<double>(llama_model_n_params(model_.get())) / 1e6;
+    char size[32];
+    if (millions < 1000)
+        std::snprintf(size, sizeof(size), "%.*fM", millions < 100 ? 1 : 0, millions);
+    else
+        std::snprintf(size, sizeof(size), "%.1fB", millions / 1000);
+    const std::size_t from = text.find(' ') + 1;
+    return text.replace(from, text.find(' ', from) - from, size);
 }
 
 std::string Model::value(const std::string& key) const {

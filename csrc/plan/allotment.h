@@ -101,9 +101,8 @@ class Allotment {
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
-    std::vector<Row> sorted_;           // by their gain
-    std::vector<Row> merged_;           // on the way there
-    std::vector<std::ptrdiff_t> ends_;  // of what is sorted by itself
+    std::vector<std::span<const Row>> next_;  // [sequence]: rows that are not sorted yet
+    std::vector<Row> sorted_;                 // of all, by their gain
     std::vector<double> saved_by_;
     int n_best_ = 0;
     std::vector<int> lengths_;

@@ -28,18 +28,11 @@ constexpr double kLeastWithoutContext = 0.1;
 
 }  // namespace
 
-CostCurve::CostCurve() { start(); }
-
-void CostCurve::start() {
+CostCurve::CostCurve() {
     for (int n = 1; n <= kMaxTokens; ++n)
         log_seconds_[n - 1] = std::log1p(tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
-    speed_ = shape_ = 0;
     wander(tuning::kUnknownSd, tuning::kBelievedSd);
-    learned_.fill(0);
-    n_recent_ = 0;
     forget_known();
-    measured_.reset();
-    slope_ = ContextSlope();
 }
 
 void CostCurve::wander(double speed_sd, double shape_sd) {
@@ -173,7 +166,7 @@ CurvePoints CostCurve::points() const {
 }
 
 void CostCurve::restore(const CurvePoints& points) {
-    start();
+    *this = CostCurve();
     const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
     for (int n = 1; n <= n_points; ++n) {
         if (usable(points.seconds[n - 1]))

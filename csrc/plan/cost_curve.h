@@ -47,8 +47,9 @@ class CostCurve {
     // of rows in less time than a part of one, beyond doubt.
     int width(int n, int n_context) const;
 
-    // [n]: the same of n tokens, for all up to n_most and maybe more; pads, the same every time:
-    // with as many rows as width() says. Valid until the next call, of what is const, too.
+    // [n]: seconds of a decode of n tokens, for all n up to n_most and maybe more. pads: with as
+    // many rows as width() says; the same in every call. Valid until the next call of any member,
+    // const ones included.
     std::span<const double> prices(int n_most, int n_context, bool pads) const;
 
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
@@ -70,7 +71,6 @@ class CostCurve {
  private:
     using Row = std::array<double, kMaxTokens>;
 
-    void start();
     // The step of a Kalman filter: log_seconds of n were seen, which count as at most so many
     // standard deviations off. Returns as what they count.
     double learn(int n, double log_seconds, double most);
@@ -87,12 +87,12 @@ class CostCurve {
     // that the decodes have taken off again, row after row, each up to its diagonal. Of the last
     // few that is the product of a column by itself, and is added once they are kRecent: it is too
     // much to be touched in every round.
-    double speed_;
-    double shape_;
-    std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_;
+    double speed_ = 0;
+    double shape_ = 0;
+    std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_{};
     static constexpr int kRecent = 8;
     std::array<Row, kRecent> recent_;
-    int n_recent_;
+    int n_recent_ = 0;
     // [n - 1]: seconds at an empty context, found when they are first asked for; 0: not yet. And
     // what prices() has found.
     mutable Row seconds_;

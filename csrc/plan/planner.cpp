@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <ranges>
 
 #include "plan/constants.h"
 
@@ -95,7 +94,7 @@ void Planner::choose(std::span<Turn> turns) {
     if (turns.size() == 1) {
         allot(all, turns);
     } else {
-        all.token_seconds = (all.spent + decode_seconds(all, all.n_rows)) / all.n_sequences;
+        all.token_seconds = (all.spent + seconds(all.n_rows, all.n_context)) / all.n_sequences;
         for (int pass = 0; pass < kPasses; ++pass) {
             allot(all, turns);
             double tokens = 0;
@@ -158,7 +157,7 @@ double Planner::saved(const Common& common, const Offer& offer, const Chain& cha
     if (offer.required) return kAny;
     if (!offer.drawn) return chain.most_saved(1, chain.longest);
     const int n = static_cast<int>(offer.evidence.size());
-    const double extra = decode_seconds(common, common.n_rows + n) - chain.seconds[0];
+    const double extra = seconds(common.n_rows + n, common.n_context) - chain.seconds[0];
     return extra <= chain.stake && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
 }
 
@@ -177,6 +176,7 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     const int at = turn.choice.offer;
     if (at >= 0 && turn.offers[at].drawn) {
         turn.choice.n_draft = static_cast<int>(turn.offers[at].evidence.size());
+        turn.choice.saved = chains[at].gain[1];
         allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, chains[at].tokens[1], 0,
                                 turn.place);
         return;
@@ -254,7 +254,7 @@ bool Planner::probe(const Common& common) {
     const int n = better->n_rows;
     budget_.lose(better->loss);
     allotment_.take(n - n_certain, prices(common, n));
-    cost_probe_.begin(width(n, common.n_context), decode_seconds(common, n));
+    cost_probe_.begin(width(n, common.n_context), seconds(n, common.n_context));
     return true;
 }
 
@@ -267,7 +267,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
         n_drafted += turns[i].choice.n_draft;
     }
     for (const auto& [sequence, row] : allotment_.chosen()) turns[sequence].rows.push_back(row);
-    const double plain = decode_seconds(common, common.n_rows);
+    const double plain = seconds(common.n_rows, common.n_context);
     const double extra = allotment_.seconds() - plain;
     for (std::size_t i = 0; i < turns.size(); ++i) {
         Choice& choice = turns[i].choice;
@@ -277,29 +277,32 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
         choice.n_sequences = common.n_sequences;
         choice.n_committed = common.n_rows;
         choice.n_drafted = n_drafted;
-        choice.saved = allotment_.gains()[i];
+        choice.saved += allotment_.gains()[i];
         if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
         choice.probe = probe;
     }
 }
 
-// Seconds that the best draft saves that begins so, and that the draft model goes on with.
-double Planner::most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
+// What may come of a draft that begins so, and that the draft model goes on with up to the cap.
+const Chain& Planner::with_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
             draft_cost_.step(common.n_sequences, turn.n_tokens, cost_));
     chain.weigh(kAny);
-    return chain.most_saved(0, chain.longest);
+    return chain;
 }
 
 int Planner::n_prefix(const Turn& turn, int n_beside) {
     const Choice& choice = turn.choice;
     if (choice.offer < 0 || turn.offers[choice.offer].drawn) return 0;
     const Common common = Planner::common(turn, 0, n_beside);
-    const EvidenceSpan chosen = turn.offers[choice.offer].evidence.first(choice.n_draft);
-    const double behind = most_saved_by_model(common, turn, chosen);
-    return most_saved_by_model(common, turn, {}) > behind ? 0 : choice.n_draft;
+    const auto saved = [&](EvidenceSpan prefix) {
+        const Chain& chain = with_model(common, turn, prefix);
+        return chain.most_saved(0, chain.longest);
+    };
+    const double behind = saved(turn.offers[choice.offer].evidence.first(choice.n_draft));
+    return saved({}) > behind ? 0 : choice.n_draft;
 }
 
 bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside) {
@@ -310,10 +313,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double step = draft_cost_.step(common.n_sequences, turn.n_tokens, cost_);
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
-    Chain& chain = chains_[0];
-    chain.longest = cap;
-    foresee(common, turn, draft, caution(debt(*turn.phase)), chain, step);
-    chain.weigh(kAny);
+    const Chain& chain = with_model(common, turn, draft);
     // What is saved by the best that is there already.
     const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
@@ -339,14 +339,12 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     if (!model_probe_.due() ||
         loss + model_probe_.n_missing() * step > model_account_.balance() + stake)
         return false;
-    const auto may_pay = [&](int phase) {
+    bool may_pay = false;
+    for (int phase = 0; phase < kPhases; ++phase)
         for (int g = n_drafted + 1; g <= cap; ++g)
-            if (chain.saved_in(phase, g) > so_far) return true;
-        return false;
-    };
-    if (std::ranges::none_of(std::views::iota(0, kPhases), may_pay)) return false;
-    model_probe_.begin();
-    return true;
+            may_pay |= chain.saved_in(phase, g) > so_far;
+    if (may_pay) model_probe_.begin();
+    return may_pay;
 }
 
 // Seconds that the draft model has saved in a round: what its right tokens would have taken

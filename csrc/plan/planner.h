@@ -101,9 +101,6 @@ class Planner {
     Allotment::Prices prices(const Common& common, int n_most) const {
         return cost_.prices(n_most, common.n_context, pads_);
     }
-    double decode_seconds(const Common& common, int n_rows) const {
-        return prices(common, n_rows)[n_rows];
-    }
     // Seconds by which the draft model's first token takes longer, since the model has to take in
     // what it did not see; and how many of turn.spent went into that.
     double catch_up(const Turn& turn) const;
@@ -112,7 +109,7 @@ class Planner {
                  Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
-    double most_saved_by_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
+    const Chain& with_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
     double saved_by_model(const Turn& turn, const Offer& own) const;
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);

@@ -17,8 +17,8 @@ struct Side {
     int parent = -1;     // the node that it comes after; -1: what is committed
     int rank = 0;        // siblings before it
     int elder = -1;      // the last of these; -1: none
-    bool heard = false;  // whether the target was heard about it, its elders being wrong,
-    bool right = false;  // and agreed
+    bool heard = false;  // whether the target has judged it: its elder siblings were wrong
+    bool right = false;  // whether it was the target's token
 };
 
 // A draft at hand, and how it did.

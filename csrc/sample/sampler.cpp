@@ -35,7 +35,16 @@ std::uint64_t fresh_seed() {
     return (std::uint64_t{device()} << 32 | device()) >> 11;
 }
 
-SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
+SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
+    check(options, n_vocab);
+    SamplingOptions all = options;
+    if (!all.seed) all.seed = fresh_seed();
+    return all;
+}
+
+}  // namespace
+
+void check(const SamplingOptions& o, std::size_t n_vocab) {
     require(o.temperature >= 0 && o.temperature < kInfinity, "temperature", "0 or more",
             o.temperature);
     require(o.top_k >= 0, "top_k", "0 (off) or more", o.top_k);
@@ -63,12 +72,7 @@ SamplingOptions checked(const SamplingOptions& o, std::size_t n_vocab) {
         require(bias < std::numeric_limits<float>::infinity(), "logit_bias",
                 "finite or minus infinity", bias);
     }
-    SamplingOptions all = o;
-    if (!all.seed) all.seed = fresh_seed();
-    return all;
 }
-
-}  // namespace
 
 Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::unique_ptr<Mask> mask)
     : options_(checked(options, n_vocab)),

@@ -20,6 +20,10 @@ namespace specllama {
 // Every token is forbidden, by the grammar or by logit_bias.
 inline constexpr Token kNothingLeft = -2;
 
+// Throws InvalidArgument when an option is out of range, for a model of n_vocab tokens. Of a grammar
+// nothing is said.
+void check(const SamplingOptions& options, std::size_t n_vocab);
+
 // The choice rule: argmax over the kept tokens of logit / T + gumbel(seed, position, token), which
 // is a draw from the softmax at temperature T; T = 0 drops the noise.
 //
@@ -34,7 +38,7 @@ inline constexpr Token kNothingLeft = -2;
 // tokens; only the grammar keeps a state.
 class Sampler {
  public:
-    // Allocates for rows of n_vocab logits. Throws InvalidArgument when an option is out of range.
+    // Allocates for rows of n_vocab logits. Throws as `check` does.
     Sampler(const SamplingOptions& options, std::size_t n_vocab,
             std::unique_ptr<Mask> mask = nullptr);
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +31,24 @@ def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1
         bounds = f"from {low} on" if is_open and number < low else f"from {low} to {high}"
         raise ArgumentError(f"{name} must be {bounds}, not {number}.")
     return number
+
+
+def integer_or(
+    name: str,
+    value: Any,
+    words: Mapping[str, int | None],
+    *,
+    low: int = -_INT32,
+    high: int = _INT32 - 1,
+) -> int | None:
+    """Return `value` as `integer` does, or what it stands for if it is one of the words. Raises
+    ArgumentError."""
+    if not isinstance(value, str):
+        return integer(name, value, low=low, high=high)
+    if value not in words:
+        known = ", ".join(f'"{word}"' for word in words)
+        raise ArgumentError(f"{name} must be a whole number or {known}, not {value!r}.")
+    return words[value]
 
 
 def number(name: str, value: Any) -> float:

@@ -24,6 +24,14 @@ def read_text(path: str | os.PathLike[str]) -> str:
         return Path(path).read_text(encoding="utf-8")
 
 
+def read_prompt(path: str) -> str:
+    """Return the text of a file, or what comes from standard input if it is "-"; a last newline is
+    left out, as spec-cli does. Raises as above."""
+    with _reading("standard input" if path == "-" else path):
+        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
+            return file.read().decode().removesuffix("\n")
+
+
 def check_writable(path: str) -> None:
     """See before the run whether a file can be written; what is in it stays.
 

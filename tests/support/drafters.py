@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 
 import numpy as np
 from numpy.typing import NDArray
 from specllama import Drafter
+
+
+class CtrlC(Drafter):
+    """Drafts nothing; when it is asked for the nth time, Ctrl-C is pressed."""
+
+    def __init__(self, n: int) -> None:
+        self.calls_left = n
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.calls_left -= 1
+        if self.calls_left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        return []
 
 
 class SometimesRight(Drafter):

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any, Literal, cast
 
+from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
 from specllama.requests.options import FIELDS, GenerateOptions
 
@@ -73,7 +74,12 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
 
 
 def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of SpecSession for which there are options of `add_target_url`."""
+    """Return the arguments of SpecSession for which there are options of `add_target_url`. Raises
+    ArgumentError for those that say nothing without the URL."""
+    if arguments.target_url is None and (arguments.target_key or arguments.target_mode != "auto"):
+        raise ArgumentError(
+            "--target-key and --target-mode are of a target elsewhere; give its URL with -u."
+        )
     key = arguments.target_key or os.environ.get("SPECLLAMA_TARGET_KEY") or None
     return {
         "target": arguments.target_url,

@@ -47,6 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
             interactive=sys.stdin.isatty(),
             colored=has_colors(sys.stdout) if wish is None else wish,
         )
+        # What every answer would be refused for is said before there is a question.
+        messages = [*chat.conversation.messages, {"role": "user", "content": "?"}]
+        model.session.stream_chat(messages, **sampling).close()
         reader = _reader(chat)
         if chat.interactive:
             hint = "" if _has_editor() else " (Its lines are plain without specllama[chat].)"

@@ -95,10 +95,10 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
     """Open a session, print its answer as it comes, and return it."""
     with SpecSession(**options) as session:  # type: ignore[arg-type]
         if session.has_chat_template:
-            verb, request = "asked", arguments.prompt or REQUEST
+            verb, request = "asked", REQUEST if arguments.prompt is None else arguments.prompt
             prompt = session.render_chat([{"role": "user", "content": request}])
         else:
-            verb, request = "to continue", arguments.prompt or BEGINNING
+            verb, request = "to continue", BEGINNING if arguments.prompt is None else arguments.prompt
             prompt = session.tokenize(request)
         # Both begin alike: the first decodes read the weights from the disk and find out what
         # decodes of several tokens cost here, which belongs to opening, not to answering.

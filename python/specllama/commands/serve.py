@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -26,6 +27,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError(
             f"The server needs {error.name}; run: pip install specllama[server]"
         ) from None
+    for origin in arguments.cors_origin:
+        if not re.fullmatch(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", origin):
+            raise ArgumentError(
+                f'--cors-origin must be like "https://example.com" or "*", not {origin!r}.'
+            )
     settings = Settings(
         name=arguments.alias or Path(arguments.model or BUNDLED_MODEL).stem,
         host=arguments.host,

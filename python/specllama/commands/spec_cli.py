@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from specllama_light.default_model import installed_model
 
@@ -20,6 +20,24 @@ _FOR_BUNDLED = ("--corpus",)
 
 _FILES = ("-m", "--model", "-md", "--draft-model")
 
+_TARGETS = ("-m", "--model", "-hf", "--hf-repo")
+_DRAFTS = ("-md", "--draft-model", "-hfd", "--hf-repo-draft")
+
+SWITCHES = frozenset((
+    "-", "--speculative-decoding", "--no-spec", "--stats", "--json", "--list-devices",
+    "-v", "--verbose", "-h", "--help", "--version",
+))  # fmt: skip
+"""Options without a value. Behind any other one the next argument is its value, whatever it looks
+like."""
+
+
+class _Argument(NamedTuple):
+    """An option of the command line; value: None if it has none, or none was given."""
+
+    option: str
+    value: str | None
+    given: list[str]
+
 
 def executable() -> Path:
     """Return the path of the executable."""
@@ -28,34 +46,46 @@ def executable() -> Path:
     return Path(_build.__file__).parent / "bin" / "spec-cli"
 
 
-def with_files(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with the files of models in place of their names.
-
-    The executable has no Python, so the download is done before. Raises as `hub.fetch` does.
-    """
-    from specllama.model.hub import SCHEME, fetch
-
-    result: list[str] = []
+def _read(arguments: Sequence[str]) -> Iterator[_Argument]:
     rest = iter(arguments)
     for argument in rest:
         option, equals, value = argument.partition("=")
-        if option not in _NAMES and option not in _FILES:
-            result.append(argument)
-            continue
-        model = value if equals else next(rest, None)
-        if model is None:  # it is for the executable to complain
-            result.append(option)
-        elif option in _NAMES or model.startswith(SCHEME):
-            result += [_NAMES.get(option, option), fetch(model)]
+        if equals and option.startswith("--"):
+            yield _Argument(option, value, [argument])
+        elif argument in SWITCHES or not argument.startswith("-"):
+            yield _Argument(argument, None, [argument])
         else:
-            result += [option, model]
+            behind = next(rest, None)
+            yield _Argument(argument, behind, [argument, *([] if behind is None else [behind])])
+
+
+def with_files(arguments: Sequence[str]) -> list[str]:
+    """Return command-line arguments with the files of models in place of their names.
+
+    The executable has no Python, so the download is done before. Raises as `hub.fetch` does, and
+    ArgumentError where a model is given in both ways.
+    """
+    from specllama.errors import ArgumentError
+    from specllama.model.hub import SCHEME, fetch
+
+    options = {one.option for one in _read(arguments)}
+    for what, ways in (("model", _TARGETS), ("draft model", _DRAFTS)):
+        if options.intersection(ways[:2]) and options.intersection(ways[2:]):
+            raise ArgumentError(f"Give the {what} with {ways[0]} or with {ways[2]}, not both.")
+    result: list[str] = []
+    for option, value, given in _read(arguments):
+        is_name = option in _NAMES or (option in _FILES and (value or "").startswith(SCHEME))
+        if value is not None and is_name:
+            result += [_NAMES.get(option, option), fetch(value)]
+        else:  # among these what the executable complains of
+            result += given
     return result
 
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
     """Return arguments that name SmolLM2, where it is installed, if they have a prompt and nothing
     that settles which model is meant; else as they are."""
-    options = {argument.partition("=")[0] for argument in arguments}
+    options = {one.option for one in _read(arguments)}
     named = options.intersection([*_NAMES, *_FILES, *_FOR_BUNDLED])
     model = installed_model()
     if model is None or named or not options.intersection(_PROMPTS):

@@ -11,10 +11,10 @@ from specllama.session import SpecSession
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate and write the trace; the exit code."""
-    prompt = arguments.prompt if arguments.file is None else _files.read_text(arguments.file)
+    prompt = arguments.prompt if arguments.file is None else _files.read_prompt(arguments.file)
     with SpecSession(**_arguments.session_options(arguments)) as session:
         options = _arguments.sampling_options(arguments)
-        options["max_tokens"] = arguments.n_predict
+        options["max_tokens"] = None if arguments.n_predict == -1 else arguments.n_predict
         options["trace"] = True
         stream = session.stream(prompt, **options)
         if arguments.output is not None:
@@ -43,8 +43,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("-p", "--prompt", help="text to continue")
-    prompt.add_argument("-f", "--file", help="file with the text to continue")
+    prompt.add_argument("-f", "--file", help="the same in a file; -: standard input")
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
-    parser.add_argument("-n", "--n-predict", type=int, default=128, help="most tokens (128)")
+    parser.add_argument("-n", "--n-predict", type=int, default=128, help="most tokens; -1: all (128)")
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run)

@@ -9,7 +9,8 @@ from specllama import _check
 from specllama.errors import ArgumentError, ModelError
 
 Message = Mapping[str, Any]
-"""One message: {"role": "user", "content": "..."}, and whatever else the template reads."""
+"""One message: {"role": "user", "content": "..."}, and whatever else the template reads. The content
+may also be a list of parts, {"type": "text", "text": "..."}, or None."""
 
 
 class ChatTemplate:
@@ -64,11 +65,26 @@ class ChatTemplate:
                 raise ArgumentError(
                     f'messages[{i}] must be like {{"role": "user", "content": "..."}}.'
                 )
-            if isinstance(message.get("content"), str):
-                _check.text(f"messages[{i}] content", message["content"])
-        conversation: Any = list(messages)
+        conversation: Any = [
+            {**message, "content": _text(f"messages[{i}] content", message.get("content"))}
+            for i, message in enumerate(messages)
+        ]
         try:
             prompt: str = self._formatter(messages=conversation, **(arguments or {})).prompt
         except Exception as error:  # a template may raise anything
             raise ArgumentError(f"The chat template refuses these messages: {error}.") from None
         return prompt
+
+
+def _text(name: str, content: Any) -> str:
+    """Return what a message says: a text, the texts of its parts, a line each, or nothing."""
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        return _check.text(name, content)
+    if not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content):
+        raise ArgumentError(
+            f"{name} must have a text in each of its parts; images, sounds and files are not "
+            "supported."
+        )
+    return "\n".join(_check.text(name, part["text"]) for part in content)

@@ -109,8 +109,8 @@ def open_core(
     options = _core.SessionOptions(
         model=target_model,
         context=target_context,
-        spec_length=None if spec_length == "auto" else _check.integer("spec_length", spec_length),
-        spec_tree=_guesses(spec_tree),
+        spec_length=_check.integer_or("spec_length", spec_length, {"auto": None}),
+        spec_tree=_check.integer_or("spec_tree", spec_tree, {"auto": None, "off": 1}),
         draft_model=draft_model,
         corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
         offers=bool(offers),
@@ -142,13 +142,6 @@ def _servers(rpc: str | None) -> str:
     if rpc == "":
         raise ArgumentError('rpc must be "host:port", or several with commas between them, not "".')
     return "" if rpc is None else _check.text("rpc", rpc)
-
-
-def _guesses(spec_tree: int | str) -> int | None:
-    """Return the most guesses at a position; None: what pays."""
-    if spec_tree == "off":
-        return 1
-    return None if spec_tree == "auto" else _check.integer("spec_tree", spec_tree)
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:

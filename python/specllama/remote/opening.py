@@ -50,7 +50,9 @@ def open_remote(
     seconds = _check.number("target_timeout", timeout)
     if not 0 < seconds < 86400:
         raise ArgumentError(f"target_timeout must be above 0 and below a day, not {timeout!r}.")
-    length = options["spec_length"]
+    length = _check.integer_or(
+        "spec_length", options["spec_length"], {"auto": None}, low=1, high=64
+    )
     is_file = not (draft is None or isinstance(draft, Drafter) or draft in ("auto", "ngram"))
     cheap: Literal["ngram"] | Drafter | None = None
     if isinstance(draft, Drafter):
@@ -71,9 +73,7 @@ def open_remote(
             cheap,
             _loader(draft, options) if is_file else None,
             n_seq=_check.integer("n_seq", options["n_seq"], low=1, high=64),
-            spec_length=None
-            if length == "auto"
-            else _check.integer("spec_length", length, low=1, high=64),
+            spec_length=length,
             guesses=_guesses(options["spec_tree"], length),
             mode=mode,
             timeout=seconds,
@@ -116,12 +116,11 @@ def _closing(link: Link, connect: Callable[[], Target]) -> Target:
         raise
 
 
-def _guesses(spec_tree: int | str, spec_length: int | str) -> int:
+def _guesses(spec_tree: int | str, spec_length: int | None) -> int:
     """Return the most guesses at a position."""
-    if spec_tree in ("auto", "off"):
-        return 1
-    guesses = _check.integer("spec_tree", spec_tree, low=1, high=8)
-    if isinstance(spec_length, int) and spec_length * guesses > MOST_DRAFTED:
+    words = {"auto": None, "off": 1}
+    guesses = _check.integer_or("spec_tree", spec_tree, words, low=1, high=8) or 1
+    if spec_length is not None and spec_length * guesses > MOST_DRAFTED:
         raise ArgumentError(
             f"spec_length times spec_tree must be {MOST_DRAFTED} at most, not "
             f"{spec_length * guesses}."
