@@ -38,9 +38,7 @@ int whole(const std::string& value, const std::string& wanted = "a whole number"
 
 // Takes a whole number into a member of Options.
 Action integer(const std::function<int&(Options&)>& member) {
-    return [member](Options& options, const std::string& value) {
-        member(options) = whole(value);
-    };
+    return [member](Options& options, const std::string& value) { member(options) = whole(value); };
 }
 
 // The same for any number.
@@ -339,13 +337,16 @@ Options parse(int argc, const char* const* argv) {
 
 std::string with_flags(const std::string& message) {
     static const std::map<std::string_view, std::string_view> kNames = {
-        {"max_tokens", "-n"},      {"n_ctx", "-c"},           {"n_batch", "-b"},
-        {"n_threads", "-t"},       {"n_gpu_layers", "-ngl"},  {"temperature", "--temp"},
+        {"max_tokens", "-n"},       {"n_ctx", "-c"},
+        {"n_batch", "-b"},          {"n_threads", "-t"},
+        {"n_gpu_layers", "-ngl"},   {"temperature", "--temp"},
         {"lenience", "--lenience"}, {"penalty_last_n", "--repeat-last-n"},
     };
     std::string result;
     for (std::size_t at = 0; at < message.size();) {
-        const auto ends = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; };
+        const auto ends = [](char c) {
+            return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_';
+        };
         const auto from = message.begin() + static_cast<std::ptrdiff_t>(at);
         std::string word(from, std::find_if(from, message.end(), ends));
         if (word.empty()) word = message[at];

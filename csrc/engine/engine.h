@@ -27,10 +27,10 @@ class Engine {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances sequences that are not done. Of prompts longer than a sequence's quota of a batch one
-    // batch is decoded first, filled from as many of them as it has room for, in turns; from one
-    // where memory().split(). A round follows for all others, and for those that have but one token
-    // of their prompt left. So nobody waits for more than one batch of others' prompts.
+    // Advances sequences that are not done. Of prompts longer than a sequence's quota of a batch
+    // one batch is decoded first, filled from as many of them as it has room for, in turns; from
+    // one where memory().split(). A round follows for all others, and for those that have but one
+    // token of their prompt left. So nobody waits for more than one batch of others' prompts.
     //
     // An Error ends those sequences that it concerns: where a decode for several fails, those whose
     // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
@@ -70,8 +70,8 @@ class Engine {
     Context& target_;
     Speculator speculator_;
     std::vector<Sequence*> entered_;  // that have begun and not ended
-    int quota_ = 0;              // tokens of a batch that each of them may have
-    SequenceId prefilled_ = -1;  // last
+    int quota_ = 0;                   // tokens of a batch that each of them may have
+    SequenceId prefilled_ = -1;       // last
     // Kept between rounds so that none allocates.
     Batch batch_;
     std::vector<Sequence*> in_prompt_;  // whose prompts are to be decoded

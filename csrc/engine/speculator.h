@@ -114,7 +114,7 @@ class Speculator {
 
     // What is under way for a sequence in this round.
     struct Work {
-        bool replays = false;  // whether it goes on behind tokens that end a generation
+        bool replays = false;             // whether it goes on behind tokens that end a generation
         std::vector<JoinedDraft> joined;  // [row of proposals_]
         std::vector<bool> kept;           // [node of the one that is chosen]
         Tree verified;

@@ -70,7 +70,7 @@ const Phase::Weights kWrongOdds = [] {
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.
 void count(Phase::Weights& met, const Phase::Weights& phase) {
     for (int i = 0; i < kPhases; ++i)
-        met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
+        met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kWindow;
 }
 
 std::size_t part(float fraction, std::size_t n_parts) {
@@ -157,9 +157,9 @@ void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
         gradient += posterior[i] * (right - in_phase[i]);
         gained += posterior[i] * in_phase[i] * (1 - in_phase[i]);
     }
-    constexpr double kKeep = 1 - 1 / tuning::kRateWindow;
+    constexpr double kKeep = 1 - 1 / tuning::kWindow;
     information = information * kKeep + gained;
-    const double of_prior = tuning::kRatePrior * 0.25;
+    const double of_prior = tuning::kPrior * 0.25;
     gradient -= (1 - kKeep) * of_prior * (log_odds - prior);
     log_odds += gradient / (information + of_prior);
     set();
@@ -183,7 +183,7 @@ Phase Acceptance::begin(double temperature, int position) const {
         const double sum = std::accumulate(met.begin(), met.end(), 0.0);
         for (int i = 0; i < kPhases; ++i) {
             phase.next[view][i] = met[i] / sum;
-            phase.met[view][i] = tuning::kRequestPrior * phase.next[view][i];
+            phase.met[view][i] = tuning::kPrior * phase.next[view][i];
         }
     }
     phase.weights = phase.next;

@@ -51,26 +51,24 @@ void Allotment::sort() {
 void Allotment::allot(Prices prices) {
     sort();
     lengths_.assign(participants_.size(), 0);
-    saved_by_.assign(sorted_.size() + 1, 0);
-    n_best_ = 0;
     const int n = n_certain();
+    const int n_candidates = static_cast<int>(sorted_.size());
+    int best = 0;
+    double most_saved = 0;
     double gain = 0;
     double stake = 0;
-    for (int k = 1; k <= n_candidates(); ++k) {
+    for (int k = 1; k <= n_candidates; ++k) {
         const Row& row = sorted_[k - 1];
         gain += row.gain;
         if (lengths_[row.sequence]++ == 0) stake += participants_[row.sequence].stake;
         const double extra = prices[n + k] - prices[n];
-        saved_by_[k] = extra <= stake ? gain - extra : -std::numeric_limits<double>::infinity();
-        if (saved_by_[k] > saved_by_[n_best_]) n_best_ = k;
+        if (extra > stake || gain - extra <= most_saved) continue;
+        most_saved = gain - extra;
+        best = k;
     }
-    take(n_best_, prices);
-}
-
-void Allotment::take(int k, Prices prices) {
     start();
-    for (const Row& row : std::span(sorted_).first(k)) add(row);
-    seconds_ = prices[n_certain() + k];
+    for (const Row& row : std::span(sorted_).first(best)) add(row);
+    seconds_ = prices[n + best];
 }
 
 void Allotment::start() {
@@ -124,8 +122,6 @@ void Allotment::allot_alike(Prices prices) {
         most_saved = gain - extra;
         best = g;
     }
-    saved_by_.assign(1, 0);
-    n_best_ = 0;
     start();
     for (const Participant& one : participants_)
         for (int t = 0; t < length(one, best); ++t) add(rows_[one.first_row + t]);

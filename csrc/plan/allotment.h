@@ -66,17 +66,9 @@ class Allotment {
     // Seconds of the decode.
     double seconds() const { return seconds_; }
 
-    // Where all share one decode: seconds that the first k rows save, for those who want to try
-    // more or fewer than the best number of them; k up to n_candidates(). -inf: they may add more
-    // than the stakes allow.
-    int n_candidates() const { return static_cast<int>(saved_by_.size()) - 1; }
-    int n_best() const { return n_best_; }
-    double saved_by(int k) const { return saved_by_[k]; }
     // Rows that are decoded in any case, and that may be at most.
     int n_certain() const;
     int n_most() const { return n_certain() + static_cast<int>(rows_.size()); }
-    // Chooses these instead.
-    void take(int k, Prices prices);
 
  private:
     struct Participant {
@@ -103,8 +95,6 @@ class Allotment {
     std::vector<Row> rows_;
     std::vector<std::span<const Row>> next_;  // [sequence]: rows that are not sorted yet
     std::vector<Row> sorted_;                 // of all, by their gain
-    std::vector<double> saved_by_;
-    int n_best_ = 0;
     std::vector<int> lengths_;
     std::vector<double> tokens_;
     std::vector<double> gains_;

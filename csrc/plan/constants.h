@@ -7,11 +7,10 @@ namespace specllama::tuning {
 
 // -- Cost of a decode ------------------------------------------------------------------------
 
-// A guess at v(n) / v(1) before anything is measured: 1 + kPriorStep (n - 1)^kPriorPower lies
-// between what bf16 and q4_0 weights cost on a CPU, so it errs on the side of short drafts. Of v(1)
-// nothing is known: the first measurement replaces it, whatever it is.
-inline constexpr double kPriorStep = 0.45;
-inline constexpr double kPriorPower = 0.9;
+// A guess at v(n) / v(1) before anything is measured: n to this power lies between what bf16 and
+// q4_0 weights cost on a CPU, so it errs on the side of short drafts. Of v(1) nothing is known: the
+// first measurement replaces it, whatever it is.
+inline constexpr double kPriorPower = 0.7;
 // Standard deviations, of the logarithm: of v(1) before that; of what is believed without having
 // been measured here, the guess at v(n) / v(1) for distant n (between the cheapest and the dearest
 // curve lies a factor of 4), or the machine's speed in an earlier session (it may be busier now, or
@@ -33,9 +32,10 @@ inline constexpr double kCalibrationSeconds = 0.5;
 // no timing of its own if it is known to within as many of a timing's.
 inline constexpr double kBeyondDoubt = 2.5;
 
-// Decodes of an n after which what it says of the context's cost is half forgotten: some tens of
-// requests.
-inline constexpr double kSlopeWindow = 20'000;
+// So many standard deviations less than believed a decode counts as taking when it is chosen: what
+// is in doubt is tried, until it is not, and more would be lost by trying.
+inline constexpr double kOptimism = 0.4;
+
 // A slope is believed by half once it showed in contexts 800 tokens apart, and none by which 1000
 // tokens would add more than half of v(1).
 inline constexpr double kSlopePrior = 800.0 * 800.0;
@@ -46,19 +46,18 @@ inline constexpr double kPriorDraftStep = 0.1;
 
 // -- Acceptance ------------------------------------------------------------------------------
 
-// A rate forgets: its memory is about so many tokens long, a few screens of text.
-inline constexpr double kRateWindow = 600;
-// Its prior counts like so many tokens.
-inline constexpr double kRatePrior = 6;
+// What is learned of drafts is forgotten after about so many tokens, a few screens of text: rates,
+// how often a text is in each phase, and what a draft model has saved.
+inline constexpr double kWindow = 600;
+// What is known beforehand counts like so many tokens: of a rate its prior; of the phases of a
+// request what earlier ones have shown.
+inline constexpr double kPrior = 6;
 // Phases of a text (copying, free): how far each shifts the log-odds of all rates. Steps of 1.2 are
 // about what some twenty tokens can tell apart; 4 either way reaches from 0.5 to 0.02 and 0.98.
 // (Real answers need but three phases; a drafter that is never right, or always, needs the ends.)
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
 // How often each is found, before a text has shown it, counted as so many tokens.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
-inline constexpr double kShiftWindow = 200;
-// What earlier requests have shown counts like so many tokens of a new one.
-inline constexpr double kRequestPrior = 5;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
 
@@ -72,23 +71,7 @@ inline constexpr double kCautionPerToken = 0.1;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of the time that may go into rounds that only look whether another choice is better, or that
-// a draft model may lose for good.
+// Part of the time that a draft model may lose for good.
 inline constexpr double kForgiven = 0.005;
-
-// -- Probes ----------------------------------------------------------------------------------
-
-// What a probe must promise, as a factor of the best known speed, at costs one standard deviation
-// below what is believed.
-inline constexpr double kProbeGain = 0.02;
-// A probe counts as a loss of at least this part of its time, however good it looked.
-inline constexpr double kProbeLeastLoss = 0.05;
-// Rounds from one to the next, of either kind, at most. To the next of a decode it is longer by
-// this factor each time; 1 again after one that was cheaper than believed, beyond doubt.
-inline constexpr int kProbeSpacingMost = 512;
-inline constexpr double kProbeSpacing = 1.1;
-// A draft model that does not seem to pay is asked once there is time for a run of so many tokens:
-// that many in a row tell one phase from another.
-inline constexpr int kProbeRun = 8;
 
 }  // namespace specllama::tuning

@@ -15,10 +15,9 @@ void ContextSlope::set(double base, double per_token) {
 void ContextSlope::observe(int n, int n_context, double seconds) {
     Pairs& pairs = pairs_[n - 1];
     if (n_context < pairs.context) {
-        constexpr double kKeep = 1 - 1 / tuning::kSlopeWindow;
         const double step = n_context - pairs.context;
-        pairs.squares = kKeep * pairs.squares + step * step;
-        pairs.products = kKeep * pairs.products + step * (seconds - pairs.seconds);
+        pairs.squares += step * step;
+        pairs.products += step * (seconds - pairs.seconds);
     }
     pairs.context = n_context;
     pairs.seconds = seconds;

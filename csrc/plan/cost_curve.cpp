@@ -29,8 +29,7 @@ constexpr double kLeastWithoutContext = 0.1;
 }  // namespace
 
 CostCurve::CostCurve() {
-    for (int n = 1; n <= kMaxTokens; ++n)
-        log_seconds_[n - 1] = std::log1p(tuning::kPriorStep * std::pow(n - 1, tuning::kPriorPower));
+    for (int n = 1; n <= kMaxTokens; ++n) log_seconds_[n - 1] = tuning::kPriorPower * kLogs[n - 1];
     wander(tuning::kUnknownSd, tuning::kBelievedSd);
     forget_known();
 }
@@ -47,6 +46,7 @@ double CostCurve::learned(int n, int m) const {
 
 void CostCurve::observe(int n, int n_context, double seconds) {
     if (n < 1 || n > kMaxTokens || n_context < 0 || !usable(seconds)) return;
+    last_ = n;
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
     const double alone = std::max(seconds - of_context, kLeastWithoutContext * seconds);
@@ -111,8 +111,13 @@ std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) 
     priced_context_ = n_context;
     if (prices_.empty()) prices_.push_back(0);
     for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n)
-        prices_.push_back(seconds(pads ? width(n, n_context) : n, n_context));
+        prices_.push_back(price(pads ? width(n, n_context) : n, n_context));
     return prices_;
+}
+
+double CostCurve::price(int n, int n_context) const {
+    const double off = n <= kMaxTokens ? tuning::kOptimism * doubt(n, last_) : 0;
+    return seconds(n, n_context) * std::exp(-static_cast<float>(off));
 }
 
 double CostCurve::seconds(int n, int n_context) const {

@@ -47,9 +47,11 @@ class CostCurve {
     // of rows in less time than a part of one, beyond doubt.
     int width(int n, int n_context) const;
 
-    // [n]: seconds of a decode of n tokens, for all n up to n_most and maybe more. pads: with as
-    // many rows as width() says; the same in every call. Valid until the next call of any member,
-    // const ones included.
+    // [n]: seconds that a decode of n tokens counts as when it is chosen, for all n up to n_most
+    // and maybe more: as many as are believed, less what these are in doubt beside the last
+    // decode's. (Optimism in the face of uncertainty: Auer, Cesa-Bianchi, Fischer, "Finite-time
+    // analysis of the multiarmed bandit problem", 2002.) pads: with as many rows as width() says;
+    // the same in every call. Valid until the next call of any member, const ones included.
     std::span<const double> prices(int n_most, int n_context, bool pads) const;
 
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
@@ -78,6 +80,7 @@ class CostCurve {
     void wander(double speed_sd, double shape_sd);
     void forget_known();
     double at_least_one(int n) const;
+    double price(int n, int n_context) const;
     double learned(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
@@ -99,6 +102,7 @@ class CostCurve {
     mutable std::vector<double> prices_;
     mutable int priced_context_ = 0;
     std::bitset<kMaxTokens> measured_;
+    int last_ = 1;  // tokens of the last decode
     ContextSlope slope_;
 };
 

@@ -94,7 +94,7 @@ void Planner::choose(std::span<Turn> turns) {
     if (turns.size() == 1) {
         allot(all, turns);
     } else {
-        all.token_seconds = (all.spent + seconds(all.n_rows, all.n_context)) / all.n_sequences;
+        all.token_seconds = (all.spent + price(all, all.n_rows)) / all.n_sequences;
         for (int pass = 0; pass < kPasses; ++pass) {
             allot(all, turns);
             double tokens = 0;
@@ -104,7 +104,7 @@ void Planner::choose(std::span<Turn> turns) {
             all.token_seconds = token_seconds;
         }
     }
-    write_down(all, turns, probe(all));
+    write_down(all, turns);
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -157,7 +157,7 @@ double Planner::saved(const Common& common, const Offer& offer, const Chain& cha
     if (offer.required) return kAny;
     if (!offer.drawn) return chain.most_saved(1, chain.longest);
     const int n = static_cast<int>(offer.evidence.size());
-    const double extra = seconds(common.n_rows + n, common.n_context) - chain.seconds[0];
+    const double extra = price(common, common.n_rows + n) - chain.seconds[0];
     return extra <= chain.stake && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
 }
 
@@ -220,46 +220,8 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     }
 }
 
-// Of decodes from `first` to `last` rows the one that may save the most, if that is beyond the best
-// that is known, `best` with n_best rows, and may be tried; it may take a standard deviation less
-// than is believed. saved(n): by n rows, as believed; -inf: they cannot be had. spent: what trying
-// takes beside what the decode may lose.
-template <typename Saved>
-std::optional<Planner::Hope> Planner::hope(const Common& common, int first, int last, int n_best,
-                                           double best, double spent, Saved saved) const {
-    const Allotment::Prices prices = this->prices(common, std::max(last, n_best));
-    const double cheapest = std::ranges::min(prices.subspan(first, last - first + 1));
-    if (!budget_.has(spent + tuning::kProbeLeastLoss * cheapest)) return {};
-    double most = best + tuning::kProbeGain * prices[n_best];
-    std::optional<Hope> hope;
-    for (int n = first; n <= last; ++n) {
-        const bool in_doubt = std::max(n, n_best) <= CostCurve::kMaxTokens;
-        const double gain = in_doubt ? prices[n] * (1 - std::exp(-cost_.doubt(n, n_best))) : 0;
-        if (saved(n) + gain <= most) continue;
-        most = saved(n) + gain;
-        hope = {n, std::max(best - saved(n), tuning::kProbeLeastLoss * prices[n])};
-    }
-    return hope && budget_.has(spent + hope->loss) ? hope : std::nullopt;
-}
-
-// Takes another number of rows if that may be better than the best that is known.
-bool Planner::probe(const Common& common) {
-    if (!cost_probe_.due()) return false;
-    const int n_certain = allotment_.n_certain();
-    const auto better =
-        hope(common, n_certain, n_certain + allotment_.n_candidates(),
-             n_certain + allotment_.n_best(), allotment_.saved_by(allotment_.n_best()), 0,
-             [&](int rows) { return allotment_.saved_by(rows - n_certain); });
-    if (!better) return false;
-    const int n = better->n_rows;
-    budget_.lose(better->loss);
-    allotment_.take(n - n_certain, prices(common, n));
-    cost_probe_.begin(width(n, common.n_context), seconds(n, common.n_context));
-    return true;
-}
-
 // Writes down what the allotment says. What the drafts add to the decode is shared by their rows.
-void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe) {
+void Planner::write_down(const Common& common, std::span<Turn> turns) {
     int n_drafted = 0;
     for (std::size_t i = 0; i < turns.size(); ++i) {
         turns[i].choice.n_draft += allotment_.lengths()[i];
@@ -267,7 +229,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
         n_drafted += turns[i].choice.n_draft;
     }
     for (const auto& [sequence, row] : allotment_.chosen()) turns[sequence].rows.push_back(row);
-    const double plain = seconds(common.n_rows, common.n_context);
+    const double plain = price(common, common.n_rows);
     const double extra = allotment_.seconds() - plain;
     for (std::size_t i = 0; i < turns.size(); ++i) {
         Choice& choice = turns[i].choice;
@@ -279,7 +241,6 @@ void Planner::write_down(const Common& common, std::span<Turn> turns, bool probe
         choice.n_drafted = n_drafted;
         choice.saved += allotment_.gains()[i];
         if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
-        choice.probe = probe;
     }
 }
 
@@ -325,26 +286,12 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const bool may = behind <= step || (missed >= behind && model_account_.balance() >= -stake);
     if (may && saved > 0) return true;
 
-    if (!begins) {
-        // Worth a look, since its decode may be cheaper than believed?
-        const int n_rows = common.n_rows;
-        if (!hope(common, n_rows + n_drafted + 1, n_rows + cap, n_rows + n_drafted, so_far, step,
-                  [&](int rows) { return chain.saved(rows - n_rows); }))
-            return false;
-        budget_.lose(step);
-        return true;
-    }
     // Else it is tried where that may be lost, and would pay in some phase of the text.
-    const double loss = step + behind;
-    if (!model_probe_.due() ||
-        loss + model_probe_.n_missing() * step > model_account_.balance() + stake)
-        return false;
-    bool may_pay = false;
+    if (!begins || step + behind > model_account_.balance() + stake) return false;
     for (int phase = 0; phase < kPhases; ++phase)
         for (int g = n_drafted + 1; g <= cap; ++g)
-            may_pay |= chain.saved_in(phase, g) > so_far;
-    if (may_pay) model_probe_.begin();
-    return may_pay;
+            if (chain.saved_in(phase, g) > so_far) return true;
+    return false;
 }
 
 // Seconds that the draft model has saved in a round: what its right tokens would have taken
@@ -366,7 +313,6 @@ double Planner::saved_by_model(const Turn& turn, const Offer& own) const {
 void Planner::learn(const Turn& turn) {
     // One that was asked and has drafted nothing was no use either.
     double saved = turn.asked ? -turn.spent / turn.choice.n_sequences : 0;
-    bool drafted = false;
     for (const Offer& one : turn.offers) {
         for (const Side& side : one.sides)
             if (side.heard && side.rank > 0)
@@ -374,16 +320,12 @@ void Planner::learn(const Turn& turn) {
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own <= 0) continue;
-        const bool by_model = one.evidence[n_known].source == Source::model;
-        drafted |= by_model;
-        if (by_model) saved = saved_by_model(turn, one);
+        if (one.evidence[n_known].source == Source::model) saved = saved_by_model(turn, one);
         if (one.n_right < n_known || turn.n_judged <= n_known) continue;
         acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
                             one.evidence.subspan(n_known, n_own),
                             std::min(one.n_right - n_known, n_own), turn.n_judged - n_known);
-        if (model_probe_.under_way() && by_model) model_probe_.end(one.n_right > n_known);
     }
-    if (turn.asked && !drafted && model_probe_.under_way()) model_probe_.end(false);
     // By what is known of the decode's time now.
     const Choice& choice = turn.choice;
     const double plain = seconds(choice.n_committed, turn.n_tokens) + turn.overhead;
@@ -402,12 +344,6 @@ void Planner::learn(const Turn& turn) {
     phase.spent += spent;
     debt_ = phase.debt;
     spent_ = phase.spent;
-}
-
-void Planner::observe_decode(int n, int n_context, double seconds) {
-    cost_probe_.observe(n, seconds);
-    cost_.observe(n, n_context, seconds);
-    if (std::isfinite(seconds) && seconds > 0) budget_.spend(seconds);
 }
 
 }  // namespace specllama

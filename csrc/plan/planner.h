@@ -2,7 +2,6 @@
 
 #include <array>
 #include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include "plan/chain.h"
 #include "plan/cost_curve.h"
 #include "plan/draft_cost.h"
-#include "plan/probes.h"
+#include "plan/model_account.h"
 #include "plan/turn.h"
 
 namespace specllama {
@@ -70,7 +69,9 @@ class Planner {
     }
 
     // What a decode of n rows took; what drafting took of the draft model: see DraftCost::observe.
-    void observe_decode(int n, int n_context, double seconds);
+    void observe_decode(int n, int n_context, double seconds) {
+        cost_.observe(n, n_context, seconds);
+    }
     void observe_drafting(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
         draft_cost_.observe(n_steps, n_drafted, n_behind, n_context, seconds);
     }
@@ -97,10 +98,11 @@ class Planner {
     Caution caution_to_verify(const Turn& turn, const Offer& offer) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
-    // [n]: seconds of a decode of n rows, for all up to n_most.
+    // [n]: what a decode of n rows counts as, see CostCurve::prices; for all up to n_most.
     Allotment::Prices prices(const Common& common, int n_most) const {
         return cost_.prices(n_most, common.n_context, pads_);
     }
+    double price(const Common& common, int n_rows) const { return prices(common, n_rows)[n_rows]; }
     // Seconds by which the draft model's first token takes longer, since the model has to take in
     // what it did not see; and how many of turn.spent went into that.
     double catch_up(const Turn& turn) const;
@@ -114,25 +116,13 @@ class Planner {
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
-    void write_down(const Common& common, std::span<Turn> turns, bool probe);
-    bool probe(const Common& common);
-    // A decode of so many rows, and the seconds that it may lose.
-    struct Hope {
-        int n_rows;
-        double loss;
-    };
-    template <typename Saved>
-    std::optional<Hope> hope(const Common& common, int first, int last, int n_best, double best,
-                             double spent, Saved saved) const;
+    void write_down(const Common& common, std::span<Turn> turns);
 
     bool pads_;
     bool alike_;
     CostCurve cost_;
     DraftCost draft_cost_;
     Acceptance acceptance_;
-    ProbeBudget budget_;
-    CostProbe cost_probe_;
-    ModelProbe model_probe_;
     ModelAccount model_account_;
     // Of the request that learned last.
     std::array<double, kViews> debt_{};

@@ -55,8 +55,6 @@ struct Choice {
     int n_drafted = 0;
     // Seconds by which it is expected to be faster than decoding plainly.
     double saved = 0;
-    // Not the best that is known: made to find out whether it is better.
-    bool probe = false;
 };
 
 // A round of one sequence: what is at hand, what is done, and what came of it.

@@ -20,8 +20,8 @@ namespace specllama {
 // Every token is forbidden, by the grammar or by logit_bias.
 inline constexpr Token kNothingLeft = -2;
 
-// Throws InvalidArgument when an option is out of range, for a model of n_vocab tokens. Of a grammar
-// nothing is said.
+// Throws InvalidArgument when an option is out of range, for a model of n_vocab tokens. Of a
+// grammar nothing is said.
 void check(const SamplingOptions& options, std::size_t n_vocab);
 
 // The choice rule: argmax over the kept tokens of logit / T + gumbel(seed, position, token), which

@@ -153,8 +153,7 @@ void bind_plan(py::module_& m) {
         .def_readonly("n_draft", &Choice::n_draft)
         .def_readonly("tokens", &Choice::tokens)
         .def_readonly("seconds", &Choice::seconds)
-        .def_readonly("saved", &Choice::saved)
-        .def_readonly("probe", &Choice::probe);
+        .def_readonly("saved", &Choice::saved);
     py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
         .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, int n_behind,
                          double overhead, double spent, bool asked, int place, int max_rows) {

@@ -129,7 +129,6 @@ class Run:
 
     seconds_per_token: float
     drafted: list[int]  # per round, tokens verified
-    probes: list[bool]  # per round
 
 
 class Watched:
@@ -139,14 +138,9 @@ class Watched:
         self._planner = planner
         self._hear = hear
         self.rounds: list[tuple[int, int, float]] = []  # position, tokens drafted, seconds
-        self.probes: list[bool] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._planner, name)
-
-    def choose(self, turns: list[Turn]) -> None:
-        self._planner.choose(turns)
-        self.probes.append(turns[0].choice.probe)
 
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
         took, told = self._hear(n_context, seconds)
@@ -188,7 +182,6 @@ def planned(
     return Run(
         sum(took for _, took in counted) / (len(text) - counted[0][0]),
         [drafted for _, drafted, _ in watched.rounds],
-        watched.probes,
     )
 
 
@@ -216,7 +209,7 @@ def planned_with_model(
     rng = np.random.default_rng([seed, 1])
     phase = planner.begin(0.0, 0)
     i, seconds, counted_from, seen = 0, 0.0, 0, 0
-    run = Run(0.0, [], [])
+    run = Run(0.0, [])
     while i < len(text):
         if i < start:
             counted_from, seconds = i, 0.0
@@ -241,7 +234,6 @@ def planned_with_model(
         turn.came(accepted, [min(accepted + 1, n, int(text.run[i]))])
         planner.learn(turn)
         run.drafted.append(g)
-        run.probes.append(choice.probe)
         seconds += took + spent
         i += accepted + 1
     run.seconds_per_token = seconds / (i - counted_from)

@@ -137,7 +137,6 @@ class Choice:
             drafting has made slower.
         seconds: Seconds to expect of the decode, without those already spent.
         saved: Seconds that it is expected to save against decoding plainly.
-        probe: Not the best that is known: made to find out whether it is better.
     """
 
     @property
@@ -150,8 +149,6 @@ class Choice:
     def seconds(self) -> float: ...
     @property
     def saved(self) -> float: ...
-    @property
-    def probe(self) -> bool: ...
 
 class Turn:
     """A sequence in a round: what is at hand, what is done, and what came of it.

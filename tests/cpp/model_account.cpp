@@ -1,4 +1,4 @@
-#include "plan/probes.h"
+#include "plan/model_account.h"
 
 #include "check.h"
 #include "plan/constants.h"
