@@ -233,7 +233,9 @@ def test_the_options_without_a_value() -> None:
     """The console script in front of it knows them, too."""
     lines = [line.split("  ") for line in run("--help").stdout.decode().splitlines()]
     flags = [left.strip() for _, left, *_ in filter(lambda parts: len(parts) > 2, lines)]
-    alone = {name for flag in flags if " " not in flag.replace(", ", ",") for name in flag.split(", ")}
+    alone = {
+        name for flag in flags if " " not in flag.replace(", ", ",") for name in flag.split(", ")
+    }
     assert alone | {"-"} == SWITCHES
 
 

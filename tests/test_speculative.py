@@ -124,7 +124,7 @@ def test_a_draft_model_alone(open_session: Open) -> None:
     ("options", "error", "message"),
     [
         ({"spec_length": 0}, ArgumentError, "spec_length must be from 1 to 64, not 0"),
-        ({"spec_length": "long"}, ArgumentError, 'must be a whole number or "auto", not \'long\''),
+        ({"spec_length": "long"}, ArgumentError, "must be a whole number or \"auto\", not 'long'"),
         ({"spec_tree": "on"}, ArgumentError, 'must be a whole number or "auto", "off", not \'on\''),
         ({"spec_length": "long"}, ArgumentError, "spec_length must be a whole number"),
         ({"spec_length": None}, ArgumentError, "spec_length must be a whole number"),

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from drafters import CtrlC
+from numpy.typing import NDArray
 from prompts import ENDLESS, PROMPTS, most_tokens
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, Chunk, ClosedError, Drafter, SpecSession
@@ -273,7 +273,8 @@ def test_ctrl_c_while_it_closes(open_session: Open) -> None:
     drafter: Drafter | None = Ending()
     held = weakref.ref(drafter)
     session = open_session(draft=drafter)
-    next(session.stream(PROMPT, **ENDLESS))
+    stream = session.stream(PROMPT, **ENDLESS)
+    next(stream)
     with pytest.raises(KeyboardInterrupt):
         session.close()
     with pytest.raises(ClosedError):

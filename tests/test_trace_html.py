@@ -231,7 +231,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         command = [sys.executable, "-m", "specllama", *arguments]
         assert subprocess.run(command, stdin=stdin, capture_output=True, check=True).stdout
     with SpecSession(n_threads=1, spec_length=4) as session:
-        assert Page(html).text() == session.generate(PROMPT, max_tokens=20).text
+        assert Page(html).text() == session.generate(PROMPT.rstrip("\n"), max_tokens=20).text
 
 
 @pytest.mark.parametrize(

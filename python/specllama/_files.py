@@ -27,9 +27,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def read_prompt(path: str) -> str:
     """Return the text of a file, or what comes from standard input if it is "-"; a last newline is
     left out, as spec-cli does. Raises as above."""
-    with _reading("standard input" if path == "-" else path):
-        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
-            return file.read().decode().removesuffix("\n")
+    piped = path == "-"
+    with (
+        _reading("standard input" if piped else path),
+        open(0 if piped else path, "rb", closefd=not piped) as file,
+    ):
+        return file.read().decode().removesuffix("\n")
 
 
 def check_writable(path: str) -> None:

@@ -48,8 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             colored=has_colors(sys.stdout) if wish is None else wish,
         )
         # What every answer would be refused for is said before there is a question.
-        messages = [*chat.conversation.messages, {"role": "user", "content": "?"}]
-        model.session.stream_chat(messages, **sampling).close()
+        model.session.stream([0], **sampling).close()
         reader = _reader(chat)
         if chat.interactive:
             hint = "" if _has_editor() else " (Its lines are plain without specllama[chat].)"

@@ -98,7 +98,10 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
             verb, request = "asked", REQUEST if arguments.prompt is None else arguments.prompt
             prompt = session.render_chat([{"role": "user", "content": request}])
         else:
-            verb, request = "to continue", BEGINNING if arguments.prompt is None else arguments.prompt
+            verb, request = (
+                "to continue",
+                BEGINNING if arguments.prompt is None else arguments.prompt,
+            )
             prompt = session.tokenize(request)
         # Both begin alike: the first decodes read the weights from the disk and find out what
         # decodes of several tokens cost here, which belongs to opening, not to answering.

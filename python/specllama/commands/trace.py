@@ -45,6 +45,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     prompt.add_argument("-p", "--prompt", help="text to continue")
     prompt.add_argument("-f", "--file", help="the same in a file; -: standard input")
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
-    parser.add_argument("-n", "--n-predict", type=int, default=128, help="most tokens; -1: all (128)")
+    parser.add_argument(
+        "-n", "--n-predict", type=int, default=128, help="most tokens; -1: all (128)"
+    )
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run)

@@ -9,7 +9,7 @@ from specllama import _check
 from specllama.errors import ArgumentError, ModelError
 
 Message = Mapping[str, Any]
-"""One message: {"role": "user", "content": "..."}, and whatever else the template reads. The content
+"""One message: {"role": "user", "content": "..."}, and whatever else the template reads. A content
 may also be a list of parts, {"type": "text", "text": "..."}, or None."""
 
 
