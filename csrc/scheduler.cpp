@@ -159,10 +159,12 @@ void Scheduler::close() {
     closed_ = true;
     // A drafter may be interrupted while it is told: all is freed even so.
     std::exception_ptr interrupt;
-    try {
-        for (const auto& sequence : active_) leave(*sequence);
-    } catch (...) {
-        interrupt = std::current_exception();
+    for (const auto& sequence : active_) {
+        try {
+            leave(*sequence);
+        } catch (...) {
+            interrupt = std::current_exception();
+        }
     }
     active_.clear();
     curves_.keep(engine_->speculator().planner());
@@ -239,13 +241,14 @@ void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan refer
         slots_->put(*sequence);
     }
     try {
+        active_.reserve(active_.size() + 1);  // the engine knows only what is in there
         engine_->begin(*sequence, reference);
     } catch (...) {
         slots_->take_out(*sequence);
         throw;
     }
-    if (offers_) sequence->set_ticket(offers_->ticket(sequence->id()));
     active_.push_back(sequence);
+    if (offers_) sequence->set_ticket(offers_->ticket(sequence->id()));
     owner_ = std::this_thread::get_id();
     n_free_ = slots_->n_free();
 }

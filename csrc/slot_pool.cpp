@@ -71,7 +71,7 @@ void SlotPool::take_out(const Sequence& sequence) {
     ++n_free_;
 }
 
-// A failed decode for others may have taken some of it.
+// The memory may hold less of a slot than was left there: a failed decode for others takes states.
 SlotPool::Left SlotPool::left() const {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
         const auto& [sequence, tokens, freed] = slots_[i];

@@ -61,15 +61,25 @@ def test_a_template_that_cannot_be_read(scripted: Script, open_session: Open) ->
         session.chat([user("u")])
 
 
-def test_a_content_in_parts_or_without_any(model: Path, open_session: Open) -> None:
+def test_a_content_in_parts(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     parts = [{"type": "text", "text": "u"}, {"type": "text", "text": "a"}]
-    for content, text in ((parts, "u\na"), (None, ""), ([], "")):
+    for content, text in ((parts, "u\na"), ([], "")):
         messages = [user("a"), {"role": "assistant", "content": content}, user("u")]
         alike = [user("a"), {"role": "assistant", "content": text}, user("u")]
         assert list(session.render_chat(messages)) == list(session.render_chat(alike))
-    alike = [user("a"), {"role": "assistant"}, user("u")]
-    assert list(session.render_chat(messages)) == list(session.render_chat(alike))
+
+
+@pytest.mark.parametrize("without", [{}, {"content": None}])
+def test_templates_see_where_there_is_no_content(
+    scripted: Script, open_session: Open, without: dict[str, None]
+) -> None:
+    """Some tell calls by that."""
+    template = "{% for m in messages %}{{ 'u' if m.content is none else 'a' }}{% endfor %}"
+    model = scripted(PIECES, chat_template=template.replace("m.content", "m.get('content')"))
+    session = open_session(model, kv_type="f16")
+    answer = {"role": "assistant", **without}
+    assert list(session.render_chat([user("b"), answer])) == [FIRST + 2, FIRST]
 
 
 @pytest.mark.parametrize(

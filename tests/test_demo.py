@@ -124,6 +124,12 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for n in ("0", "-1", "many"):
         with pytest.raises(SystemExit, match="2"):
             main(["demo", "-n", n])
+        said = capsys.readouterr().err
+        assert said.startswith("specllama demo: argument -n/--n-predict: must be a whole number")
+        assert said.count("\n") == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["nonsense"])
+    assert capsys.readouterr().err.endswith("; see specllama --help.\n")
 
 
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:

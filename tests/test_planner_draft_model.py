@@ -165,7 +165,7 @@ def test_and_for_which_it_pays_is_asked_for_each() -> None:
     assert min(speeds) > 2
 
 
-def test_one_that_drafts_nothing_is_asked_no_more_often_than_one_that_is_wrong() -> None:
+def test_one_that_drafts_nothing_is_asked_hardly_more_often_than_one_that_is_wrong() -> None:
     """As one with a least probability (draft_p_min), or that is still taking in a prompt."""
 
     def n_asked(n_drafted: int) -> int:

@@ -256,6 +256,8 @@ def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
         ("seed", -1, "seed must be from 0 to"),
         ("seed", 2**64, "seed must be from 0 to"),
         ("seed", 1.5, "seed must be a whole number"),
+        ("echo", "no", "echo must be True or False, not 'no'"),
+        ("trace", 1, "trace must be True or False, not 1"),
     ],
 )
 def test_bad_sampling_options(open_session: Open, option: str, value: Any, message: str) -> None:

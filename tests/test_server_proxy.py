@@ -64,3 +64,9 @@ def test_who_is_no_address_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
             main(["serve", "--forwarded-allow-ips", given])
         assert error.value.code == 2
         assert "is no IP address or network" in capsys.readouterr().err
+
+
+def test_what_is_no_origin_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for given in ("example.com", "https://example.com/", "https://", ""):
+        assert main(["serve", "--cors-origin", given]) == 2
+        assert '--cors-origin must be like "https://example.com"' in capsys.readouterr().err

@@ -215,6 +215,8 @@ def test_help_version_devices() -> None:
         (["-f", "/no/such/file"], "There is no prompt file /no/such/file"),
         (["-f", "/"], "is a directory"),
         (["-m", "/no/such.gguf", "-p", "x"], "There is no file /no/such.gguf"),
+        (["-m", "/n_ctx/draft_model.gguf", "-p", "x"], "There is no file /n_ctx/draft_model.gguf"),
+        (["-p", "x", "--json", "--logprobs", "500"], "--logprobs must be from 0 to 100"),
         (["-m", "/no/such.gguf"], "There is no prompt"),
         (["-p", "word " * 3000], "leaves no room in a context of"),
     ],

@@ -226,6 +226,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert out.startswith("20 tokens in ")
+    assert main([*arguments[:4], "-1", "-c", "400", *arguments[5:]]) == 0
+    assert int(capsys.readouterr().out.split()[0]) > 20
     with prompt.open("rb") as stdin:
         arguments[2] = "-"  # standard input
         command = [sys.executable, "-m", "specllama", *arguments]

@@ -69,6 +69,6 @@ int main(int argc, char** argv) {
     } catch (const ModelError& error) {
         return fail(cli::with_flags(error.what()), cli::kBadUsage);
     } catch (const std::exception& error) {
-        return fail(error.what(), cli::kFailure);
+        return fail(cli::with_flags(error.what()), cli::kFailure);
     }
 }

@@ -1,13 +1,13 @@
 #include "cli/options.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -314,9 +314,10 @@ Options parse(int argc, const char* const* argv) {
             value = name.substr(equals + 1);
             name.erase(equals);
         }
-        if (known(name) == nullptr)
+        const Flag* named = known(name);
+        if (named == nullptr)
             throw UsageError("There is no option " + name + "; see spec-cli --help.");
-        const Flag& flag = *known(name);
+        const Flag& flag = *named;
         if (flag.value.empty() && value) throw UsageError(name + " takes no value.");
         if (!flag.value.empty() && !value) {
             if (i + 1 == argc) throw UsageError(name + " needs a value; see spec-cli --help.");
@@ -335,30 +336,31 @@ Options parse(int argc, const char* const* argv) {
     return options;
 }
 
+// A name stands between blanks, perhaps with a mark behind it: so nothing of a path is touched.
 std::string with_flags(const std::string& message) {
     static const std::map<std::string_view, std::string_view> kNames = {
-        {"max_tokens", "-n"},       {"n_ctx", "-c"},
-        {"n_batch", "-b"},          {"n_threads", "-t"},
-        {"n_gpu_layers", "-ngl"},   {"temperature", "--temp"},
-        {"lenience", "--lenience"}, {"penalty_last_n", "--repeat-last-n"},
+        {"max_tokens", "-n"},
+        {"n_ctx", "-c"},
+        {"n_batch", "-b"},
+        {"n_threads", "-t"},
+        {"n_gpu_layers", "-ngl"},
+        {"temperature", "--temp"},
+        {"lenience", "--lenience"},
+        {"logprobs", "--logprobs"},
+        {"penalty_last_n", "--repeat-last-n"},
     };
+    std::istringstream words(message);
     std::string result;
-    for (std::size_t at = 0; at < message.size();) {
-        const auto ends = [](char c) {
-            return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_';
-        };
-        const auto from = message.begin() + static_cast<std::ptrdiff_t>(at);
-        std::string word(from, std::find_if(from, message.end(), ends));
-        if (word.empty()) word = message[at];
-        at += word.size();
-        if (const auto found = kNames.find(word); found != kNames.end()) {
-            result += found->second;
-            continue;
-        }
-        std::string flag = "--" + word;
+    for (std::string word; std::getline(words, word, ' ');) {
+        const std::size_t end = word.find_last_not_of(".,;:") + 1;
+        const std::string name = word.substr(0, end);
+        std::string flag = "--" + name;
         std::ranges::replace(flag, '_', '-');
-        const bool is_flag = word.find('_') != std::string::npos && known(flag) != nullptr;
-        result += is_flag ? flag : word;
+        if (const auto found = kNames.find(name); found != kNames.end())
+            flag = found->second;
+        else if (name.find('_') == std::string::npos || known(flag) == nullptr)
+            flag = name;
+        result += (result.empty() ? "" : " ") + flag + word.substr(end);
     }
     return result;
 }

@@ -22,8 +22,8 @@ class Engine {
     // Most tokens of one, those of branches included.
     int most_nodes() const;
 
-    // A sequence enters, with its prompt and a text to draft from, and leaves. Whether it is done
-    // or not.
+    // A sequence enters, with its prompt and a text to draft from, and leaves, whether it is done
+    // or not; it must live until then.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 

@@ -21,7 +21,7 @@ namespace specllama {
 // Pure. Kept between rounds so that none allocates.
 class Allotment {
  public:
-    // [n]: seconds of a decode of n rows, for all up to n_most().
+    // [n]: what a decode of n rows counts as taking, in seconds, for all up to n_most().
     using Prices = std::span<const double>;
 
     static constexpr int kCommitted = -1;  // predecessor of a row behind the committed tokens
@@ -63,11 +63,10 @@ class Allotment {
         int row;
     };
     const std::vector<Chosen>& chosen() const { return chosen_; }
-    // Seconds of the decode.
+    // What the decode counts as taking, in seconds.
     double seconds() const { return seconds_; }
 
-    // Rows that are decoded in any case, and that may be at most.
-    int n_certain() const;
+    // Rows that there may be at most.
     int n_most() const { return n_certain() + static_cast<int>(rows_.size()); }
 
  private:
@@ -87,6 +86,7 @@ class Allotment {
         double gain;
     };
 
+    int n_certain() const;  // rows that are decoded in any case
     void sort();
     void start();
     void add(const Row& row);

@@ -33,7 +33,7 @@ inline constexpr double kCalibrationSeconds = 0.5;
 inline constexpr double kBeyondDoubt = 2.5;
 
 // So many standard deviations less than believed a decode counts as taking when it is chosen: what
-// is in doubt is tried, until it is not, and more would be lost by trying.
+// is in doubt is tried until it is known. With twice as much, trying costs more than it finds.
 inline constexpr double kOptimism = 0.4;
 
 // A slope is believed by half once it showed in contexts 800 tokens apart, and none by which 1000

@@ -116,7 +116,7 @@ std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) 
 }
 
 double CostCurve::price(int n, int n_context) const {
-    const double off = n <= kMaxTokens ? tuning::kOptimism * doubt(n, last_) : 0;
+    const double off = tuning::kOptimism * doubt(std::clamp(n, 1, kMaxTokens), last_);
     return seconds(n, n_context) * std::exp(-static_cast<float>(off));
 }
 

@@ -102,7 +102,7 @@ class CostCurve {
     mutable std::vector<double> prices_;
     mutable int priced_context_ = 0;
     std::bitset<kMaxTokens> measured_;
-    int last_ = 1;  // tokens of the last decode
+    int last_ = 1;  // tokens of the last decode that was observed
     ContextSlope slope_;
 };
 

@@ -1,8 +1,6 @@
 #include "plan/planner.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "plan/constants.h"
@@ -231,11 +229,14 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
     for (const auto& [sequence, row] : allotment_.chosen()) turns[sequence].rows.push_back(row);
     const double plain = price(common, common.n_rows);
     const double extra = allotment_.seconds() - plain;
+    const double believed = alike_ && turns.size() > 1
+                                ? allotment_.seconds()
+                                : seconds(common.n_rows + n_drafted, common.n_context);
     for (std::size_t i = 0; i < turns.size(); ++i) {
         Choice& choice = turns[i].choice;
         if (choice.n_draft == 0) choice.offer = -1;
         choice.tokens = allotment_.tokens()[i];
-        choice.seconds = allotment_.seconds();
+        choice.seconds = believed;
         choice.n_sequences = common.n_sequences;
         choice.n_committed = common.n_rows;
         choice.n_drafted = n_drafted;

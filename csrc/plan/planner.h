@@ -56,7 +56,8 @@ class Planner {
     // Whether a draft model should draft another token after those of `draft`, which took `seconds`
     // beside turn.spent: unless no continuation up to the cap can be expected to beat the best
     // that could be done without, which is to verify some of what is drafted or what turn.choice
-    // says. To be asked before the first token, too. n_beside: other sequences in the decode.
+    // says. And whether it is tried, which may be lost on its account. To be asked before the
+    // first token, too. n_beside: other sequences in the decode.
     bool goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside = 0);
 
     // What came of a turn.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import NoReturn
 
 from specllama import __version__
 from specllama.commands import (
@@ -24,9 +25,16 @@ _COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
 """In the order in which `--help` shows them."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in a sentence, without the usage before it; so do its subcommands."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C)."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="specllama",
         description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
     )

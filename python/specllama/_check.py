@@ -46,7 +46,7 @@ def integer_or(
     if not isinstance(value, str):
         return integer(name, value, low=low, high=high)
     if value not in words:
-        known = ", ".join(f'"{word}"' for word in words)
+        known = " or ".join(f'"{word}"' for word in words)
         raise ArgumentError(f"{name} must be a whole number or {known}, not {value!r}.")
     return words[value]
 

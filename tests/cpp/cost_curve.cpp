@@ -31,6 +31,22 @@ TEST(what_was_measured_is_met) {
     CHECK(curve.doubt(8, 1) < CostCurve().doubt(8, 1));
 }
 
+TEST(what_is_in_doubt_counts_as_less) {
+    CostCurve curve;
+    for (int i = 0; i < 5; ++i)
+        for (const int n : {2, 4, 8, 1}) curve.observe(n, 0, 0.01 * (1 + 0.2 * (n - 1)));
+    const auto part = [&](int n) { return curve.prices(n, 0, false)[n] / curve.seconds(n, 0); };
+    CHECK(part(1) == 1);  // the last one
+    CHECK(part(8) < 1 && part(8) > 0.97);
+    CHECK(part(32) < part(16) && part(16) < part(8));
+    CHECK(near(part(200), part(CostCurve::kMaxTokens), 1e-6));
+    const double before = part(32);
+    for (int i = 0; i < 5; ++i) curve.observe(32, 0, 0.08);
+    CHECK(part(32) == 1);
+    curve.observe(1, 0, 0.01);
+    CHECK(part(32) > before && part(32) < 1);
+}
+
 TEST(times_that_cannot_be_are_ignored) {
     CostCurve curve;
     curve.observe(1, 0, 0.01);

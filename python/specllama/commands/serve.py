@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     for origin in arguments.cors_origin:
         if not re.fullmatch(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", origin):
             raise ArgumentError(
-                f'--cors-origin must be like "https://example.com" or "*", not {origin!r}.'
+                f'--cors-origin must be like "https://example.com", with nothing behind the host '
+                f'and its port, or "*", not {origin!r}.'
             )
     settings = Settings(
         name=arguments.alias or Path(arguments.model or BUNDLED_MODEL).stem,

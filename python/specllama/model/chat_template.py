@@ -65,10 +65,7 @@ class ChatTemplate:
                 raise ArgumentError(
                     f'messages[{i}] must be like {{"role": "user", "content": "..."}}.'
                 )
-        conversation: Any = [
-            {**message, "content": _text(f"messages[{i}] content", message.get("content"))}
-            for i, message in enumerate(messages)
-        ]
+        conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
         try:
             prompt: str = self._formatter(messages=conversation, **(arguments or {})).prompt
         except Exception as error:  # a template may raise anything
@@ -76,15 +73,18 @@ class ChatTemplate:
         return prompt
 
 
-def _text(name: str, content: Any) -> str:
-    """Return what a message says: a text, the texts of its parts, a line each, or nothing."""
+def _read(name: str, message: Message) -> Message:
+    """Return a message as templates take it: the texts of its parts, if it has any, a line each."""
+    content = message.get("content")
     if content is None:
-        return ""
+        return message
+    name = f"{name} content"
     if not isinstance(content, list):
-        return _check.text(name, content)
+        _check.text(name, content)
+        return message
     if not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content):
         raise ArgumentError(
             f"{name} must have a text in each of its parts; images, sounds and files are not "
             "supported."
         )
-    return "\n".join(_check.text(name, part["text"]) for part in content)
+    return {**message, "content": "\n".join(_check.text(name, part["text"]) for part in content)}

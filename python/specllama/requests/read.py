@@ -7,12 +7,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from specllama import _check, _core
 from specllama.errors import ArgumentError
 
 
 def flag(name: str, value: Any) -> bool:
     """Return whether it is wanted."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{name} must be True or False, not {value!r}.")
     return bool(value)
 
 
