@@ -113,17 +113,19 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
 }
 
 // Architecture, size, type of the weights. llama.cpp names a size by the number of layers, which is
-// another model's for some (SmolLM2's 135M would be 256M); it can be counted.
+// another model's for some (SmolLM2's 135M would be 256M); the file says it, or it can be counted.
 std::string Model::description() const {
     char desc[128];
     llama_model_desc(model_.get(), desc, sizeof(desc));
+    std::string size = value("general.size_label");
+    if (size.empty()) {
+        const double millions = static_cast<double>(llama_model_n_params(model_.get())) / 1e6;
+        char counted[32];
+        std::snprintf(counted, sizeof(counted), millions < 1000 ? "%.1fM" : "%.1fB",
+                      millions < 1000 ? millions : millions / 1000);
+        size = counted;
+    }
     std::string text = desc;
-    const double millions = static_cast<double>(llama_model_n_params(model_.get())) / 1e6;
-    char size[32];
-    if (millions < 1000)
-        std::snprintf(size, sizeof(size), "%.*fM", millions < 100 ? 1 : 0, millions);
-    else
-        std::snprintf(size, sizeof(size), "%.1fB", millions / 1000);
     const std::size_t from = text.find(' ') + 1;
     return text.replace(from, text.find(' ', from) - from, size);
 }
