@@ -70,7 +70,7 @@ const Phase::Weights kWrongOdds = [] {
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.
 void count(Phase::Weights& met, const Phase::Weights& phase) {
     for (int i = 0; i < kPhases; ++i)
-        met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kWindow;
+        met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
 }
 
 std::size_t part(float fraction, std::size_t n_parts) {
@@ -157,7 +157,7 @@ void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
         gradient += posterior[i] * (right - in_phase[i]);
         gained += posterior[i] * in_phase[i] * (1 - in_phase[i]);
     }
-    constexpr double kKeep = 1 - 1 / tuning::kWindow;
+    constexpr double kKeep = 1 - 1 / tuning::kRateWindow;
     information = information * kKeep + gained;
     const double of_prior = tuning::kPrior * 0.25;
     gradient -= (1 - kKeep) * of_prior * (log_odds - prior);

@@ -46,9 +46,9 @@ inline constexpr double kPriorDraftStep = 0.1;
 
 // -- Acceptance ------------------------------------------------------------------------------
 
-// What is learned of drafts is forgotten after about so many tokens, a few screens of text: rates,
-// how often a text is in each phase, and what a draft model has saved.
-inline constexpr double kWindow = 600;
+// Rates, and what a draft model has saved, are forgotten after about so many tokens, a few screens
+// of text.
+inline constexpr double kRateWindow = 600;
 // What is known beforehand counts like so many tokens: of a rate its prior; of the phases of a
 // request what earlier ones have shown.
 inline constexpr double kPrior = 6;
@@ -58,6 +58,8 @@ inline constexpr double kPrior = 6;
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
 // How often each is found, before a text has shown it, counted as so many tokens.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
+// That is forgotten after about so many tokens.
+inline constexpr double kShiftWindow = 200;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
 
