@@ -24,27 +24,34 @@ int Allotment::n_certain() const {
     return n;
 }
 
-// Each time the next row of the sequence where that is worth most. What comes after another row was
-// added after it, and stays there. Chains are in order already.
+// What comes after another row was added after it, and stays there. Chains are in order already.
 void Allotment::sort() {
     sorted_.clear();
-    next_.clear();
+    ends_.assign(1, 0);
     for (const Participant& one : participants_) {
         const std::span own = std::span(rows_).subspan(one.first_row, one.longest);
         if (!std::ranges::is_sorted(own, std::greater{}, &Row::gain))
             std::ranges::sort(own, [](const Row& a, const Row& b) {
                 return std::tie(b.gain, a.number) < std::tie(a.gain, b.number);
             });
-        next_.push_back(own.first(std::min(one.longest, one.most)));
+        const auto most = own.first(std::min(one.longest, one.most));
+        sorted_.insert(sorted_.end(), most.begin(), most.end());
+        ends_.push_back(std::ssize(sorted_));
     }
-    const auto gain = [](std::span<const Row> rows) {
-        return rows.empty() ? -std::numeric_limits<double>::infinity() : rows[0].gain;
-    };
-    while (true) {
-        const auto best = std::ranges::max_element(next_, {}, gain);
-        if (best == next_.end() || best->empty()) return;
-        sorted_.push_back(best->front());
-        *best = best->subspan(1);
+    // Neighbours are merged until all are.
+    while (ends_.size() > 2) {
+        merged_.resize(sorted_.size());
+        std::size_t n = 0;
+        for (std::size_t i = 0; i + 1 < ends_.size(); i += 2) {
+            const auto from = sorted_.begin() + ends_[i];
+            const auto middle = sorted_.begin() + ends_[i + 1];
+            const auto to = sorted_.begin() + ends_[std::min(i + 2, ends_.size() - 1)];
+            std::merge(from, middle, middle, to, merged_.begin() + ends_[i],
+                       [](const Row& a, const Row& b) { return a.gain > b.gain; });
+            ends_[++n] = to - sorted_.begin();
+        }
+        ends_.resize(n + 1);
+        sorted_.swap(merged_);
     }
 }
 

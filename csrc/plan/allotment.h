@@ -93,8 +93,9 @@ class Allotment {
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
-    std::vector<std::span<const Row>> next_;  // [sequence]: rows that are not sorted yet
-    std::vector<Row> sorted_;                 // of all, by their gain
+    std::vector<Row> sorted_;           // by their gain
+    std::vector<Row> merged_;           // on the way there
+    std::vector<std::ptrdiff_t> ends_;  // of what is sorted by itself
     std::vector<int> lengths_;
     std::vector<double> tokens_;
     std::vector<double> gains_;

@@ -110,14 +110,18 @@ std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) 
     if (n_context != priced_context_) prices_.clear();
     priced_context_ = n_context;
     if (prices_.empty()) prices_.push_back(0);
-    for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n)
-        prices_.push_back(price(pads ? width(n, n_context) : n, n_context));
+    double part = 1;
+    int known = 0;  // whose doubt that is
+    for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n) {
+        const int rows = pads ? width(n, n_context) : n;
+        // Beyond the last that is learned all are in as much doubt as that.
+        if (std::min(rows, kMaxTokens) != known) {
+            known = std::min(rows, kMaxTokens);
+            part = std::exp(static_cast<float>(-tuning::kOptimism * doubt(known, last_)));
+        }
+        prices_.push_back(part * seconds(rows, n_context));
+    }
     return prices_;
-}
-
-double CostCurve::price(int n, int n_context) const {
-    const double off = tuning::kOptimism * doubt(std::clamp(n, 1, kMaxTokens), last_);
-    return seconds(n, n_context) * std::exp(-static_cast<float>(off));
 }
 
 double CostCurve::seconds(int n, int n_context) const {

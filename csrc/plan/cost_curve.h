@@ -80,7 +80,6 @@ class CostCurve {
     void wander(double speed_sd, double shape_sd);
     void forget_known();
     double at_least_one(int n) const;
-    double price(int n, int n_context) const;
     double learned(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
