@@ -73,7 +73,7 @@ TEXTS = {
 def test_as_fast_as_the_best_fixed_length(curve: str, text: str) -> None:
     run = planned(TEXTS[text], CURVES[curve], planner_for(curve), start=WARM_UP)
     best = best_fixed(TEXTS[text], CURVES[curve], WARM_UP)
-    assert best / run.seconds_per_token >= 0.96
+    assert best / run.seconds_per_token >= (0.96 if curve in ("f16", "q4_k_m_amx") else 0.97)
 
 
 @pytest.mark.parametrize("curve", CURVES)
