@@ -6,7 +6,15 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from bench_peers import against_best, difference, main, near_best, speeds
+from bench_peers import (
+    against_best,
+    difference,
+    main,
+    near_best,
+    speeds,
+    tells_whole,
+    whole_speeds,
+)
 from peers import Run, Setting
 
 Captured = pytest.CaptureFixture[str]
@@ -44,21 +52,36 @@ def test_programs_that_are_not_there(tmp_path: Path, capsys: Captured) -> None:
 
 def test_the_best_setting_is_that_of_the_median() -> None:
     def setting(name: str) -> Setting:
-        return Setting("peer", name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0)))
+        return Setting("peer", name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
 
     def turns(*times: float) -> list[list[Run]]:
-        return [[Run([1, 2], 10, seconds), Run([3], 30, 3 * seconds)] for seconds in times]
+        return [
+            [Run([1, 2], 10, seconds, 2 * seconds), Run([3], 30, 3 * seconds, 6 * seconds)]
+            for seconds in times
+        ]
 
     mine, steady, lucky = setting("mine"), setting("steady"), setting("lucky")
     runs = {mine: turns(1, 1, 1), steady: turns(2, 2, 2), lucky: turns(3, 0.5, 3)}
     assert speeds(runs[lucky]) == pytest.approx([10 / 3, 20, 10 / 3])
     assert against_best(runs, mine, [steady, lucky]) == pytest.approx(2)
     assert against_best(runs, mine, [lucky]) == pytest.approx(3)
+    assert whole_speeds(runs[lucky]) == pytest.approx([42 / 24, 42 / 4, 42 / 24])
+    assert against_best(runs, mine, [lucky], whole_speeds) == pytest.approx(3)
+
+
+def test_who_does_not_tell_of_whole_answers_is_left_out() -> None:
+    def setting(name: str) -> Setting:
+        return Setting("peer", name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
+
+    tells, silent = setting("tells"), setting("silent")
+    runs = {"code": {tells: [[Run([1], 1, 1.0, 2.0)]], silent: [[Run(None, 1, 1.0, None)]]}}
+    assert tells_whole(tells, runs)
+    assert not tells_whole(silent, runs)
 
 
 def test_settings_near_the_best_of_their_peer_go_on() -> None:
     def setting(peer: str, name: str) -> Setting:
-        return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0)))
+        return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
 
     times = {
         setting("a", "best"): 1.0,
@@ -66,7 +89,7 @@ def test_settings_near_the_best_of_their_peer_go_on() -> None:
         setting("a", "far"): 1.2,
         setting("b", "slow, but its peer's best"): 3.0,
     }
-    runs = {one: [[Run([1], 10, seconds)]] for one, seconds in times.items()}
+    runs = {one: [[Run([1], 10, seconds, seconds)]] for one, seconds in times.items()}
     assert [one.name for one in near_best(runs, [*times])] == [
         "best",
         "near",
@@ -75,6 +98,6 @@ def test_settings_near_the_best_of_their_peer_go_on() -> None:
 
 
 def test_where_tokens_differ() -> None:
-    plain = [Run([1, 2, 3], 2, 1.0), Run([4, 5, 6], 2, 1.0)]
-    assert difference([Run([1, 2], 1, 1.0), Run(None, 2, 1.0)], plain) == ""
-    assert "differ from 1" in difference([plain[0], Run([4, 9], 1, 1.0)], plain)
+    plain = [Run([1, 2, 3], 2, 1.0, 1.0), Run([4, 5, 6], 2, 1.0, 1.0)]
+    assert difference([Run([1, 2], 1, 1.0, 1.0), Run(None, 2, 1.0, 1.0)], plain) == ""
+    assert "differ from 1" in difference([plain[0], Run([4, 9], 1, 1.0, 1.0)], plain)

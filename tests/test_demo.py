@@ -145,6 +145,15 @@ def test_an_output_that_takes_nothing() -> None:
     assert process.stderr.count("\n") == 1
 
 
+def test_a_reader_who_has_seen_enough() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = run(*BUNDLED, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert process.returncode == 141
+    assert process.stderr == ""
+
+
 def test_a_closed_output() -> None:
     process = run(*BUNDLED, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
     assert process.returncode == 1

@@ -30,6 +30,7 @@ class Outcome:
         errors: What each ended with, if not well.
         found: Tokens generated until then.
         rest: Tokens that followed, once decodes succeeded again.
+        of_saved: The same in a session that took up the first one's saved state.
         expected: Tokens that each should have had.
         n_drafter_errors: Drafts that failed.
         right: Part of the drafts for the rest that was accepted.
@@ -39,6 +40,7 @@ class Outcome:
     errors: list[str | None]
     found: list[list[int]]
     rest: list[list[int]]
+    of_saved: list[list[int]]
     expected: list[list[int]]
     n_drafter_errors: int
     right: float

@@ -177,7 +177,14 @@ def test_grammar_and_json(server: Server) -> None:
 
 
 def test_what_is_unknown_or_null_is_ignored(server: Server) -> None:
-    extra = {"user": "me", "no_such_field": [1], "top_k": None, "stop": None, "n": None}
+    extra = {
+        "user": "me",
+        "no_such_field": [1],
+        "top_k": None,
+        "stop": None,
+        "n": None,
+        "best_of": 1,
+    }
     answer = complete(server, max_tokens=3, temperature=0, extra_body=extra)
     assert answer.choices[0].text == complete(server, max_tokens=3, temperature=0).choices[0].text
 

@@ -73,6 +73,8 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("min_p", "x"),
         ("n", 0),
         ("n", 1000),
+        ("best_of", 3),
+        ("best_of", 0),
         ("seed", "x"),
         ("seed", 2**64),
         ("stop", 5),

@@ -61,11 +61,15 @@ double match_prior(double length) {
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 
 // [phase]: the factor by which it changes the odds of being wrong.
-const Phase::Weights kWrongOdds = [] {
-    Phase::Weights factors;
-    for (int i = 0; i < kPhases; ++i) factors[i] = std::exp(-tuning::kShifts[i]);
+const PhaseLanes kWrongOdds = [] {
+    PhaseLanes factors{};
+    for (int i = 0; i < kPhases; ++i) factors[i] = static_cast<float>(std::exp(-tuning::kShifts[i]));
     return factors;
 }();
+
+// A token that is reached less often is none: a row takes more of a decode of one wherever that was
+// measured.
+constexpr float kReached = 1.0F / 128;
 
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.
 void count(Phase::Weights& met, const Phase::Weights& phase) {
@@ -145,7 +149,7 @@ double Acceptance::prior_of(std::size_t bin) {
 }
 
 void Acceptance::Bin::set() {
-    const double wrong_odds = std::exp(static_cast<float>(-log_odds));
+    const float wrong_odds = std::exp(static_cast<float>(-log_odds));
     for (int i = 0; i < kPhases; ++i) in_phase[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
 }
 
@@ -204,7 +208,7 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
 
 double Acceptance::rate(const Phase& phase, Source source, std::size_t bin) const {
     const Phase::Weights& weights = phase.weights[view_of(source)];
-    const Phase::Weights& rates = tables_[phase.temperature].bins[bin].in_phase;
+    const PhaseLanes& rates = tables_[phase.temperature].bins[bin].in_phase;
     return std::inner_product(weights.begin(), weights.end(), rates.begin(), 0.0);
 }
 
@@ -261,9 +265,9 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
 }
 
 SPECLLAMA_CLONES("avx2")
-Phase::Weights Acceptance::foresee(const Phase& phase, int position,
-                                   std::span<const Evidence> draft, Caution caution,
-                                   std::span<PhaseLanes> tokens) const {
+Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
+                                         std::span<const Evidence> draft, Caution caution,
+                                         std::span<PhaseLanes> tokens) const {
     const Table& table = tables_[phase.temperature];
     Phase then = phase;
     const std::size_t first = view_of(draft.empty() ? Source::model : draft[0].source);
@@ -275,21 +279,26 @@ Phase::Weights Acceptance::foresee(const Phase& phase, int position,
     for (int s = 0; s < kPhases; ++s) survival[s][s] = 1;
     PhaseVector alive = PhaseVector{} + 1.0F;
     PhaseVector expected = alive;
+    PhaseVector weights{};
+    std::array<float, kPhases> begins;
+    for (int s = 0; s < kPhases; ++s) {
+        weights[s] = static_cast<float>(then.weights[first][s]);
+        begins[s] = static_cast<float>(tuning::kPhaseEnd * then.next[first][s]);
+    }
+    constexpr auto kLasts = static_cast<float>(1 - tuning::kPhaseEnd);
     tokens[0] = std::bit_cast<PhaseLanes>(expected);
-    for (std::size_t g = 1; g < tokens.size(); ++g) {
+    std::size_t length = tokens.size() - 1;
+    for (std::size_t g = 1; g <= length; ++g) {
         const bool known = g <= draft.size();
         const std::size_t view = view_of(known ? draft[g - 1].source : Source::model);
-        const Phase::Weights& rates =
+        const PhaseLanes& rates =
             table.bins[known ? bin_of(draft[g - 1]) : static_cast<std::size_t>(Source::model)]
                 .in_phase;
-        PhaseVector sum{};
+        std::array<PhaseVector, 2> sums{};  // two, so that none waits for all before it
         if (view == first) {
-            for (int t = 0; t < kPhases; ++t) {
-                const auto lasts = static_cast<float>((1 - tuning::kPhaseEnd) * rates[t]);
-                const auto begins =
-                    static_cast<float>(tuning::kPhaseEnd * then.next[view][t] * rates[t]);
-                sum += survival[t] = lasts * survival[t] + begins * alive;
-            }
+            for (int t = 0; t < kPhases; ++t)
+                sums[t % 2] += survival[t] =
+                    rates[t] * (kLasts * survival[t] + begins[t] * alive);
         } else {
             // Another view's phase is its own matter: its token is right by the same chance
             // whatever the phase in the first view.
@@ -297,15 +306,16 @@ Phase::Weights Acceptance::foresee(const Phase& phase, int position,
             double rate = 0;
             for (int t = 0; t < kPhases; ++t) rate += then.weights[view][t] *= rates[t];
             for (double& weight : then.weights[view]) weight /= rate;
-            for (PhaseVector& row : survival) sum += row *= static_cast<float>(rate);
+            for (PhaseVector& row : survival) sums[0] += row *= static_cast<float>(rate);
         }
-        alive = sum;
+        alive = sums[0] + sums[1];
         PhaseVector counts = alive;
         caution.weaken(counts);
         expected += counts;
         tokens[g] = std::bit_cast<PhaseLanes>(expected);
+        if (sum(weights * counts) < kReached) length = g;
     }
-    return then.weights[first];
+    return {then.weights[first], static_cast<int>(length)};
 }
 
 }  // namespace specllama

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <tuple>
 
@@ -23,8 +24,17 @@ inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 using PhaseLanes = std::array<float, 8>;
 static_assert(kPhases <= std::tuple_size_v<PhaseLanes>);
 // The same as a type of the compiler's, to compute with: of arrays it makes no vectors here. How
-// that lies in memory depends on the processor, so it is neither kept nor passed.
+// that lies in memory depends on the processor, so it is neither kept nor passed by value.
 using PhaseVector __attribute__((vector_size(sizeof(PhaseLanes)))) = float;
+
+inline void load(PhaseVector& to, const PhaseLanes& from) {
+    std::memcpy(&to, from.data(), sizeof(to));
+}
+
+// In pairs, so that none waits for all before it.
+inline float sum(const PhaseVector& of) {
+    return ((of[0] + of[1]) + (of[2] + of[3])) + ((of[4] + of[5]) + (of[6] + of[7]));
+}
 
 // What is known of one request's text: which phase it is in, in each view.
 struct Phase {
@@ -78,12 +88,15 @@ class Acceptance {
     double sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const;
     void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right);
 
+    struct Prospect {
+        Phase::Weights phases;  // how likely they are, in the view of the draft's first token
+        int length;             // how many tokens are ever reached
+    };
     // What may come of a draft whose first token has this position, and of what the draft model may
     // add to it. tokens[g]: of a round with g tokens, if the text is in a phase in the first
     // token's view, the tokens to expect, as caution counts them: 1 and those that are right.
-    // Returns how likely the phases are.
-    Phase::Weights foresee(const Phase& phase, int position, std::span<const Evidence> draft,
-                           Caution caution, std::span<PhaseLanes> tokens) const;
+    Prospect foresee(const Phase& phase, int position, std::span<const Evidence> draft,
+                     Caution caution, std::span<PhaseLanes> tokens) const;
 
  private:
     // One rate, and what the phases make of it.
@@ -91,7 +104,7 @@ class Acceptance {
         double log_odds = 0;
         double prior = 0;        // of the log-odds
         double information = 0;  // from what was observed, about the log-odds
-        Phase::Weights in_phase{};
+        PhaseLanes in_phase{};
         void observe(const Phase::Weights& posterior, bool right);
         void set();
     };

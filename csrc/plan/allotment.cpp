@@ -14,7 +14,7 @@ void Allotment::clear() {
 }
 
 int Allotment::add_sequence(int n_rows, double tokens, double stake, int place, int most) {
-    participants_.push_back({n_rows, tokens, stake, place, most, rows_.size(), 0});
+    participants_.push_back({n_rows, tokens, stake, place, most, rows_.size(), 0, 0, 0});
     return static_cast<int>(participants_.size()) - 1;
 }
 
@@ -24,57 +24,50 @@ int Allotment::n_certain() const {
     return n;
 }
 
-// What comes after another row was added after it, and stays there. Chains are in order already.
+// Each sequence's rows by their gain. What comes after another row was added after it, and stays
+// there. Chains are in order already.
 void Allotment::sort() {
-    sorted_.clear();
-    ends_.assign(1, 0);
-    for (const Participant& one : participants_) {
+    for (Participant& one : participants_) {
         const std::span own = std::span(rows_).subspan(one.first_row, one.longest);
         if (!std::ranges::is_sorted(own, std::greater{}, &Row::gain))
             std::ranges::sort(own, [](const Row& a, const Row& b) {
                 return std::tie(b.gain, a.number) < std::tie(a.gain, b.number);
             });
-        const auto most = own.first(std::min(one.longest, one.most));
-        sorted_.insert(sorted_.end(), most.begin(), most.end());
-        ends_.push_back(std::ssize(sorted_));
+        pass_to(one, one.first_row);
     }
-    // Neighbours are merged until all are.
-    while (ends_.size() > 2) {
-        merged_.resize(sorted_.size());
-        std::size_t n = 0;
-        for (std::size_t i = 0; i + 1 < ends_.size(); i += 2) {
-            const auto from = sorted_.begin() + ends_[i];
-            const auto middle = sorted_.begin() + ends_[i + 1];
-            const auto to = sorted_.begin() + ends_[std::min(i + 2, ends_.size() - 1)];
-            std::merge(from, middle, middle, to, merged_.begin() + ends_[i],
-                       [](const Row& a, const Row& b) { return a.gain > b.gain; });
-            ends_[++n] = to - sorted_.begin();
-        }
-        ends_.resize(n + 1);
-        sorted_.swap(merged_);
-    }
+}
+
+void Allotment::pass_to(Participant& one, std::size_t row) const {
+    const bool ends = row == one.first_row + std::min(one.longest, one.most);
+    one.next_row = row;
+    one.next_gain = ends ? -std::numeric_limits<double>::infinity() : rows_[row].gain;
 }
 
 void Allotment::allot(Prices prices) {
     sort();
-    lengths_.assign(participants_.size(), 0);
+    taken_.clear();
     const int n = n_certain();
-    const int n_candidates = static_cast<int>(sorted_.size());
-    int best = 0;
+    std::size_t best = 0;
     double most_saved = 0;
     double gain = 0;
     double stake = 0;
-    for (int k = 1; k <= n_candidates; ++k) {
-        const Row& row = sorted_[k - 1];
-        gain += row.gain;
-        if (lengths_[row.sequence]++ == 0) stake += participants_[row.sequence].stake;
-        const double extra = prices[n + k] - prices[n];
+    while (!participants_.empty()) {
+        Participant& one = *std::ranges::max_element(participants_, {}, &Participant::next_gain);
+        if (one.next_gain < 0) break;
+        const std::size_t n_rows = n + taken_.size() + 1;
+        const double step = prices[n_rows] - prices[n_rows - 1];
+        if (n_rows > kMaxSpecLength + 1 && one.next_gain < step) break;
+        if (one.next_row == one.first_row) stake += one.stake;
+        gain += one.next_gain;
+        taken_.push_back(one.next_row);
+        pass_to(one, one.next_row + 1);
+        const double extra = prices[n_rows] - prices[n];
         if (extra > stake || gain - extra <= most_saved) continue;
         most_saved = gain - extra;
-        best = k;
+        best = taken_.size();
     }
     start();
-    for (const Row& row : std::span(sorted_).first(best)) add(row);
+    for (const std::size_t row : std::span(taken_).first(best)) add(rows_[row]);
     seconds_ = prices[n + best];
 }
 

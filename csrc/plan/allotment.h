@@ -18,10 +18,14 @@ namespace specllama {
 // that. So for each number of rows the best are the first in this order, whatever comes after what:
 // a chain, or a tree (Chen et al., "Sequoia", 2024, section 3.1).
 //
+// Beyond kMaxSpecLength + 1 rows, of which no more is learned, each further one takes as long as
+// any other; so there the first that does not pay ends it.
+//
 // Pure. Kept between rounds so that none allocates.
 class Allotment {
  public:
-    // [n]: what a decode of n rows counts as taking, in seconds, for all up to n_most().
+    // [n]: what a decode of n rows counts as taking, in seconds, for all up to n_most(): a straight
+    // line beyond kMaxSpecLength + 1.
     using Prices = std::span<const double>;
 
     static constexpr int kCommitted = -1;  // predecessor of a row behind the committed tokens
@@ -78,6 +82,9 @@ class Allotment {
         int most;
         std::size_t first_row;
         int longest;  // rows that it may have
+        // Of the row that is its next, and that one's gain; -inf: it has no more.
+        std::size_t next_row = 0;
+        double next_gain = 0;
     };
     struct Row {
         int sequence;
@@ -88,14 +95,13 @@ class Allotment {
 
     int n_certain() const;  // rows that are decoded in any case
     void sort();
+    void pass_to(Participant& one, std::size_t row) const;
     void start();
     void add(const Row& row);
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
-    std::vector<Row> sorted_;           // by their gain
-    std::vector<Row> merged_;           // on the way there
-    std::vector<std::ptrdiff_t> ends_;  // of what is sorted by itself
+    std::vector<std::size_t> taken_;  // the rows that gain the most, in this order
     std::vector<int> lengths_;
     std::vector<double> tokens_;
     std::vector<double> gains_;

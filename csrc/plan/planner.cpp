@@ -123,8 +123,11 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
 // takes `step` seconds.
 void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Caution caution,
                       Chain& chain, double step) const {
-    chain.phases = acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution,
-                                       std::span(chain.in_phase).first(chain.longest + 1));
+    const auto [phases, length] =
+        acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution,
+                            std::span(chain.in_phase).first(chain.longest + 1));
+    chain.phases = phases;
+    chain.longest = length;
     const auto prices = this->prices(common, common.n_rows + chain.longest);
     const int n_drafted = static_cast<int>(draft.size());
     for (int g = 0; g <= chain.longest; ++g) {
@@ -187,15 +190,17 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
 // decode, see Turn::n_again, so that much less is gained.
 void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
     const auto reached = [&](int g) {
+        if (g > chain.longest) return Reach{};
         return Reach{chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
     };
+    const int n_trunk = offer.sides.empty() ? chain.longest : longest(turn, offer.evidence);
     int row = Allotment::kCommitted;
-    for (int g = 1; g <= chain.longest; ++g)
+    for (int g = 1; g <= n_trunk; ++g)
         row = allotment_.add_row(row, reached(g).tokens, reached(g).gain);
-    if (offer.sides.empty() || chain.longest < std::ssize(offer.evidence)) return;
+    if (offer.sides.empty() || n_trunk < std::ssize(offer.evidence)) return;
     reach_.assign(1, {1, chain.token_worth});
-    for (int g = 1; g <= chain.longest; ++g) reach_.push_back(reached(g));
-    const int first = row - chain.longest + 1;
+    for (int g = 1; g <= n_trunk; ++g) reach_.push_back(reached(g));
+    const int first = row - n_trunk + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
     const Caution caution = caution_to_verify(turn, offer);
     for (const Side& side : offer.sides) {
@@ -209,7 +214,7 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
         for (int elder = side.elder; elder >= 0;) {
             left.tokens -= reach_[elder + 1].tokens;
             left.gain -= reach_[elder + 1].gain;
-            elder = elder < chain.longest ? -1 : offer.sides[elder - chain.longest].elder;
+            elder = elder < n_trunk ? -1 : offer.sides[elder - n_trunk].elder;
         }
         reach_.push_back({std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate});
         const Reach& own = reach_.back();
@@ -277,9 +282,10 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const double behind = begins ? catch_up(turn) : 0;
     const Chain& chain = with_model(common, turn, draft);
     // What is saved by the best that is there already.
-    const double so_far = std::max(turn.choice.saved, chain.most_saved(0, n_drafted));
+    const double so_far =
+        std::max(turn.choice.saved, chain.most_saved(0, std::min(n_drafted, chain.longest)));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
-    const double saved = chain.most_saved(n_drafted + 1, cap) - so_far;
+    const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
     // What takes long to take in is taken in once the request has missed more by not asking.
     // (Renting or buying: nobody knows how long the text goes on like that.)
     double& missed = turn.phase->missed;
@@ -290,7 +296,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // Else it is tried where that may be lost, and would pay in some phase of the text.
     if (!begins || step + behind > model_account_.balance() + stake) return false;
     for (int phase = 0; phase < kPhases; ++phase)
-        for (int g = n_drafted + 1; g <= cap; ++g)
+        for (int g = n_drafted + 1; g <= chain.longest; ++g)
             if (chain.saved_in(phase, g) > so_far) return true;
     return false;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -25,6 +26,10 @@ _COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
 """In the order in which `--help` shows them."""
 
 
+_PIPE_CLOSED = 128 + signal.SIGPIPE
+"""As a shell says of a program that ended so."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in a sentence, without the usage before it; so do its subcommands."""
 
@@ -33,7 +38,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C)."""
+    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C), 141
+    (the reader of its output has gone)."""
     parser = _Parser(
         prog="specllama",
         description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
@@ -60,6 +66,8 @@ def main(argv: list[str] | None = None) -> int:
             raise
         # What is left in the buffer would fail again at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # whoever read it has seen enough
+            return _PIPE_CLOSED
         why = error.strerror
         print(
             f"specllama: The result cannot be written to standard output: {why}.", file=sys.stderr

@@ -1,7 +1,7 @@
 """Side by side with the peers, in turns:
 
     python tests/benches/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N]
-        [-t THREADS] [--texts N] [--llama-cpp DIRECTORY]
+        [-t THREADS] [--texts N] [-fa on|off] [--llama-cpp DIRECTORY]
 
 llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp also llama.cpp's
 own llama-server and llama-speculative-simple are, whose sources are inside the source distribution
@@ -15,17 +15,20 @@ of llama-cpp-python; ten minutes on two cores:
     cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
     python tests/benches/bench_peers.py --llama-cpp llama.cpp/bin
 
-All have the same files, threads, prompts, context and KV memory, with flash attention, decode
+All have the same files, threads, prompts, context, KV memory and attention, decode
 greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
 llama-cpp-python is that of a clock on the wall from the first token to the last, Python included,
-llama.cpp's programs report theirs. Let
+llama.cpp's programs report theirs. A last table is of whole answers, from the prompt to the last
+token, by a clock on the wall: what a draft model does before the first token is in these alone. Let
 nothing else run meanwhile: schedulers favour processes that are young. A text that is forced upon
 the model is nothing that a peer could do, so the model continues all prompts as it likes; from
 those of the replayed workloads it gets --texts each.
 
 Every peer is set against us by its best setting for each workload, chosen afterwards. The first
 turn does not count: it warms up, and shows which settings are far from their peer's best; these
-take no part in the others.
+take no part in the others. There it is one setting after the other; in the turns that count all
+who are left are open together and take turns at every text, so that a machine which changes its
+speed from minute to minute does so for all of them. Memory has to hold them all.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from peers import KV_TYPES, PROGRAMS, Job, Prompt, Run, Setting, ours, peers
@@ -44,7 +48,7 @@ from specllama.bench.arithmetic import median_interval
 from specllama.measure.sequences import first_difference
 from specllama.session import BUNDLED_MODEL
 from specllama.workloads import ANSWERED, WORKLOADS, load, load_answered
-from tqdm import tqdm
+from tqdm import tqdm, trange
 
 N_CTX = 2048
 
@@ -53,6 +57,9 @@ NEAR_BEST = 0.9
 
 Runs = dict[Setting, list[list[Run]]]
 """[setting][turn]: one run for each prompt of a workload."""
+
+Speeds = Callable[[Sequence[Sequence[Run]]], list[float]]
+"""Tokens per second of each turn."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -65,6 +72,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
     parser.add_argument("-kv", "--kv-type", choices=KV_TYPES, default="f16", help="memory (f16)")
     parser.add_argument(
+        "-fa", "--flash-attn", choices=("on", "off"), default="on", help="flash attention (on)"
+    )
+    parser.add_argument(
         "--peers",
         type=re.compile,
         default=re.compile(""),
@@ -74,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     if arguments.n < 2:
         parser.error("-n must be at least 2: nothing is timed before the first token")
+    if arguments.flash_attn == "off" and arguments.kv_type != "f16":
+        parser.error("-fa off: a quantised memory needs flash attention")
     if arguments.llama_cpp is not None:
         for program in PROGRAMS if arguments.draft_model else PROGRAMS[:1]:
             if not (arguments.llama_cpp / program).is_file():
@@ -84,17 +96,32 @@ def main(argv: Sequence[str] | None = None) -> None:
         arguments.t,
         N_CTX,
         arguments.kv_type,
+        arguments.flash_attn == "on",
         arguments.llama_cpp,
     )
     workloads = prompts(job, arguments.texts)
     us = ours(job)
     them = [one for one in peers(job) if arguments.peers.search(f"{one.peer} {one.name}")]
-    first = take_turns(1, workloads, {name: [*us, *them] for name in workloads}, arguments.n)
+    first = one_by_one(workloads, [*us, *them], arguments.n)
     good = {name: [*us, *near_best(runs, them)] for name, runs in first.items()}
     runs = take_turns(arguments.repeat, workloads, good, arguments.n)
     for name, of_workload in runs.items():
         report(name, of_workload, first[name], us[0])
-    summary(runs, us, them)
+    summary("times as fast as", speeds, runs, us, them)
+    whole = [one for one in them if tells_whole(one, runs)]
+    summary("whole answers, as fast as", whole_speeds, runs, us, whole)
+
+
+def one_by_one(
+    workloads: dict[str, list[Prompt]], settings: Sequence[Setting], n_tokens: int
+) -> dict[str, Runs]:
+    """Return one turn of every workload, by one setting after the other."""
+    runs: dict[str, Runs] = {name: {} for name in workloads}
+    for setting in tqdm(settings, leave=False):
+        with setting.open() as continue_:
+            for name, texts in workloads.items():
+                runs[name][setting] = [[continue_(text, n_tokens) for text in texts]]
+    return runs
 
 
 def take_turns(
@@ -103,16 +130,24 @@ def take_turns(
     settings: dict[str, list[Setting]],
     n_tokens: int,
 ) -> dict[str, Runs]:
-    """Return the runs of every workload, each with its own settings."""
+    """Return the runs of every workload, by its own settings, which take turns at every text."""
     runs: dict[str, Runs] = {name: {one: [] for one in settings[name]} for name in workloads}
     everyone = dict.fromkeys(itertools.chain.from_iterable(settings.values()))
-    for _, setting in tqdm([*itertools.product(range(n_turns), everyone)], leave=False):
-        with setting.open() as continue_:
+    for turn in trange(n_turns, leave=False):
+        with ExitStack() as opened:
+            open_ = {one: opened.enter_context(one.open()) for one in everyone}
             for name, texts in workloads.items():
-                if setting in runs[name]:
-                    mine = [continue_(text, n_tokens) for text in texts]
-                    runs[name][setting].append(mine)
+                for of_one in runs[name].values():
+                    of_one.append([])
+                for text, setting in itertools.product(texts, in_turn(settings[name], turn)):
+                    runs[name][setting][turn].append(open_[setting](text, n_tokens))
     return runs
+
+
+def in_turn(settings: Sequence[Setting], turn: int) -> list[Setting]:
+    """Return the settings with another one first in every turn."""
+    first = turn % len(settings)
+    return [*settings[first:], *settings[:first]]
 
 
 def near_best(runs: Runs, them: Sequence[Setting]) -> list[Setting]:
@@ -151,6 +186,20 @@ def speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
     return [sum(run.n_timed for run in turn) / sum(run.seconds for run in turn) for turn in turns]
 
 
+def whole_speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
+    """Return the same of whole answers, prompts included."""
+    return [
+        sum(run.n_timed + 1 for run in turn) / sum(run.whole_seconds or 0.0 for run in turn)
+        for turn in turns
+    ]
+
+
+def tells_whole(setting: Setting, runs: dict[str, Runs]) -> bool:
+    """Return whether it is known of a setting what its whole answers took."""
+    turns = itertools.chain.from_iterable(of_one.get(setting, []) for of_one in runs.values())
+    return all(run.whole_seconds is not None for turn in turns for run in turn)
+
+
 def report(workload: str, runs: Runs, first: Runs, plain: Setting) -> None:
     """Print speeds, and ratios to ours without drafts; in brackets those of the first turn, of who
     took no part in others."""
@@ -181,21 +230,29 @@ def difference(mine: Sequence[Run], plain: Sequence[Run]) -> str:
     return ""
 
 
-def summary(runs: dict[str, Runs], us: Sequence[Setting], them: Sequence[Setting]) -> None:
+def summary(
+    title: str,
+    speeds: Speeds,
+    runs: dict[str, Runs],
+    us: Sequence[Setting],
+    them: Sequence[Setting],
+) -> None:
     """Print how many times as fast as each peer's best setting we are, by workload."""
     names = list(dict.fromkeys(setting.peer for setting in them))
     for mine in us[1:]:
         head = "".join(f"{name:>8}" for name in (*runs, "mean"))
-        print(f"{f'{mine.peer} {mine.name}, times as fast as':<38}{head}")
+        print(f"{f'{mine.peer} {mine.name}, {title}':<38}{head}")
         for peer in (*names, "all of them"):
             settings = [one for one in them if peer in (one.peer, "all of them")]
-            ratios = [against_best(of_one, mine, settings) for of_one in runs.values()]
+            ratios = [against_best(of_one, mine, settings, speeds) for of_one in runs.values()]
             mean = math.exp(statistics.fmean(map(math.log, ratios)))
             print(f"  {peer:<36}" + "".join(f"{ratio:>8.2f}" for ratio in (*ratios, mean)))
         print()
 
 
-def against_best(runs: Runs, mine: Setting, settings: Sequence[Setting]) -> float:
+def against_best(
+    runs: Runs, mine: Setting, settings: Sequence[Setting], speeds: Speeds = speeds
+) -> float:
     """Return the median over turns of our speed over that of the best setting that has runs."""
     running = [one for one in settings if one in runs]
     best = max(running, key=lambda one: statistics.median(speeds(runs[one])))

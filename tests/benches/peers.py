@@ -1,5 +1,5 @@
 """Ways to continue a prompt greedily, each with a fixed setting: this package, llama-cpp-python,
-and llama.cpp's own programs. All run on the CPU with the same type of KV memory and with flash
+and llama.cpp's own programs. All run on the CPU, with the same type of KV memory and with the same
 attention."""
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Job:
         n_threads: Threads, of both models.
         n_ctx: Tokens of context.
         kv_type: Type of the KV memory, a key of KV_TYPES.
+        flash: Whether attention is flash attention.
         programs: Where llama.cpp's programs are; None: without them.
     """
 
@@ -45,6 +46,7 @@ class Job:
     n_threads: int
     n_ctx: int
     kv_type: str
+    flash: bool
     programs: Path | None
 
 
@@ -64,11 +66,13 @@ class Run:
         tokens: Its token ids; None where the program does not tell.
         n_timed: Tokens that took `seconds`: those that came later than the first token.
         seconds: Their time.
+        whole_seconds: Time of all tokens and of the prompt; None where the program does not tell.
     """
 
     tokens: list[int] | None
     n_timed: int
     seconds: float
+    whole_seconds: float | None
 
 
 Continue = Callable[[Prompt, int], Run]
@@ -125,11 +129,13 @@ def peers(job: Job) -> list[Setting]:
 def _timed(tokens: Iterable[int]) -> Run:
     """Take all tokens, by a clock on the wall from the first to the last: Python's time counts."""
     taken: list[int] = []
-    start = 0.0
+    start = time.perf_counter()
+    first = 0.0
     for token in tokens:
         taken.append(token)
-        start = start or time.perf_counter()
-    return Run(taken, len(taken) - 1, time.perf_counter() - start)
+        first = first or time.perf_counter()
+    end = time.perf_counter()
+    return Run(taken, len(taken) - 1, end - first, end - start)
 
 
 @contextmanager
@@ -140,7 +146,7 @@ def _session(job: Job, draft: str | None) -> Iterator[Continue]:
         n_ctx=job.n_ctx,
         n_threads=job.n_threads,
         n_gpu_layers=0,
-        flash_attn=True,
+        flash_attn=job.flash,
         kv_type=job.kv_type,
     ) as session:
 
@@ -159,7 +165,7 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
         n_threads=job.n_threads,
         n_threads_batch=job.n_threads,
         n_gpu_layers=0,
-        flash_attn=True,
+        flash_attn=job.flash,
         type_k=KV_TYPES[job.kv_type],
         type_v=KV_TYPES[job.kv_type],
         draft_model=LlamaPromptLookupDecoding(num_pred_tokens=n_draft) if n_draft else None,
@@ -183,7 +189,8 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
 
 def _flags(job: Job) -> list[str]:
     flags = model_flags(job.model, n_threads=job.n_threads, n_ctx=job.n_ctx, kv_type=job.kv_type)
-    return [*flags, "-b", str(job.n_ctx), "-fa", "on", "-dev", "none", "-devd", "none"]
+    flags += ["-b", str(job.n_ctx), "-fa", "on" if job.flash else "off"]
+    return [*flags, "-dev", "none", "-devd", "none"]
 
 
 @contextmanager
@@ -193,8 +200,10 @@ def _server(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
     with serving(job.programs / "llama-server", [*_flags(job), *flags], n_slots=1) as server:
 
         def run(prompt: Prompt, n_tokens: int) -> Run:
+            start = time.perf_counter()
             answer = server.complete(prompt.tokens, n_tokens, cache_prompt=False)
-            return Run(answer.tokens, answer.n_timed, answer.seconds)
+            whole_seconds = time.perf_counter() - start
+            return Run(answer.tokens, answer.n_timed, answer.seconds, whole_seconds)
 
         yield run
 
@@ -217,7 +226,7 @@ def _simple(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
             )
             said = re.search(r"decoded +(\d+) tokens in +([\d.]+) seconds", done.stderr)
             if said is not None:
-                return Run(None, int(said[1]), float(said[2]))
+                return Run(None, int(said[1]), float(said[2]), None)
         raise SystemExit(f"{command!r} fails ({done.returncode}):\n{done.stderr[-2000:]}")
 
     yield run

@@ -14,9 +14,9 @@ namespace {
 double expected(const Acceptance& acceptance, const Phase& phase, int position,
                 const std::vector<Evidence>& draft) {
     std::vector<PhaseLanes> in_phase(draft.size() + 1);
-    const Phase::Weights phases = acceptance.foresee(phase, position, draft, {}, in_phase);
+    const auto [phases, length] = acceptance.foresee(phase, position, draft, {}, in_phase);
     double tokens = 0;
-    for (int i = 0; i < kPhases; ++i) tokens += phases[i] * in_phase.back()[i];
+    for (int i = 0; i < kPhases; ++i) tokens += phases[i] * in_phase[length][i];
     return tokens;
 }
 

@@ -10,17 +10,26 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 
 def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> None:
     options = {"draft": "ngram"} | json.loads(chosen)
     failing = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    from specllama import DecodeError, SpecSession
+    from specllama import DecodeError, Generation, SpecSession
 
     threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
     prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
     length: dict[str, Any] = {"max_tokens": 300, "logit_bias": {2: -100.0}}
+
+    def all_rest(session: SpecSession) -> list[Generation]:
+        return [
+            session.generate([*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)}))
+            for prompt, tokens in zip(prompts, found, strict=True)
+        ]
+
     with SpecSession(model, n_threads=1, n_gpu_layers=0, **options) as session:
         expected = [session.generate(prompt, **length).tokens for prompt in prompts]
         session.generate([7], max_tokens=1)
@@ -40,11 +49,14 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         threshold.value = 0
         generations = [handle.so_far() for handle in handles]
         found = [generation.tokens if generation else [] for generation in generations]
-        # What is left in the memory is what it is said to be.
-        rest = [
-            session.generate([*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)}))
-            for prompt, tokens in zip(prompts, found, strict=True)
-        ]
+        # What is left in the memory, and what is saved of that, is what it is said to be.
+        with tempfile.TemporaryDirectory() as folder:
+            state = Path(folder) / "state"
+            session.save_state(state)
+            with SpecSession(model, n_threads=1, n_gpu_layers=0, **options) as other:
+                other.load_state(state)
+                of_saved = all_rest(other)
+        rest = all_rest(session)
     n_failed = ctypes.c_int.in_dll(failing, "n_failed").value
     drafted = sum(one.stats.drafted for one in rest)
     outcome = {
@@ -52,6 +64,7 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         "errors": errors,
         "found": found,
         "rest": [one.tokens for one in rest],
+        "of_saved": [one.tokens for one in of_saved],
         "expected": expected,
         "n_drafter_errors": sum(one.stats.drafter_errors for one in generations if one),
         "right": sum(one.stats.accepted for one in rest) / max(drafted, 1),

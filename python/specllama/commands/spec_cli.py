@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -105,4 +106,7 @@ def main() -> NoReturn:
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)
+    # Python ignores it, and what it ignores stays ignored: into a pipe that nobody reads any more
+    # the executable would go on writing.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execv(path, [str(path), *arguments])

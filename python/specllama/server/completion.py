@@ -8,6 +8,7 @@ from typing import Any
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
 from specllama.requests.field import INT32
+from specllama.server.call import MOST_CHOICES
 from specllama.server.choices import ChoicesCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -25,6 +26,8 @@ class Completion(ChoicesCall):
     prompt_field = "prompt"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
+        if fields.integer("best_of", low=1, high=MOST_CHOICES) not in (None, self.n):
+            fields.refuse("best_of", "as many as n: no answers are made that nobody sees")
         self._echo = fields.flag("echo")
         if self._echo and "suffix" in fields:
             raise ApiError(400, "echo and suffix exclude each other.", param="echo")
