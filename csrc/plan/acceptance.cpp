@@ -63,7 +63,8 @@ double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 // [phase]: the factor by which it changes the odds of being wrong.
 const PhaseLanes kWrongOdds = [] {
     PhaseLanes factors{};
-    for (int i = 0; i < kPhases; ++i) factors[i] = static_cast<float>(std::exp(-tuning::kShifts[i]));
+    for (int i = 0; i < kPhases; ++i)
+        factors[i] = static_cast<float>(std::exp(-tuning::kShifts[i]));
     return factors;
 }();
 
@@ -297,8 +298,7 @@ Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
         std::array<PhaseVector, 2> sums{};  // two, so that none waits for all before it
         if (view == first) {
             for (int t = 0; t < kPhases; ++t)
-                sums[t % 2] += survival[t] =
-                    rates[t] * (kLasts * survival[t] + begins[t] * alive);
+                sums[t % 2] += survival[t] = rates[t] * (kLasts * survival[t] + begins[t] * alive);
         } else {
             // Another view's phase is its own matter: its token is right by the same chance
             // whatever the phase in the first view.

@@ -36,10 +36,8 @@ inline constexpr double kBeyondDoubt = 2.5;
 // is in doubt is tried until it is known. With twice as much, trying costs more than it finds.
 inline constexpr double kOptimism = 0.4;
 
-// A slope is believed by half once it showed in contexts 800 tokens apart, and none by which 1000
-// tokens would add more than half of v(1).
+// A slope is believed by half once it showed in contexts 800 tokens apart.
 inline constexpr double kSlopePrior = 800.0 * 800.0;
-inline constexpr double kSlopeMost = 0.5 / 1000;
 
 // A step of a draft model that was never measured, as a part of v(1).
 inline constexpr double kPriorDraftStep = 0.1;

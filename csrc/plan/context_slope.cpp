@@ -47,7 +47,6 @@ void ContextSlope::fit() {
     const double prior = tuning::kSlopePrior / (unit * unit);
     xx += prior;
     zz += prior;
-    const double most = tuning::kSlopeMost * unit;
     const double determinant = xx * zz - xz * xz;
     base_ = prior_base_ + (xy * zz - zy * xz) / determinant;
     per_token_ = prior_per_token_ + (zy * xx - xy * xz) / determinant;
@@ -58,8 +57,8 @@ void ContextSlope::fit() {
         base_ = 0;
         per_token_ = prior_per_token_ + (zy + xz * prior_base_) / zz;
     }
-    base_ = std::clamp(base_, 0.0, most);
-    per_token_ = std::clamp(per_token_, 0.0, most);
+    base_ = std::max(base_, 0.0);
+    per_token_ = std::max(per_token_, 0.0);
 }
 
 }  // namespace specllama

@@ -11,6 +11,7 @@ import ctypes
 import json
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from typing import Any
 def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> None:
     options = {"draft": "ngram"} | json.loads(chosen)
     failing = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    from specllama import DecodeError, Generation, SpecSession
+    from specllama import ArgumentError, DecodeError, Generation, SpecSession
 
     threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
     prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
@@ -50,12 +51,12 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         generations = [handle.so_far() for handle in handles]
         found = [generation.tokens if generation else [] for generation in generations]
         # What is left in the memory, and what is saved of that, is what it is said to be.
-        with tempfile.TemporaryDirectory() as folder:
-            state = Path(folder) / "state"
-            session.save_state(state)
+        of_saved = None
+        with tempfile.TemporaryDirectory() as folder, suppress(ArgumentError):
+            session.save_state(state := Path(folder) / "state")  # refused where nothing is left
             with SpecSession(model, n_threads=1, n_gpu_layers=0, **options) as other:
                 other.load_state(state)
-                of_saved = all_rest(other)
+                of_saved = [one.tokens for one in all_rest(other)]
         rest = all_rest(session)
     n_failed = ctypes.c_int.in_dll(failing, "n_failed").value
     drafted = sum(one.stats.drafted for one in rest)
@@ -64,7 +65,7 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         "errors": errors,
         "found": found,
         "rest": [one.tokens for one in rest],
-        "of_saved": [one.tokens for one in of_saved],
+        "of_saved": of_saved,
         "expected": expected,
         "n_drafter_errors": sum(one.stats.drafter_errors for one in generations if one),
         "right": sum(one.stats.accepted for one in rest) / max(drafted, 1),
