@@ -43,9 +43,12 @@ class Job:
     def give(self, chunks: list[Chunk]) -> None:
         """Leave chunks for the readers. None of them can keep the worker waiting: max_tokens
         bounds what an unread request can hold."""
-        if chunks:
-            with self._lock:
-                self._chunks.extend(chunks)
+        if not chunks:
+            return
+        with self._lock:
+            self._chunks.extend(chunks)
+            waited_for = bool(self._wakes)
+        if waited_for:
             self._wake()
 
     def tell(self, news: Round) -> None:

@@ -246,7 +246,8 @@ class Worker:
         except Exception as error:
             self._end(job, error)
             return
-        self._n_tokens += sum(chunk.token is not None for chunk in chunks)
+        if chunks:  # only the last may have none
+            self._n_tokens += len(chunks) - (chunks[-1].token is None)
         if job.rounds is not None:
             self._tell(job, job.rounds.news(job.record.core, chunks))
         else:
