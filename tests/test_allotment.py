@@ -105,6 +105,29 @@ def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
     assert allotment.lengths == [0]
 
 
+@pytest.mark.parametrize("slope", [0.05, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(8))
+def test_of_more_rows_than_are_learned_too(slope: float, seed: int) -> None:
+    """Stairs up to 65 rows, a straight line beyond: as many of the best rows as save the most."""
+    rng = random.Random(seed)
+
+    def seconds(n: int) -> float:
+        return 1.0 + slope * (4 * ((min(n, 65) - 1) // 4) + max(n - 65, 0))
+
+    chains = [[rng.uniform(0.9, 1.0) ** (i + 1) for i in range(40)] for _ in range(8)]
+    chains = [sorted(gains, reverse=True) for gains in chains]
+    allotment = Allotment()
+    for gains in chains:
+        add_chain(allotment, gains)
+    allotment.allot(seconds)
+    gains = np.sort(np.concatenate(chains))[::-1]
+    saved = np.append(0, np.cumsum(gains))
+    saved -= [seconds(len(chains) + n) - seconds(len(chains)) for n in range(len(saved))]
+    n = sum(allotment.lengths)
+    assert saved[n] == pytest.approx(saved.max())
+    assert sum(allotment.gains) == pytest.approx(gains[:n].sum())
+
+
 def test_stakes_bound_what_a_decode_is_made_longer() -> None:
     for stake, length in ((0.5, 2), (1.1, 4), (0.0, 0)):
         allotment = Allotment()

@@ -50,17 +50,18 @@ def test_programs_that_are_not_there(tmp_path: Path, capsys: Captured) -> None:
     assert f"there is no llama-server in {tmp_path}" in capsys.readouterr().err
 
 
-def test_the_best_setting_is_that_of_the_median() -> None:
-    def setting(name: str) -> Setting:
-        return Setting("peer", name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
+def setting(peer: str, name: str) -> Setting:
+    return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
 
+
+def test_the_best_setting_is_that_of_the_median() -> None:
     def turns(*times: float) -> list[list[Run]]:
         return [
             [Run([1, 2], 10, seconds, 2 * seconds), Run([3], 30, 3 * seconds, 6 * seconds)]
             for seconds in times
         ]
 
-    mine, steady, lucky = setting("mine"), setting("steady"), setting("lucky")
+    mine, steady, lucky = (setting("peer", name) for name in ("mine", "steady", "lucky"))
     runs = {mine: turns(1, 1, 1), steady: turns(2, 2, 2), lucky: turns(3, 0.5, 3)}
     assert speeds(runs[lucky]) == pytest.approx([10 / 3, 20, 10 / 3])
     assert against_best(runs, mine, [steady, lucky]) == pytest.approx(2)
@@ -69,20 +70,14 @@ def test_the_best_setting_is_that_of_the_median() -> None:
     assert against_best(runs, mine, [lucky], whole_speeds) == pytest.approx(3)
 
 
-def test_who_does_not_tell_of_whole_answers_is_left_out() -> None:
-    def setting(name: str) -> Setting:
-        return Setting("peer", name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
-
-    tells, silent = setting("tells"), setting("silent")
+def test_who_tells_of_whole_answers() -> None:
+    tells, silent = setting("peer", "tells"), setting("peer", "silent")
     runs = {"code": {tells: [[Run([1], 1, 1.0, 2.0)]], silent: [[Run(None, 1, 1.0, None)]]}}
     assert tells_whole(tells, runs)
     assert not tells_whole(silent, runs)
 
 
 def test_settings_near_the_best_of_their_peer_go_on() -> None:
-    def setting(peer: str, name: str) -> Setting:
-        return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
-
     times = {
         setting("a", "best"): 1.0,
         setting("a", "near"): 1.05,

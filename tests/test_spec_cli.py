@@ -368,6 +368,24 @@ def test_the_console_script_hands_over() -> None:
     assert subprocess.run([script, "--bad"], capture_output=True, check=False).returncode == 2
 
 
+def test_a_reader_who_has_seen_enough() -> None:
+    script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
+    if not script.exists():
+        pytest.skip(f"scripts are not installed at {script.parent}")
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.run(
+        [script, *EXACT, "-p", PROMPT, "-n", "20"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
+    os.close(writing)
+    assert process.returncode == -signal.SIGPIPE
+    assert process.stderr == b""
+
+
 def test_heads_draft(tmp_path: Path) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
     process = run(*EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json")

@@ -68,10 +68,6 @@ const PhaseLanes kWrongOdds = [] {
     return factors;
 }();
 
-// A token that is reached less often is none: a row takes more of a decode of one wherever that was
-// measured.
-constexpr float kReached = 1.0F / 128;
-
 // Counts a token, whose phase is known so far, and forgets older ones for their prior.
 void count(Phase::Weights& met, const Phase::Weights& phase) {
     for (int i = 0; i < kPhases; ++i)
@@ -313,7 +309,7 @@ Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
         caution.weaken(counts);
         expected += counts;
         tokens[g] = std::bit_cast<PhaseLanes>(expected);
-        if (sum(weights * counts) < kReached) length = g;
+        if (sum(weights * counts) < tuning::kReached) length = g;
     }
     return {then.weights[first], static_cast<int>(length)};
 }

@@ -60,6 +60,9 @@ inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
 inline constexpr double kShiftWindow = 200;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
+// Where a draft is expected to get less often than this, it ends: a row takes more of a decode of
+// one wherever that was measured.
+inline constexpr float kReached = 1.0F / 128;
 
 // -- Caution ---------------------------------------------------------------------------------
 

