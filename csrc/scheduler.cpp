@@ -8,6 +8,7 @@
 
 #include "beam/beam_search.h"
 #include "engine/clock.h"
+#include "llama/helper_threads.h"
 #include "specllama/error.h"
 #include "utf8.h"
 
@@ -185,6 +186,7 @@ void Scheduler::leave(Sequence& sequence) {
 }
 
 void Scheduler::retire() {
+    if (active_.empty()) return;
     for (std::size_t i = 0; i < active_.size();) {
         const std::shared_ptr<Sequence> sequence = active_[i];
         if (sequence->abandoned() && !sequence->done()) sequence->finish(FinishReason::none);
@@ -195,6 +197,7 @@ void Scheduler::retire() {
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
         leave(*sequence);
     }
+    if (active_.empty()) release_helper_threads();
 }
 
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
@@ -346,6 +349,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         throw InvalidArgument(
             "n_beams cannot be had with this model: beams share what they have in common, which "
             "states (of recurrent and hybrid models) do not allow.");
+    const HelperThreads helpers;
     double seconds = 0;
     std::optional<Timer> timer(seconds);
     // No request has this id.
