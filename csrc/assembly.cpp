@@ -14,7 +14,6 @@
 #include "llama/footprint.h"
 #include "llama/gguf_file.h"
 #include "llama/head_file.h"
-#include "llama/helper_threads.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
 
@@ -167,7 +166,6 @@ KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, C
     KeptCurves curves(std::move(keys));
     Planner& planner = speculator.planner();
     curves.load(planner);
-    const HelperThreads helpers;
     measure(context, n_logits, planner.cost());
     if (draft_model != nullptr)
         measure(draft_model->context(), longest_draft(options), planner.draft_cost());

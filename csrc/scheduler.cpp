@@ -137,7 +137,9 @@ Scheduler::Scheduler(Assembly parts)
       drafts_(engine_->speculator().drafts()),
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
-      n_free_(n_seq_) {}
+      n_free_(n_seq_) {
+    release_helper_threads();  // of the decodes by which what they take was measured
+}
 
 std::shared_ptr<const Model> Scheduler::model() const {
     const std::lock_guard lock(model_mutex_);
@@ -158,6 +160,7 @@ void Scheduler::close() {
     const Gate::Work work(gate_);
     if (closed_) return;
     closed_ = true;
+    release_helper_threads();
     // A drafter may be interrupted while it is told: all is freed even so.
     std::exception_ptr interrupt;
     for (const auto& sequence : active_) {
@@ -197,7 +200,7 @@ void Scheduler::retire() {
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
         leave(*sequence);
     }
-    if (active_.empty()) release_helper_threads();
+    if (active_.empty()) rest_helper_threads();
 }
 
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
@@ -349,7 +352,6 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         throw InvalidArgument(
             "n_beams cannot be had with this model: beams share what they have in common, which "
             "states (of recurrent and hybrid models) do not allow.");
-    const HelperThreads helpers;
     double seconds = 0;
     std::optional<Timer> timer(seconds);
     // No request has this id.
@@ -362,6 +364,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         between();
         search.round();
     }
+    rest_helper_threads();
     if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
     BeamResult result{search.beams(), search.stats()};
     timer.reset();

@@ -1,17 +1,42 @@
 #include "llama/helper_threads.h"
 
+#include <atomic>
+#include <thread>
+
 #if defined(__linux__)
-// Of the runtime that llama.cpp's kernels were built with; null where that is none. (OpenMP 5.0.)
+// Of the runtime that llama.cpp's kernels were built with (OpenMP 5.0); null where that is none.
 extern "C" [[gnu::weak]] int omp_pause_resource_all(int kind);
 #endif
 
 namespace specllama {
 
-void release_helper_threads() {
+namespace {
+
+// Who has decoded since a session was opened or closed last.
+std::atomic<std::thread::id> first;
+std::atomic<bool> others = false;
+
+void release() {
 #if defined(__linux__)
     constexpr int kSoft = 1;  // omp_pause_soft
     if (omp_pause_resource_all != nullptr) omp_pause_resource_all(kSoft);
 #endif
+}
+
+}  // namespace
+
+void release_helper_threads() {
+    first = std::thread::id();
+    others = false;
+    release();
+}
+
+void rest_helper_threads() {
+    std::thread::id who;
+    if (!first.compare_exchange_strong(who, std::this_thread::get_id()) &&
+        who != std::this_thread::get_id())
+        others = true;
+    if (others) release();
 }
 
 }  // namespace specllama

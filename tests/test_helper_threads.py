@@ -1,0 +1,101 @@
+"""The threads that help with decodes: OpenMP's runtime counts those of the whole process, and those
+that are left behind by a thread that decodes no more have all others wait by sleeping."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+SCRIPT = """
+import os, sys, threading, time
+from specllama import SpecSession
+
+PROMPT = "def parse(text):"
+OPTIONS = dict(n_threads=2, n_ctx=256, n_gpu_layers=0)
+
+def threads():
+    time.sleep(0.1)  # a thread that was joined is still listed for a moment
+    return len(os.listdir("/proc/self/task"))
+
+def elsewhere(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+def plain():
+    session.generate(PROMPT, max_tokens=4)
+
+before = threads()
+session = SpecSession(draft=None, **OPTIONS)
+plain()
+if threads() == before:
+    sys.exit("llama.cpp does without OpenMP here")
+{case}
+"""
+
+
+def _run(case: str) -> str:
+    cache = tempfile.mkdtemp()
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(case=case)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PATH": "/usr/bin:/bin", "SPECLLAMA_CACHE": cache, "HOME": cache},
+    )
+    if "without OpenMP" in result.stderr:
+        pytest.skip(result.stderr.strip())
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+
+
+def test_an_only_thread_keeps_its_helper() -> None:
+    assert _run("for _ in range(3): plain(); print(threads() - before)").split() == ["1"] * 3
+
+
+def test_closing_lets_it_go() -> None:
+    assert _run("session.close(); print(threads() - before)") == "0\n"
+
+
+def test_measuring_what_decodes_take_leaves_none() -> None:
+    case = "session.close(); SpecSession(draft='ngram', **OPTIONS); print(threads() - before)"
+    assert _run(case) == "0\n"
+
+
+def test_of_several_threads_that_decode_in_turns_none_is_left_with_one() -> None:
+    case = """
+many = SpecSession(draft=None, n_seq=2, **OPTIONS)
+many.generate([PROMPT], max_tokens=4)  # in a thread of its own, which stays
+plain()
+many.generate([PROMPT], max_tokens=4)
+print(threads() - before)
+"""
+    assert _run(case) == "1\n"
+
+
+def test_nor_a_beam_search() -> None:
+    case = """
+elsewhere(plain)
+print(threads() - before)
+session.generate(PROMPT, max_tokens=4, n_beams=2)
+print(threads() - before)
+"""
+    assert _run(case) == "1\n0\n"
+
+
+def test_nor_a_stream_that_is_given_up() -> None:
+    case = """
+elsewhere(plain)
+stream = session.stream(PROMPT, max_tokens=8)
+next(iter(stream))
+print(threads() - before)
+stream.close()
+print(threads() - before)
+"""
+    assert _run(case) == "1\n0\n"
