@@ -10,6 +10,7 @@
 #include "llama/offload.h"
 #include "llama/placement.h"
 #include "specllama/error.h"
+#include "system/huge_pages.h"
 
 namespace specllama {
 
@@ -18,11 +19,15 @@ namespace {
 // Carries a progress function through llama.cpp, which must not be thrown through.
 struct Progress {
     const ProgressFunction& function;
-    std::exception_ptr thrown;
+    std::exception_ptr thrown = nullptr;
     bool cancelled = false;
+    HugePages pages = {};
+    bool begun = false;
 
     static bool call(float fraction, void* self) {
         auto& progress = *static_cast<Progress*>(self);
+        // All memory is there that weights are copied into, and none of them yet.
+        if (!std::exchange(progress.begun, true)) progress.pages.request();
         if (!progress.function) return true;
         try {
             progress.cancelled = !progress.function(fraction);
@@ -49,7 +54,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
                               std::to_string(n_gpu_layers) + ".");
     ensure_backend();
 
-    Progress carrier{progress, nullptr};
+    Progress carrier{.function = progress};
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
     params.load_mtp = with_mtp;

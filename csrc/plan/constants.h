@@ -39,9 +39,6 @@ inline constexpr double kOptimism = 0.4;
 // A slope is believed by half once it showed in contexts 800 tokens apart.
 inline constexpr double kSlopePrior = 800.0 * 800.0;
 
-// A step of a draft model that was never measured, as a part of v(1).
-inline constexpr double kPriorDraftStep = 0.1;
-
 // -- Acceptance ------------------------------------------------------------------------------
 
 // Rates, and what a draft model has saved, are forgotten after about so many tokens, a few screens

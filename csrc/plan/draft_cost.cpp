@@ -1,13 +1,9 @@
 #include "plan/draft_cost.h"
 
-#include "plan/constants.h"
-
 namespace specllama {
 
-double DraftCost::step(int n, int n_context, const CostCurve& target) const {
-    return (curve_.measured() ? curve_.seconds(n, n_context)
-                              : tuning::kPriorDraftStep * target.seconds(n, n_context)) /
-           n;
+double DraftCost::step(int n, int n_context) const {
+    return curve_.measured() ? curve_.seconds(n, n_context) / n : 0;
 }
 
 double DraftCost::catch_up(int n_behind, int n_context) const {

@@ -11,9 +11,9 @@ class DraftCost {
     // Of its decodes.
     CostCurve& curve() { return curve_; }
 
-    // Seconds of a token by a step that drafts one for each of n sequences; until one was observed
-    // a part of what the target takes.
-    double step(int n, int n_context, const CostCurve& target) const;
+    // Seconds of a token by a step that drafts one for each of n sequences; none as long as nothing
+    // was observed: the first is found out by taking it.
+    double step(int n, int n_context) const;
 
     // Seconds that the first step takes longer with so many tokens to take in; none as long as
     // nothing was observed.

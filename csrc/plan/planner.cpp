@@ -255,7 +255,7 @@ const Chain& Planner::with_model(const Common& common, const Turn& turn, Evidenc
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
-            draft_cost_.step(common.n_sequences, turn.n_tokens, cost_));
+            draft_cost_.step(common.n_sequences, turn.n_tokens));
     chain.weigh(kAny);
     return chain;
 }
@@ -277,7 +277,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     const int cap = std::min(turn.max_draft, kMaxSpecLength);
     if (n_drafted >= cap) return false;
     const Common common = Planner::common(turn, seconds, n_beside);
-    const double step = draft_cost_.step(common.n_sequences, turn.n_tokens, cost_);
+    const double step = draft_cost_.step(common.n_sequences, turn.n_tokens);
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
     const Chain& chain = with_model(common, turn, draft);

@@ -1,0 +1,56 @@
+#include "system/huge_pages.h"
+
+#include "check.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+using namespace specllama;
+
+namespace {
+
+constexpr std::size_t kSize = std::size_t{64} << 20;
+
+void* map() {
+    return mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+// Whether huge pages are asked for where the address lies.
+bool requested(const void* where) {
+    const auto address = reinterpret_cast<std::uintptr_t>(where);
+    bool inside = false;
+    std::ifstream maps("/proc/self/smaps");
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long first, last;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &last) == 2)
+            inside = first <= address && address < last;
+        else if (inside && line.starts_with("VmFlags:"))
+            return line.find(" hg") != std::string::npos;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST(huge_pages_are_asked_for_where_memory_has_come_since) {
+    if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) return;  // none here
+    void* before = map();
+    // With a page between that cannot be used, or the kernel would make one mapping of both.
+    void* fence = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const HugePages pages;
+    void* since = map();
+    CHECK(before != MAP_FAILED && fence != MAP_FAILED && since != MAP_FAILED);
+    pages.request();
+    CHECK(requested(static_cast<char*>(since) + kSize / 2));
+    CHECK(!requested(static_cast<char*>(before) + kSize / 2));
+    munmap(before, kSize);
+    munmap(fence, 4096);
+    munmap(since, kSize);
+}
+
+#endif
