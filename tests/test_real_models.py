@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -372,3 +374,22 @@ def test_characters_of_several_tokens(open_real: Open, name: str) -> None:
     assert last is not None
     assert last.text == text
     assert last.stats.accepted > 8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel by /proc")
+def test_repacked_weights_lie_in_huge_pages_where_these_are_given_on_request() -> None:
+    given = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not given.exists() or "[never]" in given.read_text():
+        pytest.skip("There are no huge pages on this machine.")
+    count = (
+        "import re, sys, specllama; from pathlib import Path\n"
+        "session = specllama.SpecSession(sys.argv[1], None, n_gpu_layers=0, n_ctx=256)\n"
+        "maps = Path('/proc/self/smaps_rollup').read_text()\n"
+        "found = re.search(r'AnonHugePages: +([0-9]+)', maps)\n"
+        "print(session.cpu_kernels, found[1], sep='|')\n"
+    )
+    command = [sys.executable, "-c", count, str(real_model("qwen-1.5b"))]
+    kernels, kilobytes = subprocess.check_output(command, text=True).strip().split("|")
+    if "repacked" not in kernels:
+        pytest.skip(f"No weights are repacked on this machine: {kernels}.")
+    assert int(kilobytes) > 100_000

@@ -1,7 +1,5 @@
 #include "system/huge_pages.h"
 
-#include <algorithm>
-
 #if defined(__linux__)
 #include <sys/mman.h>
 
@@ -17,11 +15,19 @@ HugePages::HugePages() : before_(large()) {}
 
 #if defined(__linux__)
 
+// New memory beside old may have become one mapping with it. Both lists go upwards.
 void HugePages::request() const {
-    for (const Range& range : large())
-        if (std::ranges::find(before_, range) == before_.end())
-            madvise(reinterpret_cast<void*>(range.first), range.second - range.first,
-                    MADV_HUGEPAGE);
+    const auto ask = [](std::uintptr_t first, std::uintptr_t last) {
+        if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+    };
+    for (auto [first, last] : large()) {
+        for (const auto& [old_first, old_last] : before_) {
+            if (old_last <= first || old_first >= last) continue;
+            ask(first, old_first);
+            first = old_last;
+        }
+        ask(first, last);
+    }
 }
 
 std::vector<HugePages::Range> HugePages::large() {
