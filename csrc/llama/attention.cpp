@@ -1,6 +1,8 @@
 #include "llama/attention.h"
 
+#include "ggml-cpu.h"
 #include "llama/offload.h"
+#include "system/host.h"
 
 namespace specllama {
 
@@ -10,6 +12,13 @@ namespace {
 // heads there are more of them, and the softmax between the two products costs more than that.
 constexpr int kLeastHead = 96;
 constexpr int kLargestHead = 128;
+// But where llama.cpp adds up values of 16 bits with AVX-512, it takes 128 of them at a time, and
+// what is left over one by one.
+constexpr int kLeastHeadOfLeftovers = 64;
+
+int least_head() {
+    return ggml_cpu_has_avx512() != 0 && has_avx512_fp16() ? kLeastHeadOfLeftovers : kLeastHead;
+}
 
 // Reserved for a whole batch at the end of the context, and not touched before.
 constexpr double kMostBytes = 2.0 * (1 << 30);
@@ -29,7 +38,7 @@ bool faster_without_flash(const Header& header, const ModelOptions& model,
     // Of several sequences it leaves out what a token does not see, which products of matrices
     // cannot.
     return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
-           context.kv_type.value_or("f16") == "f16" && header.head_size >= kLeastHead &&
+           context.kv_type.value_or("f16") == "f16" && header.head_size >= least_head() &&
            header.head_size <= kLargestHead && !header.slides &&
            sizeof(float) * attention_scores(header, context, n_ctx) <= kMostBytes &&
            offload_devices(model).empty();

@@ -8,6 +8,10 @@
 #include <sys/sysctl.h>
 #endif
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #ifdef __linux__
 #include <sched.h>
 
@@ -115,5 +119,19 @@ int performance_cores() {
 }
 
 std::uint64_t memory_available() { return detect_memory(); }
+
+bool has_avx512_fp16() {
+#ifdef __x86_64__
+    constexpr unsigned kFeatures = 7;
+    constexpr unsigned kFp16 = 1U << 23;
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    return __get_cpuid_count(kFeatures, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kFp16) != 0;
+#else
+    return false;
+#endif
+}
 
 }  // namespace specllama

@@ -13,4 +13,8 @@ int performance_cores();
 // Bytes of main memory that can be taken without swapping; 0 when that is not known.
 std::uint64_t memory_available();
 
+// Whether the processor has AVX-512 instructions for numbers of 16 bits, as Intel's have that have
+// AMX.
+bool has_avx512_fp16();
+
 }  // namespace specllama
