@@ -15,6 +15,9 @@ of llama-cpp-python; ten minutes on two cores:
     cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
     python tests/benches/bench_peers.py --llama-cpp llama.cpp/bin
 
+(With GCC before 13 on a processor with AMX its first decode crashes, unless the compilers are given
+-fno-dse -fno-tree-dse, by -DCMAKE_C_FLAGS and -DCMAKE_CXX_FLAGS.)
+
 All have the same files, threads, prompts, context, KV memory and attention, decode
 greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
 llama-cpp-python is that of a clock on the wall from the first token to the last, Python included,
