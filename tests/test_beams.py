@@ -30,7 +30,7 @@ def test_the_rules(tmp_path: Path, n_beams: int) -> None:
     model = write_dense(tmp_path / "dense.gguf")
     logits_after = logits_of(model)
     n_stopped = 0
-    with SpecSession(model, "ngram", n_threads=1, spec_length=3) as session:
+    with SpecSession(model, "ngram", flash_attn=True, n_threads=1, spec_length=3) as session:
         for length_penalty, early_stopping in [
             (1.0, False), (1.0, True), (1.0, "never"), (0.0, "never"), (-0.5, False),
             (2.0, "never"), (0.3, True),
@@ -55,7 +55,7 @@ def test_the_rules(tmp_path: Path, n_beams: int) -> None:
 
 def test_of_the_bundled_model(bundled_model: Path) -> None:
     logits_after = logits_of(bundled_model)
-    with SpecSession(draft="ngram", n_threads=1, spec_length=4) as session:
+    with SpecSession(draft="ngram", flash_attn=True, n_threads=1, spec_length=4) as session:
         for prompt in (PROMPT, PROMPTS["counting"]):
             tokens = [int(token) for token in session.tokenize(prompt)]
             expected = beam_search(

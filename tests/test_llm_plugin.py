@@ -121,17 +121,22 @@ def test_an_answer_that_is_left() -> None:
 
 
 def test_a_conversation() -> None:
+    """As a session says that hears the same: what it remembers has then been decoded alike."""
+    options: dict[str, Any] = {"threads": 1, "max_tokens": 6, "draft": "none"}
     conversation = smollm2().conversation()
-    first = conversation.prompt("hello", system="Be brief.", threads=1, max_tokens=6)
-    first_text = first.text()
-    second = conversation.prompt("My name is Ann.", threads=1, max_tokens=6)
+    first = conversation.prompt("hello", system="Be brief.", **options)
     messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "hello"},
-        {"role": "assistant", "content": first_text},
-        {"role": "user", "content": "My name is Ann."},
     ]
     with SpecSession(SMOL, None, n_threads=1) as session:
+        answer = session.chat(messages, max_tokens=6).text
+        assert first.text() == answer
+        second = conversation.prompt("My name is Ann.", **options)
+        messages += [
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": "My name is Ann."},
+        ]
         assert second.text() == session.chat(messages, max_tokens=6).text
         assert second.input_tokens == len(session.render_chat(messages))
 
