@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import llama_cpp
 import pytest
+import specllama
 from specllama import ModelError, SpecSession
 from specllama._core import cpu_kernels, has_amx, try_amx
 
@@ -19,6 +24,7 @@ def tried(program: str, *, folder: Path | str = "", seconds: float = 20) -> tupl
     return try_amx(
         command=[sys.executable, "-I", "-c", program],
         expected=ANSWER,
+        libraries="",
         seconds=seconds,
         key="" if folder == "" else "a library",
         folder=str(folder),
@@ -79,10 +85,43 @@ def test_a_child_that_hangs() -> None:
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     works, notice = try_amx(
-        command=[str(tmp_path / "none")], expected="", seconds=5, key="", folder=""
+        command=[str(tmp_path / "none")], expected="", libraries="", seconds=5, key="", folder=""
     )
     assert not works
     assert "cannot be started" in notice
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of the loader of Linux; elsewhere is no AMX")
+def test_a_package_that_does_not_lie_beside_llama_cpp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by `pip install --target`: the child takes the libraries that this process has."""
+    (tmp_path / "bin").mkdir()
+    program = shutil.copy(Path(specllama.__file__).parent / "bin/spec-cli", tmp_path / "bin")
+    options: dict[str, Any] = {
+        "command": [str(program), "--version"], "expected": "spec-cli",
+        "seconds": 20, "key": "", "folder": "",
+    }  # fmt: skip
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    works, notice = try_amx(libraries="", **options)
+    assert not works
+    assert "fails" in notice
+    libraries = Path(llama_cpp.__file__).parent / "lib"
+    assert try_amx(libraries=str(libraries), **options) == (True, "")
+
+
+@pytest.mark.skipif(not has_amx(), reason="no AMX here, or none in llama.cpp")
+def test_such_a_package_as_a_whole(tmp_path: Path) -> None:
+    shutil.copytree(Path(specllama.__file__).parent, tmp_path / "specllama")
+    program = "from specllama import SpecSession; print(SpecSession(n_threads=1).cpu_kernels)"
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "SPECLLAMA_CACHE": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert "AMX is left out" not in found.stderr
+    with SpecSession(n_threads=1) as session:
+        assert found.stdout.strip() == session.cpu_kernels
 
 
 def test_it_is_remembered(tmp_path: Path) -> None:

@@ -41,9 +41,12 @@ fs::path file_of(const void* function) {
     return error ? fs::path() : path;
 }
 
-// The path, the size and the time of llama.cpp's library.
+// llama.cpp's library, as it is loaded here.
+fs::path library() { return file_of(reinterpret_cast<const void*>(ggml_backend_cpu_reg)); }
+
+// Its path, its size and its time.
 std::string library_key() {
-    const fs::path path = file_of(reinterpret_cast<const void*>(ggml_backend_cpu_reg));
+    const fs::path path = library();
     std::error_code error;
     const auto size = fs::file_size(path, error);
     if (error) return "";
@@ -69,7 +72,15 @@ AmxTrial default_trial() {
     for (const char* word : {"-t", "1", "-c", "64", "--draft", "none", "-ngl", "0"})
         trial.command.emplace_back(word);
     trial.expected = kAnswer;
+    trial.libraries = library().parent_path();
     return trial;
+}
+
+// "NAME=value" of a folder before those in which a program's libraries are looked for.
+std::string library_path(const fs::path& folder) {
+    const char* others = std::getenv("LD_LIBRARY_PATH");
+    return "LD_LIBRARY_PATH=" + folder.string() +
+           (others == nullptr || *others == '\0' ? "" : std::string(":") + others);
 }
 
 // Whether it died by what it did itself, and would again.
@@ -112,7 +123,9 @@ bool AmxTrial::works(std::string& notice) const {
     if (known_key != key || !std::getline(stream, outcome)) outcome.clear();
     if (outcome.empty()) {
         const auto run = [&](const char* value) {
-            return run_child(command, {std::string(kVariable) + "=" + value}, seconds);
+            std::vector<std::string> environment{std::string(kVariable) + "=" + value};
+            if (!libraries.empty()) environment.push_back(library_path(libraries));
+            return run_child(command, environment, seconds);
         };
         const auto went_well = [&](const ChildResult& result) {
             return result.end == ChildResult::End::exited && result.code == 0 &&

@@ -27,6 +27,8 @@ struct AmxTrial {
     // SPECLLAMA_AMX whether to use AMX.
     std::vector<std::string> command;
     std::string expected;
+    // Folder of the libraries that it takes before those it would find by itself; "": none.
+    std::filesystem::path libraries;
     double seconds = 20;  // after which it counts as dead
     // What was tried, on one line, and the folder that remembers; either may be empty: nothing is
     // remembered.

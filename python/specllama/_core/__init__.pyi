@@ -45,7 +45,7 @@ def has_amx() -> bool:
     """Whether llama.cpp has AMX kernels, and the processor AMX."""
 
 def try_amx(
-    *, command: list[str], expected: str, seconds: float, key: str, folder: str
+    *, command: list[str], expected: str, libraries: str, seconds: float, key: str, folder: str
 ) -> tuple[bool, str]:
     """Try whether AMX works, as sessions do, by a program of one's own.
 
@@ -53,6 +53,7 @@ def try_amx(
         command: The program that tries it, and its arguments; SPECLLAMA_AMX in its environment is
             "on", or "off".
         expected: What it prints first if all is well.
+        libraries: Folder of those that it takes before what it would find by itself; "": none.
         seconds: After which it counts as dead.
         key: What was tried; "": nothing is remembered.
         folder: That remembers.
