@@ -4,8 +4,9 @@
         [-n EDITS]
 
 Of the workload `edit`. Written again by the chat of both servers: ours with the old function as
-`prediction`, llama-server plainly and with each of three kinds of drafts; a server's time is that
-of all its answers, by a clock on the wall, prompts included. Filled in by our session, with and
+`prediction`, llama-server plainly and with each of three kinds of drafts. All are up and take turns
+at every edit, each time another one first; a server's time is that of all its answers, by a clock
+on the wall, prompts included. Filled in by our session, with and
 without drafts: the last changed line, between the new text before it and the old text behind it,
 to its end.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -43,6 +45,37 @@ class Line:
     suffix: str
 
 
+@dataclass
+class Writer:
+    """A server that writes functions again, and what that has taken.
+
+    Attributes:
+        predicts: Whether it is given the old function.
+        seconds: By a clock on the wall.
+        n_tokens: Of its answers.
+    """
+
+    name: str
+    speaker: openai.OpenAI
+    predicts: bool = False
+    seconds: float = 0.0
+    n_tokens: int = 0
+
+    def write(self, edit: Replay) -> None:
+        prediction: dict[str, object] = {"type": "content", "content": _old(edit)}
+        message = {"role": "user", "content": edit.prompt.removesuffix("```python\n")}
+        began = time.perf_counter()
+        answer = self.speaker.chat.completions.create(
+            model="m",
+            messages=[message],  # type: ignore[list-item]
+            temperature=0,
+            max_tokens=600,
+            prediction=prediction if self.predicts else openai.omit,  # type: ignore[arg-type]
+        )
+        self.seconds += time.perf_counter() - began
+        self.n_tokens += answer.usage.completion_tokens if answer.usage else 0
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Edits and lines, in turns.")
     parser.add_argument("model", help="GGUF file of a model that chats and fills in")
@@ -53,31 +86,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     edits = load("edit")
     edits = edits[:: max(1, len(edits) // given.n)][: given.n]
     _fill_in(given.model, given.threads, edits)
-    with specllama(given.model, given.threads, N_CTX) as address:
-        _write("specllama, prediction", address, edits, predicts=True)
-    flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
-    for kind, more in KINDS.items():
-        with serving(given.llama_server, [*flags, "--jinja", *more], n_slots=1) as server:
-            _write(f"llama-server {kind}", server.address, edits, predicts=False)
-
-
-def _write(name: str, address: str, edits: Sequence[Replay], *, predicts: bool) -> None:
-    speaker = client(address)
-    seconds, n_tokens = 0.0, 0
-    for edit in edits:
-        prediction: dict[str, object] = {"type": "content", "content": _old(edit)}
-        message = {"role": "user", "content": edit.prompt.removesuffix("```python\n")}
-        began = time.perf_counter()
-        answer = speaker.chat.completions.create(
-            model="m",
-            messages=[message],  # type: ignore[list-item]
-            temperature=0,
-            max_tokens=600,
-            prediction=prediction if predicts else openai.omit,  # type: ignore[arg-type]
-        )
-        seconds += time.perf_counter() - began
-        n_tokens += answer.usage.completion_tokens if answer.usage else 0
-    print(f"{name}: {seconds:.1f} s, {n_tokens} tokens", flush=True)
+    with ExitStack() as up:
+        ours = up.enter_context(specllama(given.model, given.threads, N_CTX))
+        writers = [Writer("specllama, prediction", client(ours), predicts=True)]
+        flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
+        for kind, more in KINDS.items():
+            server = up.enter_context(
+                serving(given.llama_server, [*flags, "--jinja", *more], n_slots=1)
+            )
+            writers.append(Writer(f"llama-server {kind}", client(server.address)))
+        for i, edit in enumerate(edits):
+            first = i % len(writers)
+            for writer in writers[first:] + writers[:first]:
+                writer.write(edit)
+    for writer in writers:
+        print(f"{writer.name}: {writer.seconds:.1f} s, {writer.n_tokens} tokens")
 
 
 def _fill_in(model: str, n_threads: int, edits: Sequence[Replay]) -> None:
