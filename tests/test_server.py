@@ -63,8 +63,9 @@ def test_a_streamed_completion_is_the_same(server: Server) -> None:
 
 
 def test_the_default_is_sampling_16_tokens(server: Server) -> None:
-    texts = {complete(server).choices[0].text for _ in range(3)}
-    assert len(texts) == 3
+    # Two may be alike, where both end at once; all of them are where nothing is drawn.
+    texts = {complete(server, prompt="def f(").choices[0].text for _ in range(8)}
+    assert len(texts) > 2
     seeded = complete(server, prompt="def f(", seed=5)
     expected = server.session.generate("def f(", max_tokens=16, temperature=1.0, seed=5)
     assert seeded.choices[0].text == expected.text
