@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -50,10 +51,12 @@ std::string library_key() {
     std::error_code error;
     const auto size = fs::file_size(path, error);
     if (error) return "";
-    const auto time = fs::last_write_time(path, error).time_since_epoch().count();
+    const auto time = fs::last_write_time(path, error).time_since_epoch();
     if (error) return "";
+    // In the file system's own unit it may be a number of 128 bits.
+    const std::chrono::nanoseconds nanoseconds = time;
     return "AMX with " + path.string() + ", " + std::to_string(size) + " bytes, " +
-           std::to_string(time);
+           std::to_string(nanoseconds.count());
 }
 
 // spec-cli, which lies beside us: in the package's bin, or we are in it.

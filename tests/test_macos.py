@@ -1,0 +1,39 @@
+"""Whether our C++ compiles for Macs: with a clang, a libc++ and macOS's headers from PyPI."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pybind11
+import pytest
+from cmake_build import ROOT, configure, run
+
+# As for the wheels, see .github/workflows/wheels.yml.
+TARGET = "aarch64-macos.13.3"
+
+needs_cross_compiler = pytest.mark.skipif(
+    importlib.util.find_spec("ziglang") is None, reason="needs the package ziglang"
+)
+
+
+@needs_cross_compiler
+def test_all_of_it_compiles() -> None:
+    build = ROOT / "build" / "macos"  # stays, so that only what has changed is compiled
+    compiler = f"{sys.executable};-m;ziglang;{{}};-target;{TARGET}"
+    configure(
+        ROOT,
+        build,
+        CMAKE_SYSTEM_NAME="Darwin",
+        CMAKE_SYSTEM_PROCESSOR="arm64",
+        CMAKE_C_COMPILER=compiler.format("cc"),
+        CMAKE_CXX_COMPILER=compiler.format("c++"),
+        # Nothing is linked: llama.cpp is there for this machine alone.
+        CMAKE_CXX_LINKER_LAUNCHER="true",
+        CMAKE_BUILD_TYPE="Debug",
+        SPECLLAMA_PYTHON="ON",
+        SPECLLAMA_WERROR="ON",
+        Python_EXECUTABLE=sys.executable,
+        pybind11_DIR=pybind11.get_cmake_dir(),
+    )
+    run("cmake", "--build", build)
