@@ -24,7 +24,8 @@ class Gate {
 
     class Work {
      public:
-        // may_enter() is called when nobody works, and may throw.
+        // may_enter() may throw. With Policy::refuse it is called when nobody works; with queue
+        // others may, and it must not look at what they change.
         template <typename MayEnter>
         Work(Gate& gate, MayEnter may_enter) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);

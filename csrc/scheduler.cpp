@@ -94,6 +94,9 @@ void check_options(const GenerateOptions& options, int n_room) {
         throw InvalidArgument("max_tokens is " + std::to_string(max_tokens) +
                               ", but behind the prompt the context has room for " +
                               std::to_string(n_room) + "; lower it, or raise n_ctx.");
+    if (!options.replayed.empty() && !options.sampling.grammar.empty())
+        throw InvalidArgument(
+            "A text that is replayed follows no grammar; leave one of the two out.");
     check_stop_strings(options.stop);
     if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
         throw InvalidArgument("The grammar is not valid UTF-8.");

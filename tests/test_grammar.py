@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import llama_cpp
 import pytest
-from specllama import ArgumentError, DecodeError, SpecSession
+from specllama import ArgumentError, DecodeError, SpecSession, _core
+from specllama.requests.options import sampling_options
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
@@ -174,6 +177,8 @@ def test_logprobs_with_a_grammar(open_session: Open) -> None:
         ({"grammar": "root ::= " + "(" * 30000}, "nests 30000 groups"),
         ({"grammar": 'root ::= "a"{0,1999} "b"{0,1999} "c"{0,1999}'}, "more than 4096 rules"),
         ({"grammar": 'root ::= "a"{99999999999999999999}'}, "more than 4096 rules"),
+        ({"grammar": 'root ::= "' + "a" * 60000 + '" {2000}'}, "repetitions have more than 262144"),
+        ({"grammar": "root ::= [" + "a" * 600 + "]{0,2000}"}, "repetitions have more than 262144"),
         (
             {"grammar": "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1}" for i in range(4200))},
             "more than 4096 rules",
@@ -205,6 +210,43 @@ def test_bad_grammars(
     with pytest.raises(ArgumentError, match=message):
         session.generate("x", **options)
     assert capfd.readouterr().err == ""  # llama.cpp's own complaint is part of the message
+    assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
+
+
+def test_what_is_repeated_may_be_a_long_rule(open_session: Open) -> None:
+    grammar = 'root ::= ("' + "ab" * 300 + '"){2000}\nname ::= "' + "a" * 600 + '"'
+    assert open_session().generate("x", grammar=grammar, max_tokens=4).text in "ab" * 9
+
+
+def test_grammars_are_read_by_several_threads_at_once(open_session: Open) -> None:
+    """The stream that llama.cpp complains to stays where it was."""
+    before = os.fstat(2)
+    sessions = [open_session(draft=None, n_threads=1) for _ in range(3)]
+
+    def read_many(session: SpecSession) -> None:
+        for _ in range(40):
+            session.generate("x", grammar=CALLS, max_tokens=0)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(read_many, sessions))
+    after = os.fstat(2)
+    assert (after.st_dev, after.st_ino) == (before.st_dev, before.st_ino)
+
+
+def test_a_text_that_is_replayed_follows_no_grammar(open_session: Open) -> None:
+    session = open_session()
+    options = _core.GenerateOptions(
+        max_tokens=8,
+        stop=[],
+        sampling=sampling_options(grammar='root ::= "x"+'),
+        reference=[],
+        replayed=session.tokenize("def foo"),
+        generated=[],
+        paced=False,
+        trace=False,
+    )
+    with pytest.raises(ArgumentError, match="replayed follows no grammar"):
+        session._core.start(session.tokenize("abc"), options)
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 
 

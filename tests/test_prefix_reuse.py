@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import platform
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from random_model import N_VOCAB, WRITERS
+from random_model import CUTTABLE, WRITERS, words
 from specllama import SpecSession
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
-CUTTABLE = {"dense", "experts"}
-
-
-def words(n: int, seed: int) -> list[int]:
-    rng = random.Random(seed)
-    return [rng.randrange(3, N_VOCAB - 1) for _ in range(n)]
-
-
 SYSTEM = [1, *words(99, seed=1)]
 """A prompt that several requests share the beginning of."""
 

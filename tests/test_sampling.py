@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -52,6 +54,29 @@ def test_greedy_takes_the_first_of_equals() -> None:
         assert sampler(n).choose(logits, [0]) == 0
         logits[n - 1] = 1
         assert sampler(n).choose(logits, [0]) == n - 1
+
+
+def test_rows_and_contexts_of_another_vocabulary() -> None:
+    one = sampler(8, temperature=0.0, repeat_penalty=1.1, logit_bias=[(7, 1.0)])
+    with pytest.raises(ArgumentError, match="must be 8 logits, not 5"):
+        one.choose(np.zeros(5, np.float32), [0])
+    with pytest.raises(ArgumentError, match="context holds token 2000000000 of 8"):
+        one.choose(np.zeros(8, np.float32), [2_000_000_000])
+    with pytest.raises(ArgumentError, match="first and count"):
+        one.choose_many(np.zeros(8, np.float32), -5, 2)
+    with pytest.raises(ArgumentError, match="must be 8 logits, not 9"):
+        one.speculate_many(np.zeros(8, np.float32), np.zeros(9, np.float32), 1, 1)
+
+
+def test_a_long_penalty_takes_no_memory_before_its_text() -> None:
+    limited = """if True:
+        import resource
+        from specllama import _core
+        from specllama.requests.options import sampling_options
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+        _core.Sampler(sampling_options(penalty_last_n=2**31 - 1, repeat_penalty=1.1), 8)
+    """
+    subprocess.run([sys.executable, "-c", limited], check=True)
 
 
 def test_rows_that_are_no_numbers_or_have_nothing_left() -> None:

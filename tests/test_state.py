@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from random_model import WRITERS
-from specllama import ArgumentError, BusyError, SpecllamaError, SpecSession
-from specllama.session import BUNDLED_DRAFT
+from random_model import CUTTABLE, WRITERS, words
+from specllama import ArgumentError, BusyError, SpecllamaError, SpecSession, _core
+from specllama.requests.options import sampling_options
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
@@ -47,6 +48,60 @@ def test_a_conversation_goes_on(
     # Another text is not misled by it.
     other = session.generate("import os", max_tokens=10).tokens
     assert other == open_session(**options).generate("import os", max_tokens=10).tokens
+
+
+@pytest.mark.parametrize("kind", ["bundled", *sorted(WRITERS)])
+def test_a_copied_beginning_is_in_the_memory_at_once(
+    open_session: Open, tmp_path: Path, kind: str
+) -> None:
+    """A request takes over what another one left; before its first decode states come and go."""
+    model = BUNDLED_MODEL if kind == "bundled" else WRITERS[kind](tmp_path / "random.gguf")
+    exact: Any = True if kind in ("bundled", "sliding window") else "auto"
+
+    def core() -> Any:
+        return open_session(model, None, n_seq=2, exact=exact, n_ctx=512)._core
+
+    common = [1, *words(80, seed=1)]
+    longer = [*common, *words(12, seed=2)]
+    prompt = [*common, *words(3, seed=3)]
+
+    def start(core: Any, tokens: list[int], n: int = 8) -> Any:
+        options = _core.GenerateOptions(
+            max_tokens=n,
+            stop=[],
+            sampling=sampling_options(),
+            reference=[],
+            replayed=[],
+            generated=[],
+            paced=False,
+            trace=False,
+        )
+        return core.start(tokens, options)
+
+    def tokens_of(stream: Any) -> list[int]:
+        while stream.step() is not None:
+            pass
+        return list(stream.tokens)
+
+    other = core()
+    expected = tokens_of(start(other, prompt))
+    tokens_of(start(other, [1, *words(250, seed=4)], 1))
+    elsewhere = other.save()
+
+    copying, loading = core(), core()
+    tokens_of(start(copying, longer if kind in CUTTABLE else common, 1))
+    begun = start(copying, prompt)
+    assert begun.stats.reused_tokens >= len(common) - 1
+    begun.cancel()
+    loading.load(*copying.save())
+    assert tokens_of(start(loading, prompt)) == expected
+
+    copying = core()
+    tokens_of(start(copying, longer if kind in CUTTABLE else common, 1))
+    begun = start(copying, prompt)
+    assert begun.stats.reused_tokens >= len(common) - 1
+    copying.load(*elsewhere)
+    assert tokens_of(begun) == expected
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))

@@ -79,9 +79,10 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
         context.n_batch * (header.compute_numbers_per_token + n_seen) +
         2.0 * n_rows * header.n_vocab +
         (context.flash_attn == Switch::off ? attention_scores(header, context, n_ctx) : 0.0);
-    return {header.weight_bytes,
-            static_cast<std::uint64_t>(n_positions * header.kv_numbers_per_token * number),
-            static_cast<std::uint64_t>(4 * states), static_cast<std::uint64_t>(4 * numbers)};
+    // A header may say anything; a sum of these has room, too.
+    const auto bytes = [](double n) { return static_cast<std::uint64_t>(std::min(n, 1e18)); };
+    return {header.weight_bytes, bytes(n_positions * header.kv_numbers_per_token * number),
+            bytes(4 * states), bytes(4 * numbers)};
 }
 
 void settle_memory(const Header& target, const Header* draft, SessionOptions& options) {

@@ -211,6 +211,8 @@ class File : private GgufReader {
         if (heads > 0 && heads_kv > 0 && heads % heads_kv != 0)
             fail("its " + std::to_string(heads) + " attention heads are not a multiple of its " +
                  std::to_string(heads_kv) + " key-value heads");
+        check_range(prefix + "attention.key_length", 1, kAny);
+        check_range(prefix + "target_hidden_size", 0, kAny);
         check_head_size(prefix, heads);
         check_experts(prefix);
         array(prefix + "target_layers", {GGUF_TYPE_INT32, GGUF_TYPE_UINT32});

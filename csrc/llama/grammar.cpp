@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -23,26 +24,31 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 constexpr int kMaxNesting = 64;
 constexpr long kMaxRules = 4096;
+constexpr long kMaxRepeated = 1L << 18;
 // llama.cpp follows every way to read a text at once. Where two ways of a rule that calls itself
 // begin alike, they double with each character: what took this long would soon take for ever.
 constexpr std::chrono::milliseconds kLongestStep{1000};
 
 // llama.cpp's parser and its search for left recursion call themselves for every group and rule,
-// and a repetition becomes as many rules: what is too much for them would end the process.
+// and a repetition becomes as many rules, each with a copy of what is repeated: what is too much
+// for them would end the process, or take all memory.
 class Scan {
  public:
     explicit Scan(const std::string& text) : text_(text) {
         for (at_ = 0; at_ < text_.size(); ++at_) {
+            const std::size_t start = at_;
             switch (text_[at_]) {
                 case '"':
                     skip_to('"');
-                    break;
+                    last_ = static_cast<long>(at_ - start);
+                    continue;
                 case '[':
                     skip_to(']');
-                    break;
+                    last_ = static_cast<long>(at_ - start);
+                    continue;
                 case '#':
                     at_ = std::min(text_.find('\n', at_), text_.size() - 1);
-                    break;
+                    continue;
                 case '(':
                     deepest_ = std::max(deepest_, ++depth_);
                     break;
@@ -51,7 +57,12 @@ class Scan {
                     break;
                 case '{':
                     count_repetitions();
-                    break;
+                    continue;
+                case ' ':
+                case '\t':
+                case '\r':
+                case '\n':
+                    continue;
                 case '=':
                 case '?':
                 case '*':
@@ -61,11 +72,14 @@ class Scan {
                 default:
                     break;
             }
+            last_ = 1;  // a rule, by its name
         }
     }
 
     int deepest() const { return deepest_; }
     long rules() const { return rules_; }
+    // Characters in all the copies of what is repeated.
+    long repeated() const { return repeated_; }
 
  private:
     void skip_to(char end) {
@@ -83,6 +97,7 @@ class Scan {
             most = std::max(most, number);
         }
         rules_ = std::min(rules_ + most, 2 * kMaxRules);
+        repeated_ = std::min(repeated_ + most * last_, 2 * kMaxRepeated);
     }
 
     const std::string& text_;
@@ -90,13 +105,15 @@ class Scan {
     int depth_ = 0;
     int deepest_ = 0;
     long rules_ = 0;
+    long last_ = 0;  // characters of what a repetition would repeat
+    long repeated_ = 0;
 };
 
 // Keeps what is written to stderr while it lives: llama.cpp prints there why a grammar cannot be
-// read, and the whole grammar behind it.
+// read, and the whole grammar behind it. The stream is the whole process's: one at a time.
 class StderrCapture {
  public:
-    StderrCapture() : file_(std::tmpfile()) {
+    StderrCapture() : lock_(mutex()), file_(std::tmpfile()) {
         std::fflush(stderr);
         if (file_ == nullptr) return;
         stderr_ = dup(STDERR_FILENO);
@@ -121,6 +138,11 @@ class StderrCapture {
     }
 
  private:
+    static std::mutex& mutex() {
+        static std::mutex one;
+        return one;
+    }
+
     void restore() {
         if (stderr_ < 0) return;
         std::fflush(stderr);
@@ -129,6 +151,7 @@ class StderrCapture {
         stderr_ = -1;
     }
 
+    const std::lock_guard<std::mutex> lock_;
     std::FILE* file_;
     int stderr_ = -1;
 };
@@ -253,6 +276,10 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
                               " groups; at most 64 can be read: name some of them as rules.");
     if (scan.rules() > kMaxRules)
         throw InvalidArgument("The grammar has more than 4096 rules and repetitions.");
+    if (scan.repeated() > kMaxRepeated)
+        throw InvalidArgument(
+            "The grammar's repetitions have more than 262144 characters; make what is repeated a "
+            "rule of its own.");
     std::optional<Trigger> awaited;
     if (!triggers.empty()) awaited.emplace(vocab, triggers);
     const ErrorLog errors;

@@ -1,6 +1,7 @@
 #include "llama/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "llama.h"
 
@@ -149,6 +150,7 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     empty(to);
     const int n = copyable(from, keep);
     if (n == 0) return 0;
+    if (split_) awaits_copy_ = to;
     if (n_cuttable_ == kAnyNumber) {
         // From one part of the memory to another llama.cpp copies all or, with an assertion, dies.
         llama_memory_seq_cp(memory_, from, to, -1, split_ ? -1 : n);
@@ -176,13 +178,42 @@ void Memory::drop(SequenceId sequence, Position begin) {
     llama_memory_seq_rm(memory_, sequence, begin, -1);
 }
 
-std::vector<std::uint8_t> Memory::state(SequenceId sequence) const {
+// From one part of the memory to another llama.cpp copies no sooner than with the next decode; but
+// at once it reads and writes what is saved and loaded, which would be what lay there before. So a
+// token is decoded, of which nothing stays.
+void Memory::finish_copy() {
+    if (!awaits_copy_) return;
+    SequenceId sequence = *std::exchange(awaits_copy_, std::nullopt);
+    const bool has_states = n_cuttable_ != kAnyNumber;
+    Saved before;
+    if (has_states) save(sequence, before);
+    Token token = 0;
+    Position position = size(sequence);
+    int n_ids = 1;
+    SequenceId* ids = &sequence;
+    std::int8_t wants_logits = 0;
+    llama_decode(context_, {.n_tokens = 1,
+                            .token = &token,
+                            .embd = nullptr,
+                            .pos = &position,
+                            .n_seq_id = &n_ids,
+                            .seq_id = &ids,
+                            .logits = &wants_logits});
+    if (!has_states)
+        llama_memory_seq_rm(memory_, sequence, position, -1);
+    else if (before.size == 0 || !restore(sequence, before))
+        empty(sequence);
+}
+
+std::vector<std::uint8_t> Memory::state(SequenceId sequence) {
+    finish_copy();
     std::vector<std::uint8_t> state(llama_state_seq_get_size(context_, sequence));
     state.resize(llama_state_seq_get_data(context_, state.data(), state.size(), sequence));
     return state;
 }
 
 bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
+    finish_copy();
     empty(sequence);
     if (llama_state_seq_set_data(context_, state.data(), state.size(), sequence) == state.size() &&
         size(sequence) == n_tokens) {

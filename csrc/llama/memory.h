@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -58,7 +59,10 @@ class Memory {
     int n_cuttable() const { return n_cuttable_; }
 
     // Must be told before each decode, for each sequence in it: its first position there.
-    void expect(SequenceId sequence, Position first) { decoded_from_[sequence] = first; }
+    void expect(SequenceId sequence, Position first) {
+        decoded_from_[sequence] = first;
+        awaits_copy_.reset();
+    }
 
     // Must be told of a decode that failed. States were being moved then, those of other sequences,
     // too: where there are any, each sequence goes back to what was saved of it, or is emptied.
@@ -88,7 +92,7 @@ class Memory {
 
     // All that a sequence holds; and the same put into a sequence, which is left empty if that is
     // not what n_tokens tokens leave in such a memory.
-    std::vector<std::uint8_t> state(SequenceId sequence) const;
+    std::vector<std::uint8_t> state(SequenceId sequence);
     bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
  private:
@@ -106,6 +110,7 @@ class Memory {
     const Saved* latest(SequenceId sequence, int keep) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);
+    void finish_copy();
 
     llama_context* context_;
     llama_memory_i* memory_;
@@ -114,6 +119,7 @@ class Memory {
     bool split_;
     int n_swa_;
     int n_cuttable_;
+    std::optional<SequenceId> awaits_copy_;    // that was copied to since the last decode
     std::vector<Position> decoded_from_;       // [sequence]: first position of the last decode
     std::vector<std::array<Saved, 2>> saved_;  // [sequence][mark]
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <random>
@@ -76,12 +77,12 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
 
 Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::unique_ptr<Mask> mask)
     : options_(checked(options, n_vocab)),
+      n_vocab_(n_vocab),
       mask_(std::move(mask)),
       penalises_(options.penalty_last_n != 0 &&
                  (options.repeat_penalty != 1 || options.frequency_penalty != 0 ||
                   options.presence_penalty != 0)),
       candidates_(options, n_vocab) {
-    recent_.reserve(std::max(options.penalty_last_n, 0));
     peaks_.reserve(n_parts(n_vocab));
     if (rejects()) p_.reserve(candidates_.most());
 }
@@ -91,7 +92,9 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
                             ? context.size()
                             : std::min<std::size_t>(context.size(), options_.penalty_last_n);
     const TokenSpan last = context.last(n_last);
-    recent_.assign(last.begin(), last.end());
+    // One by one: so its room doubles as the text grows.
+    recent_.clear();
+    std::ranges::copy(last, std::back_inserter(recent_));
     std::ranges::sort(recent_);
     for (std::size_t i = 0, n = 0; i < recent_.size(); i += n) {
         const Token token = recent_[i];

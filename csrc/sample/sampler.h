@@ -45,6 +45,7 @@ class Sampler {
     // As given, with the seed that is used.
     const SamplingOptions& options() const { return options_; }
     std::uint64_t seed() const { return *options_.seed; }
+    std::size_t n_vocab() const { return n_vocab_; }
     // Whether drafts must be drawn, from a distribution that is then told to `verify`.
     bool rejects() const {
         return options_.acceptance == AcceptanceRule::rejection && options_.temperature > 0;
@@ -107,6 +108,7 @@ class Sampler {
     }
 
     SamplingOptions options_;
+    std::size_t n_vocab_;
     std::unique_ptr<Mask> mask_;
     bool penalises_;
     Candidates candidates_;

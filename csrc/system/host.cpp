@@ -17,8 +17,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <optional>
 #include <set>
-#include <string>
 #endif
 
 namespace specllama {
@@ -75,7 +75,7 @@ int detect_cores() {
     return n;
 }
 
-std::uint64_t detect_memory() {
+std::uint64_t free_in_machine() {
     std::ifstream meminfo("/proc/meminfo");
     std::string key;
     std::uint64_t kib = 0;
@@ -83,6 +83,27 @@ std::uint64_t detect_memory() {
     while (meminfo >> key >> kib >> unit)
         if (key == "MemAvailable:") return kib * 1024;
     return 0;
+}
+
+// What a container may still take, of which files that were read can be given back; none: as much
+// as the machine has.
+std::optional<std::uint64_t> free_in_container(const std::string& cgroup) {
+    std::uint64_t most = 0;
+    std::uint64_t used = 0;
+    // Without a limit the first is "max".
+    if (!(std::ifstream(cgroup + "/memory.max") >> most) ||
+        !(std::ifstream(cgroup + "/memory.current") >> used))
+        return std::nullopt;
+    std::ifstream stat(cgroup + "/memory.stat");
+    std::string key;
+    for (std::uint64_t bytes = 0; stat >> key >> bytes;)
+        if (key == "inactive_file") used -= std::min(used, bytes);
+    return most - std::min(most, used);
+}
+
+std::uint64_t detect_memory(const std::string& cgroup) {
+    const std::uint64_t free = free_in_machine();
+    return std::min(free, free_in_container(cgroup).value_or(free));
 }
 
 #elif defined(__APPLE__)
@@ -97,7 +118,7 @@ int detect_cores() {
 }
 
 // macOS gives back caches on demand and tells no single figure of what is free: all there is.
-std::uint64_t detect_memory() {
+std::uint64_t detect_memory(const std::string& /*cgroup*/) {
     std::uint64_t bytes = 0;
     std::size_t size = sizeof(bytes);
     return sysctlbyname("hw.memsize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
@@ -107,7 +128,7 @@ std::uint64_t detect_memory() {
 
 int detect_cores() { return 0; }
 
-std::uint64_t detect_memory() { return 0; }
+std::uint64_t detect_memory(const std::string& /*cgroup*/) { return 0; }
 
 #endif
 
@@ -118,7 +139,7 @@ int performance_cores() {
     return n > 0 ? n : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::uint64_t memory_available() { return detect_memory(); }
+std::uint64_t memory_available(const std::string& cgroup) { return detect_memory(cgroup); }
 
 bool has_avx512_fp16() {
 #ifdef __x86_64__

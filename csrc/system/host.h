@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace specllama {
 
@@ -10,8 +11,10 @@ namespace specllama {
 // efficiency cores and hyper-threads are taken off.
 int performance_cores();
 
-// Bytes of main memory that can be taken without swapping; 0 when that is not known.
-std::uint64_t memory_available();
+// Bytes of main memory that can be taken without swapping, or without being ended by the container
+// that we are in; 0 when that is not known. cgroup: the folder in which Linux says of the container
+// what it may have.
+std::uint64_t memory_available(const std::string& cgroup = "/sys/fs/cgroup");
 
 // Whether the processor has AVX-512 instructions for numbers of 16 bits, as Intel's have that have
 // AMX.

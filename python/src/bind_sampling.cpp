@@ -24,6 +24,26 @@ std::vector<float> copy(const Logits& logits) {
     return {logits.data(), logits.data() + logits.size()};
 }
 
+// Throws InvalidArgument unless there is a logit for every token, and a context of such tokens.
+void check(const Sampler& sampler, const Logits& logits, TokenSpan context = {}) {
+    const auto n_vocab = static_cast<py::ssize_t>(sampler.n_vocab());
+    if (logits.size() != n_vocab)
+        throw InvalidArgument("There must be " + std::to_string(n_vocab) + " logits, not " +
+                              std::to_string(logits.size()) + ".");
+    for (const Token token : context)
+        if (token < 0 || token >= n_vocab)
+            throw InvalidArgument("The context holds token " + std::to_string(token) + " of " +
+                                  std::to_string(n_vocab) + ".");
+}
+
+// So many tokens of which nothing is known but that they are there.
+std::vector<Token> some_context(int first, int count) {
+    constexpr int kMost = 1 << 24;
+    if (first < 0 || count < 0 || first > kMost - count)
+        throw InvalidArgument("first and count must be 0 or more, and small.");
+    return std::vector<Token>(static_cast<std::size_t>(first + count), 0);
+}
+
 // [count, n_guesses + 1]: the tokens drafted and the token that came, at each of `count` positions
 // from `first` on.
 py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
@@ -31,7 +51,9 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
     if (n_guesses < 1 || n_guesses > kMaxGuesses)
         throw InvalidArgument("n_guesses must be from 1 to " + std::to_string(kMaxGuesses) +
                               ", not " + std::to_string(n_guesses) + ".");
-    const std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
+    check(sampler, logits);
+    check(sampler, draft);
+    const std::vector<Token> context = some_context(first, count);
     py::array_t<Token> out({count, n_guesses + 1});
     auto cells = out.mutable_unchecked<2>();
     Distribution drawn_from;
@@ -62,6 +84,7 @@ void bind_sampling(py::module_& m) {
         .def(
             "choose",
             [](Sampler& sampler, const Logits& logits, const Tokens& context) {
+                check(sampler, logits, context);
                 std::vector<float> row = copy(logits);
                 return sampler.verify(row, context);
             },
@@ -69,7 +92,8 @@ void bind_sampling(py::module_& m) {
         .def(
             "choose_many",
             [](Sampler& sampler, const Logits& logits, int first, int count) {
-                std::vector<Token> context(static_cast<std::size_t>(first + count), 0);
+                check(sampler, logits);
+                const std::vector<Token> context = some_context(first, count);
                 std::vector<float> row;
                 std::vector<Token> chosen(static_cast<std::size_t>(count));
                 for (int i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -284,3 +285,12 @@ WRITERS = {
     "hybrid with snapshots": write_hybrid_with_snapshots,
     "delta net": write_delta_net,
 }
+
+CUTTABLE = {"dense", "experts"}
+"""Those whose memory can be cut anywhere."""
+
+
+def words(n: int, seed: int) -> list[int]:
+    """Random tokens."""
+    rng = random.Random(seed)
+    return [rng.randrange(3, N_VOCAB - 1) for _ in range(n)]

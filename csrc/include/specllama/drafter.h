@@ -18,7 +18,8 @@ struct Proposal {
     // All its committed tokens, prompt included; the last one is the one to continue.
     TokenSpan tokens;
     int max_tokens = 0;
-    // Of these, how many may be drawn from a distribution; the others are the likeliest.
+    // Of a drafter that takes no time, how many of a draft may be drawn from a distribution: all of
+    // those will be verified, whatever they are. More than these must not be drawn.
     int max_drawn = 0;
     // Most guesses beside the trunk's at a position; more are left out.
     int max_beside = 0;
