@@ -18,8 +18,9 @@ needs_cross_compiler = pytest.mark.skipif(
 
 
 @needs_cross_compiler
-def test_all_of_it_compiles() -> None:
+def test_all_of_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     build = ROOT / "build" / "macos"  # stays, so that only what has changed is compiled
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(build / "cache"))
     compiler = f"{sys.executable};-m;ziglang;{{}};-target;{TARGET}"
     configure(
         ROOT,
