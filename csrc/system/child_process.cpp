@@ -11,7 +11,11 @@
 #include <chrono>
 #include <string_view>
 
+#ifdef __APPLE__
+#include <crt_externs.h>  // what is loaded into a program does not see its environ
+#else
 extern char** environ;  // NOLINT(readability-redundant-declaration): not everywhere
+#endif
 
 namespace specllama {
 
@@ -29,9 +33,17 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return result;
 }
 
+char** own_environment() {
+#ifdef __APPLE__
+    return *_NSGetEnviron();
+#else
+    return environ;
+#endif
+}
+
 std::vector<std::string> merged(std::vector<std::string> environment) {
     const std::size_t n_own = environment.size();
-    for (char** entry = environ; *entry != nullptr; ++entry) {
+    for (char** entry = own_environment(); *entry != nullptr; ++entry) {
         const std::string_view text = *entry;
         const std::string_view name = text.substr(0, text.find('=') + 1);
         bool replaced = false;
