@@ -158,7 +158,7 @@ void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
         gradient += posterior[i] * (right - in_phase[i]);
         gained += posterior[i] * in_phase[i] * (1 - in_phase[i]);
     }
-    constexpr double kKeep = 1 - 1 / tuning::kRateWindow;
+    constexpr double kKeep = 1 - 1 / tuning::kLongText;
     information = information * kKeep + gained;
     const double of_prior = tuning::kPrior * 0.25;
     gradient -= (1 - kKeep) * of_prior * (log_odds - prior);
@@ -309,7 +309,7 @@ Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
         caution.weaken(counts);
         expected += counts;
         tokens[g] = std::bit_cast<PhaseLanes>(expected);
-        if (sum(weights * counts) < tuning::kReached) length = g;
+        if (sum(weights * counts) < tuning::kNegligible) length = g;
     }
     return {then.weights[first], static_cast<int>(length)};
 }

@@ -5,6 +5,11 @@
 // Every constant of the planner, with its reason. One set for all machines, models and texts.
 namespace specllama::tuning {
 
+// Tokens of a long text, a few screens of it. After about so many rates, and what a draft model has
+// saved, are forgotten; and that a longer context costs more is believed by half once it showed in
+// contexts that far apart.
+inline constexpr double kLongText = 600;
+
 // -- Cost of a decode ------------------------------------------------------------------------
 
 // A guess at v(n) / v(1) before anything is measured: n to this power lies between what bf16 and
@@ -36,14 +41,8 @@ inline constexpr double kBeyondDoubt = 2.5;
 // is in doubt is tried until it is known. With twice as much, trying costs more than it finds.
 inline constexpr double kOptimism = 0.4;
 
-// A slope is believed by half once it showed in contexts 800 tokens apart.
-inline constexpr double kSlopePrior = 800.0 * 800.0;
-
 // -- Acceptance ------------------------------------------------------------------------------
 
-// Rates, and what a draft model has saved, are forgotten after about so many tokens, a few screens
-// of text.
-inline constexpr double kRateWindow = 600;
 // What is known beforehand counts like so many tokens: of a rate its prior; of the phases of a
 // request what earlier ones have shown.
 inline constexpr double kPrior = 6;
@@ -57,9 +56,6 @@ inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
 inline constexpr double kShiftWindow = 200;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
-// Where a draft is expected to get less often than this, it ends: a row takes more of a decode of
-// one wherever that was measured.
-inline constexpr float kReached = 1.0F / 128;
 
 // -- Caution ---------------------------------------------------------------------------------
 
@@ -71,7 +67,9 @@ inline constexpr double kCautionPerToken = 0.1;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// Part of the time that a draft model may lose for good.
-inline constexpr double kForgiven = 0.005;
+// What is less than this part of the time is not cared about: a draft model may lose it for good;
+// and where a draft is expected to get less often, it ends, since a row takes more of a decode of
+// one wherever that was measured.
+inline constexpr double kNegligible = 0.005;
 
 }  // namespace specllama::tuning

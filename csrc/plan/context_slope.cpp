@@ -44,7 +44,7 @@ void ContextSlope::fit() {
         xy += y;
         zy += y * z;
     }
-    const double prior = tuning::kSlopePrior / (unit * unit);
+    const double prior = tuning::kLongText * tuning::kLongText / (unit * unit);
     xx += prior;
     zz += prior;
     const double determinant = xx * zz - xz * xz;

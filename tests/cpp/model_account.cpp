@@ -8,7 +8,7 @@ using namespace specllama;
 TEST(what_a_model_has_lost_is_forgiven_slowly) {
     ModelAccount account;
     account.add(-10, 1, 1);
-    CHECK(account.balance() == -10 + tuning::kForgiven);
+    CHECK(account.balance() == -10 + tuning::kNegligible);
     for (int i = 0; i < 10'000; ++i) account.add(0, 1, 1);
     CHECK(account.balance() == 0);
 }
