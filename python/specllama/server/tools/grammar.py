@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specllama.errors import ArgumentError
-from specllama.requests.grammar import schema_rules
+from specllama.requests.grammar import joined
+from specllama.requests.schema import schema_rules
 from specllama.server.error import ApiError
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
@@ -16,15 +17,6 @@ from specllama.server.tools.tool import Tool, loosened
 # Of the bytes and rules that a grammar may have: what is longer would be refused.
 _MOST_BYTES = 60_000
 _MOST_RULES = 3500
-
-_SHARED = frozenset({
-    "array", "boolean", "char", "decimal-part", "integer", "integral-part", "null", "number",
-    "object", "space", "string", "value",
-})  # fmt: skip
-"""Rules that every schema has alike."""
-
-# Literals and sets of characters stay as they are; the rest are names.
-_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[a-zA-Z][a-zA-Z0-9-]*', re.DOTALL)
 
 
 def calls_grammar(
@@ -42,10 +34,10 @@ def calls_grammar(
     Raises:
         ApiError: A schema cannot be converted.
     """
-    grammar = _joined(_rules(choice.tools, choice, calls, answer))
+    grammar = joined(_rules(choice.tools, choice, calls, answer))
     if len(grammar.encode()) <= _MOST_BYTES and len(re.findall("[=?*+{]", grammar)) <= _MOST_RULES:
         return grammar
-    return _joined(_rules([loosened(tool) for tool in choice.tools], choice, calls, answer))
+    return joined(_rules([loosened(tool) for tool in choice.tools], choice, calls, answer))
 
 
 def _rules(
@@ -67,17 +59,8 @@ def _rules(
 def _add(rules: dict[str, str], prefix: str, schema: Mapping[str, Any], what: str) -> str:
     """Add the rules of a schema; return the name of the whole."""
     try:
-        own = schema_rules(schema)
+        whole, own = schema_rules(schema, prefix)
     except ArgumentError as error:
         raise ApiError(400, f"The {what}: {error}", param=what.split(" ")[0]) from None
-
-    def renamed(name: str) -> str:
-        return name if name in _SHARED or name not in own else f"{prefix}-{name}"
-
-    for name, rule in own.items():
-        rules[renamed(name)] = _WORD.sub(lambda found: renamed(found[0]), rule)
-    return renamed("root")
-
-
-def _joined(rules: Mapping[str, str]) -> str:
-    return "\n".join(f"{name} ::= {rule}" for name, rule in rules.items())
+    rules |= own
+    return whole

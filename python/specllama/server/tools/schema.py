@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from specllama.requests.pattern import PatternError, pattern_rule
 from specllama.server.error import ApiError
 
 ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
@@ -19,9 +20,10 @@ _DEEPEST = 32
 _MOST_PARTS = 2000
 # Each of a repetition's elements is a group in the grammar, inside the one before.
 _MOST_REPEATED = 32
+_LONGEST_PATTERN = 2000
+"""Bytes of its rule."""
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
-# A regular expression that is a grammar, too, but for its anchors.
-_PLAIN_PATTERN = re.compile(r"\^[\w \-\[\]()|+*?.@:/]+\$", re.ASCII)
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 def expressible(schema: Any, field: str) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def expressible(schema: Any, field: str) -> dict[str, Any]:
     what a grammar can hold a text to. Raises ApiError, with the name of the field, where the given
     one is no schema.
 
-    Left out are bounds of numbers, patterns that are no plain regular expression, long bounds of
+    Left out are bounds of numbers but integers, patterns that no grammar is made of, long bounds of
     lengths, references to anywhere but the schema's definitions, and what combines schemas
     otherwise than by anyOf and oneOf; of a very long schema everything.
     """
@@ -60,8 +62,7 @@ class _Reader:
             self._definitions |= self._object(self._schema, key, self._field)
         root = self._part(self._schema, self._field, 0)
         named = {
-            # A name that no rule of a property has.
-            f"def.{name}": self._part(one, f"{self._field}.$defs.{name}", 0)
+            name: self._part(one, f"{self._field}.$defs.{name}", 0)
             for name, one in self._definitions.items()
         }
         return root | ({"$defs": named} if named else {})
@@ -78,7 +79,7 @@ class _Reader:
             self._refuse(field, "a JSON schema, an object")
         readers = (
             self._reference, self._union, self._all_of, self._types, self._constant,
-            self._properties, self._list, self._string,
+            self._properties, self._list, self._string, self._integer,
         )  # fmt: skip
         for reader in readers:
             if (found := reader(schema, field, depth)) is not None:
@@ -97,7 +98,7 @@ class _Reader:
             return dict(_ANYTHING)
         if found[1] not in self._definitions:
             self._refuse(f"{field}.$ref", "the name of one of the schema's definitions")
-        return {"$ref": f"#/$defs/def.{found[1]}"}
+        return {"$ref": f"#/$defs/{found[1]}"}
 
     def _union(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
         for key in ("anyOf", "oneOf"):
@@ -134,8 +135,7 @@ class _Reader:
                 self._refuse(f"{field}.enum", "a list of values, not empty")
         else:
             return None
-        # The converter does not escape what has to be.
-        return dict(_ANYTHING) if "\\" in json.dumps(values) else {"enum": values}
+        return {"enum": values}
 
     def _properties(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
         properties = {
@@ -150,7 +150,7 @@ class _Reader:
             more = self._part(more, f"{field}.additionalProperties", depth + 1)
         if schema.get("type") not in (None, "object"):
             return None
-        if any(re.search(r'[\\"\x00-\x1f*]', name) for name in properties):
+        if "*" in properties:  # so the converter calls what may come besides
             return dict(ANY_OBJECT)
         if properties:
             kept = {"type": "object", "properties": properties, "required": required}
@@ -187,9 +187,16 @@ class _Reader:
                 self._refuse(f"{field}.{name}", "a string")
         if schema.get("type") != "string":
             return None
-        if pattern is not None and _PLAIN_PATTERN.fullmatch(pattern):
+        if pattern is not None and _has_rule(pattern):
             return {"type": "string", "pattern": pattern}
         return {"type": "string"} | ({"format": kind} if kind else bounds)
+
+    def _integer(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
+        bounds = {name: schema[name] for name in _BOUNDS if schema.get(name) is not None}
+        for name, value in bounds.items():
+            if not isinstance(value, (int, float)) or not math.isfinite(value):
+                self._refuse(f"{field}.{name}", "a number")
+        return {"type": "integer"} | bounds if schema.get("type") == "integer" else None
 
     def _bounds(self, schema: dict[str, Any], low: str, high: str, field: str) -> dict[str, int]:
         given = {name: schema[name] for name in (low, high) if schema.get(name) is not None}
@@ -215,3 +222,13 @@ class _Reader:
 
     def _refuse(self, field: str, wanted: str) -> NoReturn:
         raise ApiError(400, f"{field:.200} must be {wanted}.", param=f"{field:.200}")
+
+
+def _has_rule(pattern: str) -> bool:
+    try:
+        rule = pattern_rule(pattern)
+    except PatternError:
+        return False
+    return len(rule) <= _LONGEST_PATTERN and all(
+        int(number) <= _MOST_REPEATED for number in re.findall(r"\d{1,9}(?=[,}])", pattern)
+    )
