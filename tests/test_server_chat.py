@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from conftest import EXACT, FIXED
@@ -37,6 +38,37 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     )  # fmt: skip
     with SpecSession(model, **EXACT, **FIXED) as session, serve(session) as running:
         yield running
+
+
+@pytest.mark.parametrize("depth", [250, 980, 5000])
+def test_arguments_that_nest_deep(server: Server, depth: int) -> None:
+    """They are refused in a sentence, and the connection is used on."""
+    call = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "f", "arguments": '{"x":' + "[" * depth + "]" * depth + "}"},
+    }
+    messages = [
+        *MESSAGES,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+    ]
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        path = "/v1/chat/completions"
+        answer = client.post(path, json={"messages": messages, "max_tokens": 1})
+        if depth == 250:
+            assert answer.is_success
+        else:
+            assert answer.status_code == 400
+            assert "arguments must be a JSON object" in answer.json()["error"]["message"]
+        assert client.post(path, json={"messages": MESSAGES, "max_tokens": 1}).is_success
+
+
+def test_messages_that_are_lists(server: Server) -> None:
+    answer = server.post("/v1/chat/completions", {"messages": [MESSAGES]})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "messages[0]"
+    assert "messages[0] must be an object" in answer.json()["error"]["message"]
 
 
 def chat(server: Server, **options: Any) -> Any:
@@ -145,7 +177,7 @@ def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None
     [
         ({"messages": []}, "messages is empty"),
         ({"messages": "hello"}, "messages must be a list"),
-        ({"messages": ["hello"]}, "messages must be a list"),
+        ({"messages": ["hello"]}, r"messages\[0\] must be an object"),
         ({"messages": [{"content": "x"}]}, r"messages\[0\].role is missing"),
         ({"messages": [{"role": "critic", "content": "x"}]}, "no critics"),
         ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be a string"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -125,6 +126,8 @@ def test_the_inner_field_is_named(server: Server, extra: dict[str, Any], param: 
         b"[" * 50_000,
         b'{"prompt": ' + b"[" * 40_000,
         b'{"prompt": "x", "seed": ' + b"9" * 5000 + b"}",
+        b'{"prompt": "x", "user": ' + b"[" * 300 + b"]" * 300 + b"}",
+        b'{"prompt": "x", "echo": true, "logprobs": 1}',
         b'{"max_tokens": 1}',
         b'{"prompt": "\\ud800"}',
         b'{"prompt": "x", "stop": "\\ud800"}',
@@ -138,7 +141,8 @@ def test_the_inner_field_is_named(server: Server, extra: dict[str, Any], param: 
     ],
 )
 def test_bad_bodies(server: Server, body: bytes) -> None:
-    refused(server.post("/v1/completions", body), 400)
+    message = refused(server.post("/v1/completions", body), 400)["message"]
+    assert not re.search(r"sys\.|object at|Traceback", message)
 
 
 def test_paths_and_methods(server: Server) -> None:
@@ -186,6 +190,12 @@ def test_a_client_that_leaves(server: Server) -> None:
     """Its request ends, whether it was being streamed, was not begun to be, or waited."""
     load = server.session.load
 
+    def n_ended(how: str) -> int:
+        (n,) = re.findall(rf'outcome="{how}"}} (\d+)', server.get("/metrics").text)
+        return int(n)
+
+    n_cancelled, n_failed = n_ended("cancelled"), n_ended("failed")
+
     def idle() -> bool:
         return server.session.load.n_running == server.session.load.n_waiting == 0
 
@@ -209,6 +219,7 @@ def test_a_client_that_leaves(server: Server) -> None:
             first.cancel()
         wait_until(idle)
     assert server.session.load.generated_tokens - load.generated_tokens < 3 * 1900
+    assert (n_ended("cancelled"), n_ended("failed")) == (n_cancelled + 3, n_failed)
 
 
 def test_a_request_that_breaks_off(server: Server, caplog: pytest.LogCaptureFixture) -> None:

@@ -225,7 +225,7 @@ def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], param
 @pytest.mark.parametrize(
     ("call", "param"),
     [
-        ("x", ""),
+        ("x", "[0]"),
         ({"type": "function", "function": {"name": "f"}}, "[0].id"),
         ({"id": "1"}, "[0].function"),
         ({"id": "1", "function": {}}, "[0].function.name"),

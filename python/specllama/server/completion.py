@@ -39,6 +39,12 @@ class Completion(ChoicesCall):
         }
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)
         if self._logprobs is not None:
+            if self._echo:
+                raise ApiError(
+                    400,
+                    "echo and logprobs exclude each other: there are none of the prompt.",
+                    param="logprobs",
+                )
             options["logprobs"] = self._logprobs
         return options
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from starlette.requests import ClientDisconnect, Request
 
 from specllama.server.error import ApiError
+from specllama.server.json_text import parsed
 
 _READ_SECONDS = 60.0
 _KINDS: dict[type, str] = {list: "a list", dict: "an object"}
@@ -62,21 +63,10 @@ class Fields:
     @classmethod
     def parse(cls, body: bytes) -> Fields:
         """Read the body of a request. Raises ApiError when it is no JSON object."""
-
-        def no_number(text: str) -> NoReturn:
-            raise ValueError(f"{text} is no JSON number")
-
-        def number(text: str) -> float:
-            value = float(text)
-            if math.isinf(value):
-                raise ValueError(f"{text:.40} is too large a number")
-            return value
-
         try:
-            values = json.loads(body, parse_constant=no_number, parse_float=number)
-        except (ValueError, RecursionError) as error:
-            why = str(error) or "it nests too deep"
-            raise ApiError(400, f"The body is not JSON: {why:.200}.") from None
+            values = parsed(body)
+        except ValueError as error:
+            raise ApiError(400, f"The body is not JSON: {error!s:.200}.") from None
         if not isinstance(values, dict):
             raise ApiError(400, "The body must be a JSON object.")
         return cls(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,16 +9,14 @@ from specllama import _check
 from specllama.model.chat_template import Message
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.json_text import parsed
 
 
 def read_messages(fields: Fields) -> list[Message]:
     """Return the messages of a request, their contents as texts and arguments of calls as objects,
     which is how templates take them. Raises ApiError."""
     fields.required("messages")
-    given = fields.any("messages")
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        fields.refuse("messages", "a list of messages")
-    return [_message(Fields(one, f"messages[{i}]")) for i, one in enumerate(given)]
+    return [_message(one) for one in _objects(fields, "messages", "messages")]
 
 
 def content_text(fields: Fields, name: str = "content") -> str:
@@ -47,12 +44,24 @@ def read_arguments(fields: Fields) -> dict[str, Any]:
     """Return the field `arguments`, a JSON object as text."""
     text = fields.text("arguments") or "{}"
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
+        arguments = parsed(text)
+    except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         fields.refuse("arguments", "a JSON object, as text")
     return arguments
+
+
+def _objects(fields: Fields, name: str, what: str) -> list[Fields]:
+    """Return a field that is a list of objects."""
+    given = fields.any(name)
+    if not isinstance(given, list):
+        fields.refuse(name, f"a list of {what}")
+    for i, one in enumerate(given):
+        if not isinstance(one, dict):
+            field = fields.full_name(f"{name}[{i}]")
+            raise ApiError(400, f"{field} must be an object, one of the {what}.", param=field)
+    return [Fields(one, fields.full_name(f"{name}[{i}]")) for i, one in enumerate(given)]
 
 
 def _part_text(fields: Fields, name: str, part: Any) -> str:
@@ -84,10 +93,7 @@ def _message(fields: Fields) -> Message:
 
 
 def _calls(fields: Fields) -> list[dict[str, Any]]:
-    given = fields.any("tool_calls")
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        fields.refuse("tool_calls", "a list of calls")
-    return [_call(Fields(one, fields.full_name(f"tool_calls[{i}]"))) for i, one in enumerate(given)]
+    return [_call(one) for one in _objects(fields, "tool_calls", "calls")]
 
 
 def _call(fields: Fields) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from threading import Lock
 
-from specllama import Handle, SpecllamaError
+from specllama import ClosedError, Handle, SpecllamaError
 from specllama._core import Source
 from specllama.requests.worker import Load
 
@@ -32,9 +31,14 @@ class Metrics:
 
     def count(self, handle: Handle) -> None:
         """Count a request that has ended."""
-        generation, outcome = handle.so_far(), "failed"
-        with suppress(SpecllamaError):
+        generation = handle.so_far()
+        outcome: str
+        try:
             outcome = handle.result().finish_reason or "cancelled"
+        except ClosedError:  # before it had begun
+            outcome = "cancelled"
+        except SpecllamaError:
+            outcome = "failed"
         with self._lock:
             self._outcomes[outcome] += 1
             if generation is None:

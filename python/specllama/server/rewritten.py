@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specllama.model.chat_template import Message
+from specllama.server.json_text import parsed
 
 MOST_CHARACTERS = 64_000
 """Of the texts; the last count. Every request makes tokens of them anew."""
@@ -44,8 +45,8 @@ def _parsed(content: str) -> Any:
     if not content.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
+        return parsed(content)
+    except ValueError:
         return None
 
 

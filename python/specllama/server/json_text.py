@@ -1,0 +1,50 @@
+"""JSON from strangers."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+_DEEPEST = 256
+"""What nests deeper is nothing that anybody means, and is too deep for what works at it."""
+
+_MOST_DIGITS = 1000
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return a JSON value. Raises ValueError, with a reason, for what is none, holds a number that
+    is too large, or nests too deep."""
+    try:
+        value = json.loads(text, parse_constant=_no_number, parse_float=_number, parse_int=_whole)
+    except RecursionError:
+        raise ValueError("it nests too deep") from None
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level for inner in _parts(one)]
+        if not level:
+            return value
+    raise ValueError("it nests too deep")
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text:.40} is too large a number")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"{text:.40} is too large a number")
+    return int(text)
