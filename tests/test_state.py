@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import time
@@ -179,6 +180,24 @@ def test_when_there_is_nothing_to_save_or_nowhere_to(open_session: Open, tmp_pat
     session.generate("x", max_tokens=2)
     with pytest.raises(SpecllamaError, match="cannot be written: No such file"):
         session.save_state(tmp_path / "nowhere" / "state")
+    for folder in (".", "/", tmp_path):
+        with pytest.raises(SpecllamaError, match="cannot be written: Is a directory"):
+            session.save_state(folder)
+    for use in (session.save_state, session.load_state):
+        with pytest.raises(ArgumentError, match="path is empty; give a path"):
+            use("")
+
+
+def test_what_is_no_file(open_session: Open, tmp_path: Path) -> None:
+    """It is left as it is, and nobody waits for a pipe's other end."""
+    session = open_session()
+    session.generate("x", max_tokens=2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SpecllamaError, match="cannot be written: it is no file"):
+        session.save_state(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    with pytest.raises(ArgumentError, match="cannot be read: it is no file"):
+        session.load_state(tmp_path / "pipe")
 
 
 def test_when_all_places_are_taken(open_session: Open, saved: Path) -> None:

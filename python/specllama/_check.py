@@ -89,6 +89,8 @@ def path(name: str, value: Any) -> str:
         path = text(name, os.fspath(value))
     except TypeError:
         raise ArgumentError(f"{name} must be a path, not {type(value).__name__}.") from None
+    if not path:
+        raise ArgumentError(f"{name} is empty; give a path.")
     if "\0" in path:
         raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
     return os.path.expanduser(path)

@@ -4,45 +4,70 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from specllama.errors import ArgumentError, SpecllamaError
 
+_HANDED_OVER = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
+"""Where that has names which the process was started with, a shell's <(...) and >(...) among it: it
+is open already, with somebody at its other end."""
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Give a file to read.
+
+    Raises:
+        ArgumentError: It cannot be read, the sentence says why; or it is a pipe, which may keep a
+            reader waiting, or a device, which may have no end.
+    """
+    with _reading(path):
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFDIR) and not _is_handed_over(path):
+            raise OSError(errno.EINVAL, "it is no file")
+        with open(path, "rb") as file:
+            yield file
+
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """Return what is in a file. Raises ArgumentError, with the reason, if it cannot be read."""
-    with _reading(path):
-        return Path(path).read_bytes()
+    """Return what is in a file. Raises as `opened`."""
+    with opened(path) as file:
+        return file.read()
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in UTF-8. Raises as above."""
+    """Return the text of a file in UTF-8, with plain newlines. Raises as `opened`, and if it is
+    not UTF-8."""
     with _reading(path):
-        return Path(path).read_text(encoding="utf-8")
+        return read(path).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_prompt(path: str) -> str:
     """Return the text of a file, or what comes from standard input if it is "-"; a last newline is
-    left out, as spec-cli does. Raises as above."""
+    left out, as spec-cli does. Raises as `read_text`."""
     piped = path == "-"
-    with (
-        _reading("standard input" if piped else path),
-        open(0 if piped else path, "rb", closefd=not piped) as file,
-    ):
-        return file.read().decode().removesuffix("\n")
+    with _reading("standard input" if piped else path):
+        return (_read_input() if piped else read(path)).decode().removesuffix("\n")
 
 
 def check_writable(path: str) -> None:
     """See before the run whether a file can be written; what is in it stays.
 
     Raises:
-        SpecllamaError: It cannot; the sentence says why.
+        SpecllamaError: It cannot, the sentence says why; or it is a pipe, which may keep a writer
+            waiting, or a disk, which would be damaged.
     """
-    with _writing(path), open(path, "a"):
-        pass
+    with _writing(path):
+        named = Path(path)
+        if (named.is_fifo() or named.is_block_device()) and not _is_handed_over(path):
+            raise OSError(errno.EINVAL, "it is no file")
+        with open(path, "a"):
+            pass
 
 
 def write(path: str, text: str) -> None:
@@ -54,20 +79,24 @@ def write(path: str, text: str) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give the path of an empty file beside `path` that takes its place when all went well, and is
-    gone if not: what is there is whole, always.
+    gone if not: what is there is whole, always. Of a link it is the file that the link leads to.
 
     Raises:
-        SpecllamaError: It cannot be written; what had that name before is still there.
+        SpecllamaError: It cannot be written, or is there and no file; what had that name before is
+            still there.
     """
     if "\0" in str(path):
         raise SpecllamaError(f"{path} cannot be written: it is no path.")
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    place = Path(os.path.realpath(path))
+    fresh = place.parent / f"{place.name}.{os.getpid()}.{threading.get_ident()}"
     try:
-        if path.is_dir():
+        if place.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if os.path.lexists(place) and not place.is_file():
+            raise OSError(errno.EINVAL, "it is no file")
         fresh.touch()  # it can be written: known before the work is done
         yield fresh
-        fresh.replace(path)
+        fresh.replace(place)
     except OSError as error:
         raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
@@ -75,10 +104,21 @@ def replacing(path: Path) -> Iterator[Path]:
             fresh.unlink()
 
 
+def _is_handed_over(path: str | os.PathLike[str]) -> bool:
+    return os.fspath(path).startswith(_HANDED_OVER)
+
+
+def _read_input() -> bytes:
+    with open(0, "rb", closefd=False) as file:
+        return file.read()
+
+
 @contextmanager
 def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
+    except SpecllamaError:  # has its sentence already
+        raise
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:

@@ -75,14 +75,11 @@ def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uin
     Raises:
         ArgumentError: The file is missing, damaged, no saved state, or another model's.
     """
-    try:
-        with open(path, "rb") as file:
-            first = file.readline(_MOST_LINE)
-            if not first.startswith(_FORMAT):
-                raise ArgumentError(f"{path} is no saved state, or one of another version.")
-            rest = file.read()
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+    with _files.opened(path) as file:
+        first = file.readline(_MOST_LINE)
+        if not first.startswith(_FORMAT):
+            raise ArgumentError(f"{path} is no saved state, or one of another version.")
+        rest = file.read()
     if first != _FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
         raise ArgumentError(f"{path} is damaged: its checksum does not fit.")
     n_head = rest.find(b"\n") + 1

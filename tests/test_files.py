@@ -1,0 +1,103 @@
+"""Files that users name: what is no file is neither read nor written over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from specllama import ArgumentError, SpecllamaError, _files
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def replace(path: Path, text: str = "new") -> None:
+    with _files.replacing(path) as fresh:
+        fresh.write_text(text)
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for text in ("one", "two"):
+        replace(path, text)
+        assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "folder" / "file"
+    if there:
+        path.write_text("old")
+    link, again = tmp_path / "link", tmp_path / "again"
+    link.symlink_to(Path("folder") / "file")
+    again.symlink_to(link)
+    replace(again)
+    assert again.is_symlink()
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path, pipe: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "link").symlink_to(pipe)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        for name in ("pipe", "link", "loop", "socket"):
+            before = (tmp_path / name).lstat()
+            with pytest.raises(SpecllamaError, match=f"{name} cannot be written: it is no file"):
+                replace(tmp_path / name)
+            assert (tmp_path / name).lstat() == before
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, 0o600 | 0o020000, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    with pytest.raises(SpecllamaError, match="cannot be written: it is no file"):
+        replace(device)
+    assert device.is_char_device()
+    with pytest.raises(ArgumentError, match="cannot be read: it is no file"):
+        _files.read(device)
+
+
+def test_nobody_waits_for_a_pipe(pipe: Path) -> None:
+    for read in (_files.read, _files.read_text, _files.read_prompt):
+        with pytest.raises(ArgumentError, match="pipe cannot be read: it is no file"):
+            read(str(pipe))
+    with pytest.raises(SpecllamaError, match="pipe cannot be written: it is no file"):
+        _files.check_writable(str(pipe))
+
+
+def test_pipes_that_a_shell_hands_over() -> None:
+    """As in -f <(command) and -o >(command): somebody is at the other end."""
+    script = (
+        "from specllama import _files; import sys\n"
+        "text = _files.read_prompt(sys.argv[1])\n"
+        "_files.check_writable('/dev/stdout')\n"
+        "_files.write('/dev/stdout', text.upper())\n"
+    )
+    for name in ("/dev/stdin", "/dev/fd/0", "-"):
+        process = subprocess.run(
+            [sys.executable, "-c", script, name],
+            input="said\n", capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (process.stdout, process.stderr) == ("SAID", "")
+
+
+def test_lines_of_other_systems(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a\r\nb\rc\n")
+    assert _files.read_text(tmp_path / "file") == "a\nb\nc\n"
+    assert _files.read_prompt(str(tmp_path / "file")) == "a\r\nb\rc"
