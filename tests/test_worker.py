@@ -207,6 +207,82 @@ def test_callbacks(open_session: Open) -> None:
     assert said.get(timeout=60) == "called"
 
 
+@pytest.mark.parametrize("error", [ValueError, SystemExit, GeneratorExit, KeyboardInterrupt])
+def test_what_a_callback_raises_is_logged(
+    open_session: Open, caplog: pytest.LogCaptureFixture, error: type[BaseException]
+) -> None:
+    session = open_session()
+    running = session.submit(PROMPTS["module"], **LONG)
+    handle = session.submit("x", max_tokens=2)
+    called = threading.Event()
+
+    def callback(_: Handle) -> None:
+        raise error
+
+    handle.add_done_callback(callback)
+    handle.add_done_callback(lambda _: called.set())
+    running.cancel()
+    assert len(handle.result(60).tokens) == 2
+    assert called.wait(60)
+    assert [one.getMessage() for one in caplog.records] == ["A done-callback raised."]
+    assert len(session.submit("x", max_tokens=2).result(60).tokens) == 2
+    assert running.result(60).finish_reason is None
+    with pytest.raises(ArgumentError, match="callback must be a function, not 5"):
+        handle.add_done_callback(5)  # type: ignore[arg-type]
+
+
+class Raising(Drafter):
+    """Raises something in a method of its own, once."""
+
+    def __init__(self, error: type[BaseException], where: str) -> None:
+        self.error = error
+        self.where = where
+
+    def reached(self, where: str) -> None:
+        if where == self.where:
+            self.where = ""
+            raise self.error
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
+        self.reached("begin")
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.reached("propose")
+        return []
+
+    def end(self, sequence: int) -> None:
+        self.reached("end")
+
+
+@pytest.mark.parametrize("where", ["begin", "propose", "end"])
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError])
+def test_what_is_no_exception_ends_the_round_and_not_the_session(
+    open_session: Open, error: type[BaseException], where: str
+) -> None:
+    session = open_session(draft=Raising(error, where))
+    handle = session.submit("x", max_tokens=5)
+    with pytest.raises(error):
+        handle.result(60)
+    with pytest.raises(error):
+        list(handle)
+    found = handle.so_far()
+    assert (found is None) == (where == "begin")
+    again = session.submit("x", max_tokens=5).result(60)
+    assert len(again.tokens) == 5
+    if found is not None:
+        assert found.tokens == again.tokens[: len(found.tokens)]
+
+
+def test_a_drafter_that_raises_when_a_request_is_cancelled(open_session: Open) -> None:
+    session = open_session(draft=Raising(SystemExit, "end"))
+    handle = session.submit(PROMPTS["module"], **LONG)
+    next(iter(handle))
+    handle.cancel()
+    with pytest.raises(SystemExit):
+        handle.result(60)
+    assert len(session.submit("x", max_tokens=5).result(60).tokens) == 5
+
+
 class Waiting(Drafter):
     """Asks its own session, and waits for the answer."""
 

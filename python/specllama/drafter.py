@@ -19,7 +19,8 @@ class Drafter(ABC):
 
     The output of a session does not depend on its drafter, only the speed does. What a drafter
     raises, and proposals that are too long or no tokens of the model, are recorded in
-    `Stats.drafter_errors` and the round goes without a draft. Within a request the tokens of a
+    `Stats.drafter_errors` and the round goes without a draft. (KeyboardInterrupt, SystemExit and
+    whatever else is no Exception ends the requests of the round.) Within a request the tokens of a
     sequence only grow. A drafter must not call its own session.
     """
 

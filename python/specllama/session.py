@@ -39,7 +39,8 @@ class SpecSession(BackgroundRequests, Closing):
     `submit`, `agenerate`, `astream` and `generate` of several prompts leave the work to a thread of
     the session's own, and may be called from any thread, at any time. `stream`, and with n_seq=1
     `generate` of one prompt, work in the thread that calls them: with n_seq=1 the session may move
-    between threads then but not be used by two at once.
+    between threads then but not be used by two at once. A process that is forked cannot use the
+    sessions opened before.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
@@ -451,12 +452,13 @@ class SpecSession(BackgroundRequests, Closing):
 
     def close(self) -> None:
         """Free the model and its memory, and end what is unfinished. Later calls raise ClosedError;
-        closing twice is fine."""
+        closing twice is fine. (In a forked process nothing happens: the memory is shared.)"""
         self._end_worker()
-        self._core.close()
+        if self._home.is_here:
+            self._core.close()
 
     def __repr__(self) -> str:
-        if self._core.closed:
+        if not self._home.is_here or self._core.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 

@@ -12,18 +12,25 @@ from specllama import _check
 from specllama.formats import state_file
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.core import Core
+from specllama.model.home import Home
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
 
 
 class LoadedModel:
-    """What a session knows of its model besides how to generate. From any thread; after `close`
-    everything raises ClosedError."""
+    """What a session knows of its model besides how to generate. From any thread; after `close`,
+    and in a forked process, everything raises ClosedError."""
 
     def __init__(self, core: Core, path: str) -> None:
-        self._core = core
+        self._home = Home()
+        self._opened = core
         self._path = path
         self._chat_template: ChatTemplate | None = None
         self._infill_prompts: InfillPrompts | None = None
+
+    @property
+    def _core(self) -> Core:
+        self._home.check()
+        return self._opened
 
     def tokenize(
         self, text: str, *, add_special: bool = True, parse_special: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +20,8 @@ from specllama.requests.worker import Worker
 
 T = TypeVar("T")
 
+_LOG = logging.getLogger(__name__)
+
 
 class Handle:
     """A request that the session works at by itself. Made by `SpecSession.submit`.
@@ -26,7 +29,7 @@ class Handle:
     It may be used from any thread, awaited (`await handle` is its result), and iterated over, which
     yields the chunks as they become certain; each chunk goes to one reader. Nobody has to read: the
     session never waits for a reader. Without a handle, a request runs on as long as the session is
-    held.
+    held. In a forked process waiting raises ClosedError.
     """
 
     def __init__(self, owner: object, worker: Worker, job: Job) -> None:
@@ -67,8 +70,19 @@ class Handle:
 
     def add_done_callback(self, callback: Callable[[Handle], object]) -> None:
         """Have a function called with the handle when it has ended, at once if it has. It is called
-        by the thread that works at all requests, and must be quick."""
-        self._job.ending.add_done_callback(lambda _: callback(self))
+        by the thread that works at all requests, and must be quick; what it raises there is logged
+        (by `logging`), and nothing else comes of it."""
+        if not callable(callback):
+            raise ArgumentError(f"callback must be a function, not {callback!r}.")
+        self._job.ending.add_done_callback(lambda _: self._call(callback))
+
+    def _call(self, callback: Callable[[Handle], object]) -> None:
+        try:
+            callback(self)
+        except BaseException:
+            if not self._worker.is_this_thread:  # there it may be a Ctrl-C
+                raise
+            _LOG.exception("A done-callback raised.")
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks as they come.
@@ -94,6 +108,7 @@ class Handle:
         `SpecSession.host`.
         """
         self._check_hosted(False)
+        self._worker.check_process()
         return await _next(self._job.take)
 
     def offer(
@@ -132,6 +147,7 @@ class Handle:
         after the last. Raises what ended the request, if it went wrong; and ArgumentError for one
         that was made otherwise."""
         self._check_hosted(True)
+        self._worker.check_process()
         return await _next(self._job.take_news)
 
     def _check_hosted(self, wanted: bool) -> None:
@@ -144,6 +160,7 @@ class Handle:
             )
 
     def __await__(self) -> Generator[Any, None, Generation]:
+        self._worker.check_process()
         return asyncio.wrap_future(self._job.ending).__await__()
 
 

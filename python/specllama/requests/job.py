@@ -71,13 +71,17 @@ class Job:
 
     def finish(self, generation: Generation) -> None:
         """End it with what has been generated."""
-        self.ending.set_result(generation)
-        self._wake()
+        self._end(lambda: self.ending.set_result(generation))
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """End it with an error."""
-        self.ending.set_exception(error)
-        self._wake()
+        self._end(lambda: self.ending.set_exception(error))
+
+    def _end(self, settle: Callable[[], None]) -> None:
+        try:
+            settle()
+        finally:  # a done-callback may be interrupted
+            self._wake()
 
     def take(self, wake: Wake) -> list[Chunk] | None:
         """Return the chunks not yet taken; if there are none, None if it has ended, else [], and

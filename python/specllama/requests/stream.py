@@ -13,6 +13,7 @@ from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
 from specllama.errors import ClosedError
 from specllama.formats.trace import Trace
 from specllama.model.core import CoreStream
+from specllama.model.home import Home
 
 FinishReason = Literal["stop", "length"]
 
@@ -54,6 +55,7 @@ class Record:
         prompt: The end of the prompt, for the trace.
         piece: Returns the text of a token, from any thread; None if there is no trace.
         pieces: The texts asked for so far: the session may be closed when they are needed again.
+        home: Where it runs. In a forked process everything raises ClosedError.
     """
 
     core: CoreStream
@@ -61,14 +63,17 @@ class Record:
     prompt: str
     piece: Callable[[int], str] | None
     pieces: dict[int, str] = field(default_factory=dict)
+    home: Home = field(default_factory=Home)
 
     @property
     def finish_reason(self) -> FinishReason | None:
         """As in `Generation`; None while it runs."""
+        self.home.check()
         return self.core.finish_reason if self.core.done else None
 
     def result(self) -> Generation:
         """Return what there is; from any thread, at any time."""
+        self.home.check()
         return Generation(
             text=self.echo + self.core.text,
             tokens=self.core.tokens,
@@ -109,14 +114,19 @@ class Stream(Iterator[Chunk], Closing):
         self, record: Record, n_prompt: int, on_prefill: Callable[[float], None] | None
     ) -> None:
         self._record = record
-        self._core = record.core
         self._n_prompt = n_prompt
         self._on_prefill = on_prefill
         self._chunks: deque[Chunk] = deque()
 
+    @property
+    def _core(self) -> CoreStream:
+        self._record.home.check()
+        return self._record.core
+
     def __del__(self) -> None:
         # The session keeps the record, for `last`; a generation without a reader ends here.
-        self._core.cancel()
+        if self._record.home.is_here:
+            self._core.cancel()
 
     def __iter__(self) -> Stream:
         return self
@@ -126,7 +136,8 @@ class Stream(Iterator[Chunk], Closing):
 
         Raises:
             DecodeError: llama.cpp failed; what was generated until then is in `result()`.
-            ClosedError: The session was closed, or began another generation.
+            ClosedError: The session was closed, or began another generation; or this is a forked
+                process.
             BusyError: Another thread is inside the session.
         """
         while not self._chunks:
@@ -160,7 +171,10 @@ class Stream(Iterator[Chunk], Closing):
             report(1.0)
 
     def close(self) -> None:
-        """End the generation where it is. The session may go on at once."""
+        """End the generation where it is. The session may go on at once. (In a forked process
+        nothing happens.)"""
+        if not self._record.home.is_here:
+            return
         self._core.cancel()
         while self._core.advance():  # what was held back is in result()
             pass

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from math import inf
 from time import monotonic
 
-from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError, SpecllamaError
+from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
 from specllama.model.core import Core
+from specllama.model.home import Home
 from specllama.requests.job import Job
 from specllama.requests.meter import Meter
 from specllama.requests.request import Request
@@ -46,7 +47,8 @@ class Worker:
 
     The thread begins with the first request and alone touches the core: what other threads want
     of it they say by the queue and by `Job.wanted`, which it looks at between two rounds. An error
-    ends the request that it belongs to and no other.
+    ends the request that it belongs to and no other; one that breaks a round off, all that are in
+    it. What is no Exception does so, too: a drafter's SystemExit is not the end of the thread.
 
     Args:
         core: The session.
@@ -55,6 +57,7 @@ class Worker:
 
     def __init__(self, core: Core, max_queue: int) -> None:
         self._core = core
+        self._home = Home()
         self._n_seq = core.n_seq
         self._max_queue = max_queue
         self._changed = threading.Condition()
@@ -75,10 +78,20 @@ class Worker:
             tokens_per_second=self._meter.tokens_per_second,
         )
 
+    @property
+    def is_this_thread(self) -> bool:
+        """Whether the thread that asks is the one that works."""
+        return threading.current_thread() is self._thread
+
+    def check_process(self) -> None:
+        """Raise ClosedError in a forked process, which does not have the thread."""
+        self._home.check()
+
     def check_may_wait(self) -> None:
         """Raise BusyError in a thread that would wait for itself: this one, or one in which a
-        drafter is being asked."""
-        if self._core.entered or threading.current_thread() is self._thread:
+        drafter is being asked. Raises as `check_process`, too."""
+        self.check_process()
+        if self._core.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
 
     def submit(self, request: Request, *, wait: bool = False) -> Job:
@@ -90,9 +103,10 @@ class Worker:
 
         Raises:
             QueueFullError: There is no room.
-            ClosedError: The worker has been closed.
+            ClosedError: The worker has been closed, or this is a forked process.
             BusyError: Waiting would be for itself: see `check_may_wait`.
         """
+        self.check_process()
         if wait:
             self.check_may_wait()
         with self._changed:
@@ -120,7 +134,10 @@ class Worker:
         return len(self._waiting) + len(self._running) < self._n_seq + self._max_queue
 
     def cancel(self, job: Job) -> None:
-        """End a request: at once if it waits, else before the next round."""
+        """End a request: at once if it waits, else before the next round. In a forked process
+        nothing happens."""
+        if not self._home.is_here:  # the lock may be held by the thread that is not there
+            return
         with self._changed:
             job.wanted = False
             if job not in self._waiting:
@@ -139,6 +156,7 @@ class Worker:
         branches: list[tuple[int, Iterable[int]]],
     ) -> None:
         """See `Handle.offer`."""
+        self.check_process()
         record = job.record
         if record is None:
             raise ArgumentError("The request has not begun yet; wait for its first round.")
@@ -148,12 +166,15 @@ class Worker:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End all requests and the thread, when its round is over. Closing twice is fine."""
+        """End all requests and the thread, when its round is over. Closing twice is fine; in a
+        forked process nothing happens."""
+        if not self._home.is_here:
+            return
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         # Whoever drops the last reference to a session closes it, be it a callback in this thread.
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None and not self.is_this_thread:
             self._thread.join()
 
     def _run(self) -> None:
@@ -190,8 +211,12 @@ class Worker:
     def _cancel_unwanted(self) -> None:
         for job in [job for job in self._running if not job.wanted]:
             assert job.record is not None
-            job.record.core.cancel()
-            self._collect(job)
+            try:
+                job.record.core.cancel()
+            except BaseException as error:  # its drafter is told of the end
+                self._end(job, error)
+            else:
+                self._collect(job)
 
     def _make_room(self) -> None:
         """Take its place from who has waited for a draft too long, where others want one."""
@@ -223,7 +248,7 @@ class Worker:
                         self._waiting.appendleft(job)
                     return
                 self._end(job, error)
-            except Exception as error:
+            except BaseException as error:
                 self._end(job, error)
 
     def _step(self) -> None:
@@ -231,7 +256,7 @@ class Worker:
             return  # an only stream may be at work: that is its reader's
         try:
             self._core.step()
-        except Exception as error:
+        except BaseException as error:
             for job in list(self._running):
                 self._end(job, error)
         for job in list(self._running):
@@ -243,7 +268,7 @@ class Worker:
         try:
             chunks = job.record.core.take()
             result = job.record.result() if job.record.core.done else None
-        except Exception as error:
+        except BaseException as error:
             self._end(job, error)
             return
         if chunks:  # only the last may have none
@@ -264,11 +289,11 @@ class Worker:
         if news is not None:
             job.tell(news)
 
-    def _end(self, job: Job, ending: Generation | Exception) -> None:
+    def _end(self, job: Job, ending: Generation | BaseException) -> None:
         with self._changed:
             self._running.remove(job)
             self._changed.notify_all()
-        if isinstance(ending, Exception):
+        if isinstance(ending, BaseException):
             _leave(job)
             job.fail(ending)
         else:
@@ -287,7 +312,7 @@ class Worker:
 
 
 def _leave(job: Job) -> None:
-    """Have the core go on without a request."""
+    """Have the core go on without a request, whatever its drafter raises when it is told."""
     if job.record is not None:
-        with suppress(SpecllamaError):
+        with suppress(BaseException):
             job.record.core.cancel()

@@ -1,0 +1,28 @@
+"""The process that a session is at home in."""
+
+from __future__ import annotations
+
+import os
+
+from specllama.errors import ClosedError
+
+
+class Home:
+    """The process that something was made in. One that is forked from it has its memory, but not
+    its threads, and would wait for them for ever."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process."""
+        return os.getpid() == self._pid
+
+    def check(self) -> None:
+        """Raise ClosedError if this is another process."""
+        if not self.is_here:
+            raise ClosedError(
+                "The session belongs to the process that this one was forked from; open another "
+                "one here."
+            )
