@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drafters import CtrlC
 from prompts import PROMPTS
 from scripted_model import BOS
-from specllama import Chunk, Drafter, SpecSession, Stream, Trace
+from specllama import Drafter, Generation, SpecSession, Stream, Trace
 from specllama.__main__ import main
+from specllama.commands import _arguments
+from specllama.commands import trace as command
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
@@ -257,20 +264,55 @@ def test_the_command_with_bad_input(
     assert message in said[0]
 
 
-def test_the_command_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Stream.__next__
-    chunks: list[str] = []
-
-    def next_until_ctrl_c(stream: Stream) -> Chunk:
-        if len(chunks) == 5:
-            raise KeyboardInterrupt
-        chunk = read(stream)
-        chunks.append(chunk.text)
-        return chunk
-
-    monkeypatch.setattr(Stream, "__next__", next_until_ctrl_c)
+@pytest.mark.parametrize("when", ["generating", "showing"])
+def test_the_command_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """What there is is written, wherever Ctrl-C comes."""
     page = tmp_path / "out.html"
-    assert main(["trace", "-p", PROMPT, "-t", "1", "-o", str(page)]) == 130
+    draw = Trace.to_html
+
+    def interrupted(trace: Trace) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        return draw(trace)
+
+    if when == "showing":
+        monkeypatch.setattr(Trace, "to_html", interrupted)
+    else:
+        monkeypatch.setattr(command, "SpecSession", partial(SpecSession, draft=CtrlC(5)))
+        monkeypatch.setattr(_arguments, "session_options", lambda _: {"n_threads": 1})
+    assert main(["trace", "-p", PROMPT, "-t", "1", "-n", "60", "-o", str(page)]) == 130
+    with SpecSession(n_threads=1, spec_length=4) as session:
+        expected = session.generate(PROMPT, max_tokens=60).text
     text = Page(page.read_text(encoding="utf-8")).text()
-    assert text.startswith("".join(chunks))
-    assert len(text) < 200
+    assert text
+    assert expected.startswith(text)
+    assert (text == expected) == (when == "showing")
+
+
+def test_the_command_interrupted_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waiting(trace: Trace) -> str:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+        return ""
+
+    monkeypatch.setattr(Trace, "to_html", waiting)
+    page = tmp_path / "out.html"
+    assert main(["trace", "-p", "x", "-t", "1", "-n", "2", "-o", str(page)]) == 130
+    assert not page.exists()
+
+
+def test_the_command_interrupted_before_there_is_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Stream.run
+
+    def interrupted(stream: Stream) -> Generation:
+        os.kill(os.getpid(), signal.SIGINT)
+        return run(stream)
+
+    monkeypatch.setattr(Stream, "run", interrupted)
+    page = tmp_path / "out.html"
+    assert main(["trace", "-p", "x", "-t", "1", "-o", str(page)]) == 130
+    assert not page.exists()

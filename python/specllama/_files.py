@@ -56,7 +56,8 @@ def read_prompt(path: str) -> str:
 
 
 def check_writable(path: str) -> None:
-    """See before the run whether a file can be written; what is in it stays.
+    """See before the run whether a file can be written; what is in it stays, and there is none
+    where there was none.
 
     Raises:
         SpecllamaError: It cannot, the sentence says why; or it is a pipe, which may keep a writer
@@ -66,8 +67,11 @@ def check_writable(path: str) -> None:
         named = Path(path)
         if (named.is_fifo() or named.is_block_device()) and not _is_handed_over(path):
             raise OSError(errno.EINVAL, "it is no file")
+        is_new = not os.path.lexists(path)
         with open(path, "a"):
             pass
+        if is_new:
+            named.unlink()
 
 
 def write(path: str, text: str) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 from specllama._color import DIM, GREEN, painted
 from specllama._core import Stats
+from specllama._interrupt import Interrupt
 from specllama.chat import files
 from specllama.chat.conversation import Conversation
 from specllama.chat.open_model import OpenModel
 from specllama.errors import SpecllamaError
 from specllama.requests.options import GenerateOptions
-from specllama.requests.stream import Stream
 
 
 class Chat:
@@ -98,7 +96,7 @@ class Chat:
         except SpecllamaError:
             self.conversation.take_back("user")
             raise
-        with _ended_by_ctrl_c(stream) if self.interactive else nullcontext():
+        with Interrupt(stream) if self.interactive else nullcontext():
             try:
                 with stream:
                     for chunk in stream:
@@ -121,13 +119,3 @@ def _brief(stats: Stats) -> str:
         f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
         f"{stats.prompt_tokens} prompt tokens reused]"
     )
-
-
-@contextmanager
-def _ended_by_ctrl_c(stream: Stream) -> Iterator[None]:
-    # A handler that raises could do so anywhere: while the answer is being kept, say.
-    before = signal.signal(signal.SIGINT, lambda *_: stream.close())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from specllama import _files
+from specllama._interrupt import Interrupt
 from specllama.commands import _arguments
+from specllama.formats.trace import Trace
 from specllama.session import SpecSession
 
 
@@ -19,20 +21,19 @@ def run(arguments: argparse.Namespace) -> int:
         stream = session.stream(prompt, **options)
         if arguments.output is not None:
             _files.check_writable(arguments.output)
-        interrupted = False
-        with stream:
-            try:
-                for _ in stream:
-                    pass
-            except KeyboardInterrupt:
-                interrupted = True
-        trace = stream.result().trace
+        with Interrupt(stream, once=True) as interrupt:
+            generation = stream.run()
+            if generation.tokens or not interrupt.came:
+                _show(generation.trace, arguments.output)
+    return 130 if interrupt.came else 0
+
+
+def _show(trace: Trace | None, output: str | None) -> None:
     assert trace is not None  # it was asked for
-    if arguments.output is None:
-        print(trace)
+    if output is None:
+        print(trace, flush=True)
     else:
-        _files.write(arguments.output, trace.to_html())
-    return 130 if interrupted else 0
+        _files.write(output, trace.to_html())
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

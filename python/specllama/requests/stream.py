@@ -170,6 +170,11 @@ class Stream(Iterator[Chunk], Closing):
             self._on_prefill = None
             report(1.0)
 
+    def cancel(self) -> None:
+        """End the generation before its next round. What is certain until then can still be read.
+        Waits for nobody: a signal handler, or a drafter, may call it."""
+        self._core.cancel()
+
     def close(self) -> None:
         """End the generation where it is. The session may go on at once. (In a forked process
         nothing happens.)"""
