@@ -81,7 +81,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for arguments, code, message in (
         (["-o", str(path), str(tmp_path / "none")], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is text"),
-        (["-o", str(path), str(source), "--max-tokens", "0"], 2, "max_tokens must be"),
+        (["-o", str(path), str(source), "--max-tokens", "0"], 2, "--max-tokens must be"),
         (["-o", str(path), str(source), "-m", "none.gguf"], 2, "none.gguf"),
         (["-o", str(tmp_path / "none" / "c"), str(source)], 1, "cannot be written"),
         (["-o", str(source / "c"), str(source)], 1, "cannot be written"),

@@ -132,6 +132,32 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert capsys.readouterr().err.endswith("; see specllama --help.\n")
 
 
+def test_what_does_not_fit_is_said_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (none := tmp_path / "none").write_bytes(b"x")
+    room = "but behind the prompt the context has room for 78; lower it, or raise -c."
+    for arguments, message in (
+        (["-c", "200", "-n", "79"], f"-n is 79, {room}"),
+        (["-c", "120"], "shorten it or raise -c."),
+        (["-c", "-1"], "-c must be from 0"),
+        (["--corpus", str(none)], "it is no corpus"),
+        (["-md", str(none)], "Cannot use"),
+    ):
+        assert main(["demo", "-t", "1", "-ngl", "0", "-m", str(BUNDLED_MODEL), *arguments]) == 2
+        said = capsys.readouterr()
+        assert message in said.err
+        assert said.err.count("\n") == 1
+        assert said.out == ""
+
+
+def test_a_small_context_ends_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless -n says how long it is to be."""
+    for size in ("123", "200"):
+        assert main(["demo", "-t", "1", "-ngl", "0", "-m", str(BUNDLED_MODEL), "-c", size]) == 0
+        assert "same tokens" in capsys.readouterr().out.splitlines()[-1]
+
+
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], text=True, check=False, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from specllama import ArgumentError, GenerateOptions, _core
 from specllama.__main__ import main
+from specllama.commands._arguments import with_flags
 from specllama.requests.options import FIELDS, checked, sampling_options
 from specllama.server.fields import Fields
 from specllama.server.sampling import sampling_options as server_options
@@ -97,3 +99,21 @@ def test_command_lines(capsys: pytest.CaptureFixture[str], command: str, names: 
         field = FIELDS[name]
         assert f"{field.brief[1:]} ({field.by_default})" in text
         assert all(flag in text for flag in field.flags)
+
+
+def test_options_as_a_command_line_names_them() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-n", "--n-predict", type=int)
+    parser.add_argument("-c", "--ctx-size", type=int)
+    parser.add_argument("--top-p", type=float)
+    parser.add_argument("--temp", dest="temperature", type=float)
+    for message, said in (
+        ("max_tokens is 9; lower it, or raise n_ctx.", "-n is 9; lower it, or raise -c."),
+        ("top_p must be a number.", "--top-p must be a number."),
+        ("temperature must be 0.", "--temp must be 0."),
+        ("n_beams and n_ctx: no.", "n_beams and -c: no."),
+        ("my/top_p cannot be read.", "my/top_p cannot be read."),
+        ("There is no file top_p.txt; look.", "There is no file top_p.txt; look."),
+        ("The prompt is empty.", "The prompt is empty."),
+    ):
+        assert with_flags(message, parser) == said

@@ -6,10 +6,11 @@ import argparse
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from specllama import __version__
 from specllama.commands import (
+    _arguments,
     alpha,
     bench,
     chat,
@@ -31,7 +32,11 @@ _PIPE_CLOSED = 128 + signal.SIGPIPE
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in a sentence, without the usage before it; so do its subcommands."""
+    """Says what is wrong in a sentence, without the usage before it; so do its subcommands. It is
+    among the defaults of its command, as `parser`."""
+
+    def set_defaults(self, **defaults: Any) -> None:
+        super().set_defaults(parser=self, **defaults)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
@@ -59,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except SpecllamaError as error:
-        print(f"specllama: {error}", file=sys.stderr)
+        print(f"specllama: {_arguments.with_flags(str(error), arguments.parser)}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
     except OSError as error:
         if error.filename is not None:  # not from printing

