@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -16,6 +17,29 @@ from specllama.errors import ArgumentError
 Tokens: TypeAlias = list[int] | NDArray[np.int32]
 
 _INT32 = 2**31
+_LONGEST_PATH = 4096
+"""In characters; Linux takes no more bytes."""
+
+_MOST_QUOTED = 80
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+
+def quoted(value: Any) -> str:
+    """Return a value as a message quotes it: as in code, and shortened if it is long."""
+    try:
+        text = _SHORT.repr(value)
+    except Exception:  # of too many digits, or its own
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _MOST_QUOTED else f"{text[: _MOST_QUOTED - 3]}..."
+
+
+def differ(value: Any, other: Any) -> bool:
+    """Return whether a value is another one than this; arrays, which compare by element, are."""
+    try:
+        return bool(value != other)
+    except ValueError:
+        return True
 
 
 def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1) -> int:
@@ -25,11 +49,11 @@ def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{name} must be a whole number, not {value!r}.") from None
+        raise ArgumentError(f"{name} must be a whole number, not {quoted(value)}.") from None
     if not low <= number <= high:
         is_open = high == _INT32 - 1 and low > -_INT32
         bounds = f"from {low} on" if is_open and number < low else f"from {low} to {high}"
-        raise ArgumentError(f"{name} must be {bounds}, not {number}.")
+        raise ArgumentError(f"{name} must be {bounds}, not {quoted(number)}.")
     return number
 
 
@@ -47,7 +71,7 @@ def integer_or(
         return integer(name, value, low=low, high=high)
     if value not in words:
         known = " or ".join(f'"{word}"' for word in words)
-        raise ArgumentError(f"{name} must be a whole number or {known}, not {value!r}.")
+        raise ArgumentError(f"{name} must be a whole number or {known}, not {quoted(value)}.")
     return words[value]
 
 
@@ -58,7 +82,7 @@ def number(name: str, value: Any) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"{name} must be a number, not {value!r}.") from None
+        raise ArgumentError(f"{name} must be a number, not {quoted(value)}.") from None
 
 
 def text(name: str, value: Any) -> str:
@@ -74,12 +98,19 @@ def text(name: str, value: Any) -> str:
     return value
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return whether something is wanted. Raises ArgumentError."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{name} must be True or False, not {quoted(value)}.")
+    return bool(value)
+
+
 def switch(name: str, value: Any) -> _core.Switch:
     """Return what True, False or "auto" stands for. Raises ArgumentError."""
     if isinstance(value, bool):
         return _core.Switch.on if value else _core.Switch.off
     if not isinstance(value, str) or value != "auto":
-        raise ArgumentError(f'{name} must be True, False or "auto", not {value!r}.')
+        raise ArgumentError(f'{name} must be True, False or "auto", not {quoted(value)}.')
     return _core.Switch.automatic
 
 
@@ -93,6 +124,8 @@ def path(name: str, value: Any) -> str:
         raise ArgumentError(f"{name} is empty; give a path.")
     if "\0" in path:
         raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
+    if len(path) > _LONGEST_PATH:
+        raise ArgumentError(f"{name} must be a path; it has {len(path)} characters.")
     return os.path.expanduser(path)
 
 
@@ -106,7 +139,7 @@ def tokens(name: str, value: Any) -> Tokens:
         for i in np.flatnonzero(array != value)[:1]:
             integer(f"{name}[{i}]", value[i])
         return array
-    if isinstance(value, (bytes, dict, set)) or not isinstance(value, Iterable):
+    if isinstance(value, (bytes, dict, set)) or not _has_several(value):
         raise ArgumentError(f"{name} must be a str or token ids, not {type(value).__name__}.")
     return [integer(f"{name}[{i}]", token) for i, token in enumerate(value)]
 
@@ -117,6 +150,11 @@ def texts(name: str, value: Any) -> list[str]:
         return []
     if isinstance(value, str):
         value = [value]
-    if isinstance(value, (bytes, dict)) or not isinstance(value, Iterable):
+    if isinstance(value, (bytes, dict)) or not _has_several(value):
         raise ArgumentError(f"{name} must be a str or several, not {type(value).__name__}.")
     return [text(f"{name}[{i}]", one) for i, one in enumerate(value)]
+
+
+def _has_several(value: Any) -> bool:
+    """Return whether it can be iterated over, as an array without dimensions only seems to."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0

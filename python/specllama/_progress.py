@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
+from specllama import _check
 from specllama.errors import ArgumentError
 
 
@@ -17,7 +19,11 @@ class Progress:
 
     def __init__(self, wish: bool | Callable[[str, float], object]) -> None:
         if not callable(wish) and not isinstance(wish, bool):
-            raise ArgumentError(f"progress must be True, False or a function, not {wish!r}.")
+            raise ArgumentError(
+                f"progress must be True, False or a function, not {_check.quoted(wish)}."
+            )
+        if callable(wish) and not _takes_both(wish):
+            raise ArgumentError("progress must be a function of a stage and a fraction.")
         self._wish = wish
 
     def load(self) -> Callable[[float], None] | None:
@@ -37,6 +43,19 @@ class Progress:
             wish(stage, fraction)
 
         return report
+
+
+def _takes_both(function: Callable[..., object]) -> bool:
+    """Whether it can be called with a stage and a fraction, as far as it tells."""
+    try:
+        declared = signature(function)
+    except (TypeError, ValueError):  # some that are built in do not
+        return True
+    try:
+        declared.bind("load", 0.0)
+    except TypeError:
+        return False
+    return True
 
 
 class _Bar:

@@ -18,8 +18,8 @@ from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
 from specllama.model.core import Core
-from specllama.model.opening import open_core
-from specllama.remote.opening import open_remote
+from specllama.model.opening import check_draft, open_core
+from specllama.remote.opening import Way, open_remote
 from specllama.requests import beams
 from specllama.requests.background import BackgroundRequests
 from specllama.requests.beams import Beam, BeamOptions
@@ -177,7 +177,7 @@ class SpecSession(BackgroundRequests, Closing):
         progress: bool | Callable[[str, float], object] = False,
         verbose: bool = False,
     ) -> None:
-        if verbose:
+        if _check.flag("verbose", verbose):
             _core.set_verbose(True)
         self._progress = Progress(progress)
         max_queue = _check.integer("max_queue", max_queue, low=0)
@@ -196,14 +196,14 @@ class SpecSession(BackgroundRequests, Closing):
             "kv_type": kv_type,
             "exact": exact,
             "corpus": corpus,
-            "offers": offers,
+            "offers": _check.flag("offers", offers),
             "spec_length": spec_length,
             "spec_tree": spec_tree,
-            "cascade": cascade,
+            "cascade": _check.flag("cascade", cascade),
             "ngram_order": ngram_order,
             "ngram_window": ngram_window,
             "ngram_max_bytes": ngram_max_bytes,
-            "ngram_draw": ngram_draw,
+            "ngram_draw": _check.flag("ngram_draw", ngram_draw),
             "draft_n_gpu_layers": draft_n_gpu_layers,
             "draft_device": draft_device,
             "draft_n_threads": draft_n_threads,
@@ -215,6 +215,8 @@ class SpecSession(BackgroundRequests, Closing):
             "draft_min_p": draft_min_p,
             "progress": on_load,
         }
+        check_draft(draft)
+        way = Way.checked(target_mode, target_key, target_timeout)
         core: Core
         if target is None:
             if tokenizer is not None:
@@ -224,9 +226,7 @@ class SpecSession(BackgroundRequests, Closing):
             defaults = {name: one.default for name, one in signature(type(self)).parameters.items()}
             core, path = open_remote(
                 target,
-                target_mode,
-                target_key,
-                target_timeout,
+                way,
                 tokenizer,
                 draft,
                 {"model": model, **options},

@@ -13,6 +13,13 @@ Message = Mapping[str, Any]
 may also be a list of parts, {"type": "text", "text": "..."}, or None."""
 
 
+_SETTLED = frozenset((
+    "messages", "add_generation_prompt", "bos_token", "eos_token", "raise_exception",
+    "strftime_now", "self",
+))  # fmt: skip
+"""What a template is given anyway."""
+
+
 class ChatTemplate:
     """A model's Jinja chat template, rendered by llama-cpp-python's formatter.
 
@@ -54,7 +61,8 @@ class ChatTemplate:
             arguments: Passed to the template, e.g. {"enable_thinking": False}.
 
         Raises:
-            ArgumentError: The messages are none, or the template refuses them.
+            ArgumentError: The messages are none, or the template refuses them; or what it is passed
+                has no names, or a name that is settled.
         """
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
             raise ArgumentError("messages must be a list of messages.")
@@ -65,12 +73,30 @@ class ChatTemplate:
                 raise ArgumentError(
                     f'messages[{i}] must be like {{"role": "user", "content": "..."}}.'
                 )
+        passed = _arguments(arguments)
         conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
         try:
-            prompt: str = self._formatter(messages=conversation, **(arguments or {})).prompt
+            prompt: str = self._formatter(messages=conversation, **passed).prompt
         except Exception as error:  # a template may raise anything
             raise ArgumentError(f"The chat template refuses these messages: {error}.") from None
         return prompt
+
+
+def _arguments(value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ArgumentError(
+            f"template_args must map names to values, not be a {type(value).__name__}."
+        )
+    for name in value:
+        if not isinstance(name, str):
+            raise ArgumentError(f"template_args must have names, not {_check.quoted(name)}.")
+        if name in _SETTLED:
+            raise ArgumentError(
+                f"template_args may not have {name}, which is settled; leave it out."
+            )
+    return value
 
 
 def _read(name: str, message: Message) -> Message:

@@ -77,7 +77,7 @@ class LoadedModel:
 
         Raises:
             ModelError: The model has no chat template.
-            ArgumentError: The template refuses the messages.
+            ArgumentError: The template refuses the messages; or `template_args` are no such names.
         """
         # The template has written the special tokens itself.
         return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)

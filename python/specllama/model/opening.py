@@ -63,7 +63,7 @@ def open_core(
         max_order=_check.integer("ngram_order", ngram_order),
         window=_check.integer("ngram_window", ngram_window),
         max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
-        draw=bool(ngram_draw),
+        draw=ngram_draw,
     )
     drafter = draft if isinstance(draft, Drafter) else None
     path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
@@ -113,7 +113,7 @@ def open_core(
         spec_tree=_check.integer_or("spec_tree", spec_tree, {"auto": None, "off": 1}),
         draft_model=draft_model,
         corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
-        offers=bool(offers),
+        offers=offers,
         exact=_check.switch("exact", exact),
     )
     by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)
@@ -123,15 +123,19 @@ def open_core(
     return core, path
 
 
+def check_draft(draft: Any) -> None:
+    """Raise ArgumentError for what is nobody who drafts."""
+    if not (draft is None or isinstance(draft, (str, os.PathLike, Drafter))):
+        raise ArgumentError(
+            f'draft must be "auto", "mtp", "ngram", the path of a GGUF file, a Drafter or None, '
+            f"not {_check.quoted(draft)}."
+        )
+
+
 def _draft_path(draft: Any, *, bundled: bool) -> str | None:
     """Return the file that drafts, if one does; `bundled`: for the bundled model."""
     if draft is None or isinstance(draft, Drafter):
         return None
-    if not isinstance(draft, (str, os.PathLike)):
-        raise ArgumentError(
-            f'draft must be "auto", "mtp", "ngram", the path of a GGUF file, a Drafter or None, '
-            f"not {draft!r}."
-        )
     if draft == "auto":
         return str(BUNDLED_DRAFT) if bundled else None
     return None if draft in ("mtp", "ngram") else hub.local_path("draft", draft)
@@ -139,9 +143,11 @@ def _draft_path(draft: Any, *, bundled: bool) -> str | None:
 
 def _servers(rpc: str | None) -> str:
     """Return the RPC servers; "": none."""
-    if rpc == "":
+    if rpc is None:
+        return ""
+    if not _check.text("rpc", rpc):
         raise ArgumentError('rpc must be "host:port", or several with commas between them, not "".')
-    return "" if rpc is None else _check.text("rpc", rpc)
+    return rpc
 
 
 def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from specllama import _check
 from specllama.errors import ArgumentError, QueueFullError, RemoteError
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class Link:
             ) from None
         if not _is_server(url):
             raise ArgumentError(
-                f"target must be the URL of a server, like http://host:8080, not {url!r}."
+                "target must be the URL of a server, like http://host:8080, not "
+                f"{_check.quoted(url)}."
             )
         if key is not None and (not key.isprintable() or key != key.strip() or not key):
             raise ArgumentError(

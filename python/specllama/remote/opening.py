@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from specllama import _check, _core
@@ -28,11 +29,32 @@ _BATCH = 32
 _MODES: tuple[Mode, ...] = ("auto", "lockstep", "ahead")
 
 
+@dataclass(frozen=True)
+class Way:
+    """How a target elsewhere is asked; as the arguments of `SpecSession`."""
+
+    mode: Mode
+    key: str | None
+    timeout: float
+
+    @classmethod
+    def checked(cls, mode: Any, key: Any, timeout: Any) -> Way:
+        """Raises ArgumentError."""
+        if not isinstance(mode, str) or mode not in _MODES:
+            raise ArgumentError(
+                f'target_mode must be "auto", "lockstep" or "ahead", not {_check.quoted(mode)}.'
+            )
+        seconds = _check.number("target_timeout", timeout)
+        if not 0 < seconds < 86400:
+            raise ArgumentError(
+                f"target_timeout must be above 0 and below a day, not {_check.quoted(timeout)}."
+            )
+        return cls(mode, None if key is None else _check.text("target_key", key), seconds)
+
+
 def open_remote(
     target: str,
-    mode: Mode,
-    key: str | None,
-    timeout: float,
+    way: Way,
     tokenizer: str | os.PathLike[str] | None,
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
@@ -41,15 +63,10 @@ def open_remote(
     """Connect, load a draft model if there is one, and return what a session is made on, and where
     its target is. Arguments and errors are those of `SpecSession`."""
     for name, value in options.items():
-        if name not in _HERE and value != defaults[name]:
+        if name not in _HERE and _check.differ(value, defaults[name]):
             raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
-    if mode not in _MODES:
-        raise ArgumentError(f'target_mode must be "auto", "lockstep" or "ahead", not {mode!r}.')
     if draft == "mtp":
         raise ArgumentError('draft="mtp" needs the model here; let the server draft so.')
-    seconds = _check.number("target_timeout", timeout)
-    if not 0 < seconds < 86400:
-        raise ArgumentError(f"target_timeout must be above 0 and below a day, not {timeout!r}.")
     length = _check.integer_or(
         "spec_length", options["spec_length"], {"auto": None}, low=1, high=64
     )
@@ -61,9 +78,9 @@ def open_remote(
         cheap = "ngram"
     served, mode = _connected(
         _check.text("target", target),
-        None if key is None else _check.text("target_key", key),
-        seconds,
-        mode,
+        way.key,
+        way.timeout,
+        way.mode,
         tokenizer,
         draft if is_file else None,
     )
@@ -76,7 +93,7 @@ def open_remote(
             spec_length=length,
             guesses=_guesses(options["spec_tree"], length),
             mode=mode,
-            timeout=seconds,
+            timeout=way.timeout,
         )
     except BaseException:
         served.close()

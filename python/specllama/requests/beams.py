@@ -92,7 +92,8 @@ def search(
     early_stopping = _early_stopping(rest.pop("early_stopping", False))
     for name, value in rest.items():
         # What is no option at all is refused with the others, below.
-        if name in FIELDS and name not in _SHARED and value != FIELDS[name].default:
+        shared = name not in FIELDS or name in _SHARED
+        if not shared and _check.differ(value, FIELDS[name].default):
             raise ArgumentError(
                 f"{name} cannot be had with n_beams: beam search looks for the texts that are most "
                 "likely by the model's own probabilities."
@@ -127,5 +128,7 @@ def _early_stopping(value: Any) -> _core.EarlyStopping:
     if isinstance(value, bool):
         return _core.EarlyStopping.yes if value else _core.EarlyStopping.no
     if not isinstance(value, str) or value != "never":
-        raise ArgumentError(f'early_stopping must be True, False or "never", not {value!r}.')
+        raise ArgumentError(
+            f'early_stopping must be True, False or "never", not {_check.quoted(value)}.'
+        )
     return _core.EarlyStopping.never

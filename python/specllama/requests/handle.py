@@ -73,7 +73,7 @@ class Handle:
         by the thread that works at all requests, and must be quick; what it raises there is logged
         (by `logging`), and nothing else comes of it."""
         if not callable(callback):
-            raise ArgumentError(f"callback must be a function, not {callback!r}.")
+            raise ArgumentError(f"callback must be a function, not {_check.quoted(callback)}.")
         self._job.ending.add_done_callback(lambda _: self._call(callback))
 
     def _call(self, callback: Callable[[Handle], object]) -> None:

@@ -31,7 +31,7 @@ class GenerateOptions(TypedDict, total=False):
     stop: Annotated[str | Iterable[str] | None, Field(
         None, "none", read.stop, "Text, or several, before which the generation ends.",
     )]  # fmt: skip
-    echo: Annotated[bool, Field(False, "False", read.flag, "Put the prompt before the text.")]
+    echo: Annotated[bool, Field(False, "False", _check.flag, "Put the prompt before the text.")]
     temperature: Annotated[float, Field(
         0.0, "0", _check.number,
         "0 is greedy: the most likely token, always; more: less likely ones, too.",
@@ -79,7 +79,7 @@ class GenerateOptions(TypedDict, total=False):
         int, Range(0, 100),
     )]  # fmt: skip
     processed_logprobs: Annotated[bool, Field(
-        False, "False", read.flag,
+        False, "False", _check.flag,
         "They are of what the steps above make of the distribution, not of the model's own.",
     )]  # fmt: skip
     seed: Annotated[int | None, Field(
@@ -125,7 +125,7 @@ class GenerateOptions(TypedDict, total=False):
         "the prompt; it changes the speed, not the text, as drafters do.",
     )]  # fmt: skip
     trace: Annotated[bool, Field(
-        False, "False", read.flag, "Keep in `Generation.trace` what every round did.",
+        False, "False", _check.flag, "Keep in `Generation.trace` what every round did.",
     )]  # fmt: skip
 
 
@@ -171,7 +171,9 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
     given: dict[str, Any] = {**options}
     for name in given:
         if name not in FIELDS:
-            raise TypeError(_ELSEWHERE.get(name, f"There is no option {name!r} of a generation."))
+            raise TypeError(
+                _ELSEWHERE.get(name, f"There is no option {_check.quoted(name)} of a generation.")
+            )
     values = {
         name: field.check(name, given.get(name, field.default)) for name, field in FIELDS.items()
     }

@@ -7,17 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from specllama import _check, _core
 from specllama.errors import ArgumentError
-
-
-def flag(name: str, value: Any) -> bool:
-    """Return whether it is wanted."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(f"{name} must be True or False, not {value!r}.")
-    return bool(value)
 
 
 def anything(name: str, value: Any) -> Any:
@@ -52,10 +43,12 @@ def biases(name: str, value: Any) -> list[tuple[int, float]]:
         )
     biases = []
     for token, bias in value.items():
-        one = f"{name}[{token!r}]"
+        one = f"{name}[{_check.quoted(token)}]"
         number = _check.number(one, bias)
         if math.isnan(number) or number > 1e30:
-            raise ArgumentError(f"{one} must be finite or minus infinity, not {bias!r}.")
+            raise ArgumentError(
+                f"{one} must be finite or minus infinity, not {_check.quoted(bias)}."
+            )
         biases.append((_check.integer(f"a token id of {name}", token), number))
     return biases
 
@@ -72,8 +65,8 @@ def seed(name: str, value: Any) -> int | None:
 
 def acceptance(name: str, value: Any) -> _core.AcceptanceRule:
     """Return the rule."""
-    if value not in ("coupled", "rejection"):
-        raise ArgumentError(f'{name} must be "coupled" or "rejection", not {value!r}.')
+    if not isinstance(value, str) or value not in ("coupled", "rejection"):
+        raise ArgumentError(f'{name} must be "coupled" or "rejection", not {_check.quoted(value)}.')
     return _core.AcceptanceRule[value]
 
 

@@ -60,14 +60,18 @@ def load_answered(name: str, half: Half | None = None) -> list[Dialogue]:
     """
     if name not in ANSWERED:
         known = ", ".join(ANSWERED)
-        raise ArgumentError(f"There is no workload {name!r} to answer; there are: {known}.")
+        raise ArgumentError(
+            f"There is no workload {_check.quoted(name)} to answer; there are: {known}."
+        )
     dialogues = read_dialogues(Path(__file__).parent / "answered" / f"{name}.jsonl")
     if half is None:
         return dialogues
     middle = len(dialogues) // 2
     halves = {"tuning": dialogues[:middle], "held-out": dialogues[middle:]}
     if half not in halves:
-        raise ArgumentError(f"There is no half {half!r}; there are: {', '.join(halves)}.")
+        raise ArgumentError(
+            f"There is no half {_check.quoted(half)}; there are: {', '.join(halves)}."
+        )
     return halves[half]
 
 

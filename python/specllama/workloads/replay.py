@@ -55,7 +55,9 @@ def load(name: str) -> list[Replay]:
     """
     if name not in REPLAYED:
         known = ", ".join(REPLAYED)
-        raise ArgumentError(f"There is no workload {name!r} to replay; there are: {known}.")
+        raise ArgumentError(
+            f"There is no workload {_check.quoted(name)} to replay; there are: {known}."
+        )
     return read_jsonl(Path(__file__).parent / f"{name}.jsonl")
 
 
