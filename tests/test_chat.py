@@ -40,6 +40,23 @@ def test_the_models_own_template(model: Path, open_session: Open) -> None:
     assert session.chat([user("u")], template_args={"extra": "b"}).text == "cd"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (5, "template_args must map names to values, not 5"),
+        ([], r"template_args must map names to values, not \[\]"),
+        ({5: 1}, "template_args must have names, not 5"),
+        ({"messages": []}, "template_args may not have messages, which is settled"),
+        ({"bos_token": 5}, "template_args may not have bos_token"),
+    ],
+)
+def test_what_a_template_is_passed(
+    model: Path, open_session: Open, arguments: Any, message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        open_session(model, kv_type="f16").chat([user("u")], template_args=arguments)
+
+
 def test_turns_reuse_the_memory(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     first = session.chat([user("u")], max_tokens=3)

@@ -176,6 +176,10 @@ def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None
     ("options", "message"),
     [
         ({"messages": []}, "messages is empty"),
+        (
+            {"extra_body": {"chat_template_kwargs": {"messages": []}}},
+            "may not have messages, which is settled",
+        ),
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": ["hello"]}, r"messages\[0\] must be an object"),
         ({"messages": [{"content": "x"}]}, r"messages\[0\].role is missing"),

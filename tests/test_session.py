@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -361,6 +363,45 @@ def test_options_of_other_ways_to_generate(open_session: Open) -> None:
 def test_the_option_that_was_given_is_named() -> None:
     with pytest.raises(ArgumentError, match=r"^n_threads must be"):
         SpecSession(n_threads="x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cascade": "off"}, "cascade must be True or False, not 'off'"),
+        ({"offers": 2}, "offers must be True or False, not 2"),
+        ({"verbose": None}, "verbose must be True or False"),
+        ({"ngram_draw": np.zeros(3)}, "ngram_draw must be True or False"),
+        ({"rpc": np.zeros(3)}, "rpc must be a str"),
+        ({"draft": 3}, "draft must be .* not 3"),
+        ({"target_mode": 3}, "target_mode must be"),
+        ({"target_timeout": math.nan}, "target_timeout must be"),
+        ({"target_key": 3}, "target_key must be a str"),
+        ({"progress": lambda: None}, "progress must be a function of a stage and a fraction"),
+    ],
+)
+def test_what_a_session_is_opened_with_is_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        SpecSession(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop": np.array(3)}, "stop must be a str or several"),
+        ({"grammar_triggers": np.array(3)}, "grammar_triggers must be a str or several"),
+        ({"acceptance": np.array([1, 2])}, "acceptance must be"),
+        ({"max_tokens": "x" * 100_000}, "max_tokens must be a whole number"),
+        ({"seed": 10**5000}, "seed must be"),
+        ({"logit_bias": {"y" * 100_000: 1.0}}, "a token id of logit_bias"),
+    ],
+)
+def test_values_are_quoted_in_short(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message) as told:
+        open_session().generate("x", **options)
+    assert len(str(told.value)) < 300
 
 
 def test_bad_tokens_to_detokenize(open_session: Open) -> None:

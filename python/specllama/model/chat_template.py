@@ -86,9 +86,7 @@ def _arguments(value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ArgumentError(
-            f"template_args must map names to values, not be a {type(value).__name__}."
-        )
+        raise ArgumentError(f"template_args must map names to values, not {_check.quoted(value)}.")
     for name in value:
         if not isinstance(name, str):
             raise ArgumentError(f"template_args must have names, not {_check.quoted(name)}.")
