@@ -6,15 +6,17 @@ import asyncio
 import gc
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from processes import run_script
 from prompts import ENDLESS, PROMPTS
 from specllama import ClosedError, Drafter, Handle, SpecSession, Stream
+
+# So later Pythons say of every fork beside threads, which is what this is about.
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 Open = Callable[..., SpecSession]
 SECONDS = 60
@@ -120,10 +122,7 @@ def test_a_process_that_ends() -> None:
         "child = os.fork()\n"
         "print(os.waitpid(child, 0)[1] if child else 'bye', flush=True)\n"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (process.returncode, process.stdout, process.stderr) == (0, "bye\n0\n", "")
+    assert run_script(script) == (0, "bye\n0\n", "")
 
 
 def test_what_is_dropped() -> None:

@@ -6,8 +6,6 @@ import asyncio
 import concurrent.futures
 import gc
 import queue
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from processes import run_script
 from prompts import ENDLESS, PROMPTS
 from scripted_model import BOS
 from specllama import (
@@ -341,10 +340,7 @@ def test_the_process_ends_with_requests_unfinished() -> None:
         "next(iter(handles[0]))\n"
         "print('bye')\n"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (process.returncode, process.stdout, process.stderr) == (0, "bye\n", "")
+    assert run_script(script) == (0, "bye\n", "")
 
 
 def test_asyncio(open_session: Open) -> None:

@@ -96,7 +96,7 @@ class Chat:
         except SpecllamaError:
             self.conversation.take_back("user")
             raise
-        with Interrupt(stream) if self.interactive else nullcontext():
+        with Interrupt(stream.cancel) if self.interactive else nullcontext():
             try:
                 with stream:
                     for chunk in stream:
