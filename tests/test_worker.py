@@ -212,6 +212,7 @@ def test_what_a_callback_raises_is_logged(
 ) -> None:
     session = open_session()
     running = session.submit(PROMPTS["module"], **LONG)
+    next(iter(running))
     handle = session.submit("x", max_tokens=2)
     called = threading.Event()
 
