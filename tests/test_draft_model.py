@@ -144,7 +144,7 @@ def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) 
     ("options", "message"),
     [
         ({"draft": "/no/such.gguf"}, "There is no file /no/such.gguf"),
-        ({"draft": ""}, "The model path is empty"),
+        ({"draft": ""}, "draft is empty; give a path"),
         ({"draft_p_min": 1.5}, "draft_p_min must be from 0"),
         ({"draft_p_min": "x"}, "draft_p_min must be a number"),
         ({"draft_p_min": np.nan}, "draft_p_min must be from 0"),

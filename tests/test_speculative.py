@@ -131,7 +131,7 @@ def test_a_draft_model_alone(open_session: Open) -> None:
             'must be a whole number or "auto" or "off", not \'on\'',
         ),
         ({"spec_length": None}, ArgumentError, "spec_length must be a whole number"),
-        ({"draft": ""}, ModelError, "The model path is empty"),
+        ({"draft": ""}, ArgumentError, "draft is empty; give a path"),
         ({"draft": "no/such.gguf"}, ModelError, "There is no file no/such.gguf"),
         ({"draft": 7}, ArgumentError, "draft must be"),
         ({"exact": "always"}, ArgumentError, 'exact must be True, False or "auto"'),
