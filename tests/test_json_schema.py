@@ -141,7 +141,8 @@ def test_constants(session: SpecSession, constants: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["_id", "$filter", "@type", "1st", "\u540d", "\U0001f600", 'a"b', "a\\b", "string"]
+    "name",
+    ["", "_id", "$filter", "$ref", "@type", "1st", "\u540d", "\U0001f600", 'a"b', "a\\b", "string"],
 )
 def test_names_of_properties(session: SpecSession, name: str) -> None:
     properties = {name: {"type": "boolean"}, name + "!": {"type": "null"}, "-": {"type": "null"}}
@@ -149,6 +150,22 @@ def test_names_of_properties(session: SpecSession, name: str) -> None:
     for found in values(session, schema):
         assert isinstance(found[name], bool)
         assert found.keys() <= properties.keys()
+
+
+def test_names_that_are_the_same_in_letters_and_digits(session: SpecSession) -> None:
+    """Neither another name takes their rules, nor the part of a number, nor a definition."""
+    short = {"type": "string", "maxLength": 3}
+    link = {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}, "a": {"type": "null"}}}
+    properties = {
+        **dict.fromkeys(["a$b", "integral part", "decimal$part", "definition-0"], short),
+        "a-b": {"type": "number"},
+        "definition 0": {"$ref": "#/$defs/n"},
+    }
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    for found in values(session, schema | {"$defs": {"n": link}}, liked="n"):
+        assert all(len(found[name]) <= 3 for name, one in properties.items() if one is short)
+        assert isinstance(found["a-b"], (int, float))
+        assert found["definition 0"].keys() <= {"n", "a"}
 
 
 @pytest.mark.parametrize("anything", [{}, True, {"title": "A", "default": 3}])
@@ -191,6 +208,31 @@ def test_definitions(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize(
+    "reference", ["#/$defs/N", "#/$defs/a~1b%25", "#/anyOf/1", "#", "#/properties/self"]
+)
+def test_references(session: SpecSession, reference: str) -> None:
+    """Also of the whole, to the whole, and those that only look like one."""
+    flag = {"type": "boolean"}
+    properties = {"next": {"anyOf": [{"type": "null"}, {"$ref": reference}]}, "self": flag}
+    node = {"type": "object", "properties": properties, "required": ["next"]}
+    schema = {"$defs": {"N": node, "a/b%": node}, "anyOf": [{"type": "null"}, node]} | node
+    if reference == "#/$defs/N":
+        schema = {"$defs": schema["$defs"], "$ref": reference}
+    elif reference != "#/anyOf/1":
+        del schema["anyOf"]
+    for found in values(session, schema, liked="n"):
+        while isinstance(found, dict):
+            assert found.keys() <= {"next", "self"}
+            found = found["next"]
+        assert found is None or isinstance(found, bool)
+
+
+def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
+    for found in values(session, held({"const": {"$ref": 5}, "default": {"$ref": "x"}})):
+        assert found == {"a": {"$ref": 5}}
+
+
+@pytest.mark.parametrize(
     ("schema", "message"),
     [
         ({"properties": [1]}, "its properties must be an object of schemas"),
@@ -200,8 +242,19 @@ def test_definitions(session: SpecSession) -> None:
         ({"$ref": "https://example.org"}, r"its \$ref is .*nowhere in the schema"),
         ({"$ref": "#/$defs/x"}, r"its \$ref .* is nowhere in the schema"),
         ({"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/x"}}}, "leads back to itself"),
+        ({"$ref": "#/x", "x": [1]}, r"\[1\] stands where a schema must be"),
+        ({"$ref": "#/x", "x": {"properties": [1]}}, "its properties must be an object of schemas"),
+        (
+            {"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}, {}]}}},
+            r"its \$ref #/\$defs/x leads back to itself",
+        ),
+        ({"const": float("nan")}, "NaN is no JSON number"),
+        ({"const": 10**5000}, "a number that is too large"),
+        ('{"const": 1%s}' % ("0" * 5000), "10000000.* is too large a number"),
+        ({"type": "strin"}, 'its type must be a type or a list of types, not "strin"'),
+        ({"type": "string", "minLength": 3, "maxLength": 2}, "its maxLength must be at least its"),
         ({"type": "object", "required": "a"}, "its required must be a list of names"),
-        ({"type": []}, "its type must be a type or a list of types"),
+        ({"type": []}, "its type must be a type or a list of types, not"),
         ({"enum": []}, "its enum must be a list of values, not empty"),
         ({"enum": ["\ud83d"]}, "lone surrogate"),
         ({"anyOf": {}}, "its anyOf must be a list of schemas"),

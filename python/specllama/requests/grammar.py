@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from specllama import _check
 from specllama.errors import ArgumentError
+from specllama.requests.json_text import parsed
 
 
 def gbnf(grammar: str | None, json_schema: str | Mapping[str, Any] | bool | None) -> str:
@@ -30,20 +30,18 @@ def gbnf(grammar: str | None, json_schema: str | Mapping[str, Any] | bool | None
 def _from_schema(schema: Any) -> str:
     if isinstance(schema, str):
         try:
-            schema = json.loads(schema)
-        except RecursionError:
-            raise ArgumentError("json_schema nests too deep to be converted.") from None
+            schema = parsed(schema)
         except ValueError as error:
             raise ArgumentError(f"json_schema is not valid JSON: {error}.") from None
     if schema is True:
         schema = {}
     if not isinstance(schema, Mapping):
-        raise ArgumentError(f"json_schema must be a JSON object, not {schema!r:.80}.")
+        raise ArgumentError(f"json_schema must be a JSON object, not {_check.quoted(schema)}.")
     # Imported where it is needed: the converter's package loads all of llama-cpp-python.
     from specllama.requests.schema import schema_rules
 
-    _, rules = schema_rules(schema)
-    return joined(rules)
+    whole, rules = schema_rules(schema, "json")
+    return joined(rules | {"root": whole})
 
 
 def joined(rules: Mapping[str, str]) -> str:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
 
 from specllama.errors import ArgumentError
 from specllama.requests.integers import integer_rule
+from specllama.requests.json_text import parsed
 from specllama.requests.pattern import pattern_rule, quoted
-
-_MOST_REPEATED = 65536
-"""More of anything makes no grammar that can be read: it has more bytes."""
-
-_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
-_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_OBJECTS = ("properties", "$defs", "definitions", "patternProperties")
-"""Where schemas stand in a schema: as they are, in lists, and by names."""
+from specllama.requests.references import References
+from specllama.requests.schema_check import check
 
 _SAYS_NOTHING = frozenset({
     "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format",
@@ -34,15 +26,15 @@ _ANYTHING = {"type": "value"}
 """What the converter calls any JSON value."""
 
 
-def schema_rules(schema: Mapping[str, Any] | bool, name: str = "") -> tuple[str, dict[str, str]]:
+def schema_rules(schema: Mapping[str, Any] | bool, name: str) -> tuple[str, dict[str, str]]:
     """Return the GBNF rules of a JSON schema.
 
     Bounds of numbers that are no integers, and `multipleOf`, are not in them.
 
     Args:
         schema: As Python has it; {} or True: any JSON value.
-        name: What its own rules' names begin with, and what the whole is called; "": the whole is
-            `root`. What all schemas have alike, such as `string`, is called so.
+        name: What its own rules' names begin with, or end with those of its definitions. What all
+            schemas have alike, such as `string`, is called so.
 
     Returns:
         The name of the whole, and the rules by their names.
@@ -51,28 +43,40 @@ def schema_rules(schema: Mapping[str, Any] | bool, name: str = "") -> tuple[str,
         ArgumentError: It cannot be converted.
     """
     try:
-        written = json.dumps(schema, ensure_ascii=False)
-        written.encode()
-        copy = json.loads(written)  # which the converter may change
-        _check(copy)
-        converter = _Converter(name)
-        whole = converter.visit(converter.resolve_refs(copy, "stdin"), name)
+        copy = _copied(schema)  # which the converter may change
+        references = References(copy)
+        check(copy, references)
+        converter = _Converter(name, references)
+        whole = converter.visit(copy, name)
     except ArgumentError as error:
         raise ArgumentError(f"json_schema cannot be converted: {error!s:.200}.") from None
     except RecursionError:
         raise ArgumentError("json_schema nests too deep to be converted.") from None
-    except UnicodeEncodeError:
-        raise ArgumentError("json_schema holds a lone surrogate, which is no character.") from None
     except Exception as error:  # the converter raises all kinds, and bare assertions
         what = str(error) or type(error).__name__
         raise ArgumentError(f"json_schema cannot be converted: {what:.200}.") from None
     return whole, converter.rules
 
 
+def _copied(schema: Any) -> Any:
+    try:
+        written = json.dumps(schema, ensure_ascii=False)
+        written.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError("it holds a lone surrogate, which is no character") from None
+    except ValueError:
+        raise ArgumentError("it holds a number that is too large, or itself") from None
+    try:
+        return parsed(written)
+    except ValueError as error:
+        raise ArgumentError(f"{error}") from None
+
+
 class _Converter(SchemaConverter):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, references: References) -> None:
         super().__init__(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._name = name
+        self._references = references
         self._rule_of: dict[str, str] = {}  # [reference]
 
     @property
@@ -97,7 +101,7 @@ class _Converter(SchemaConverter):
         ):
             schema = schema | {"items": _ANYTHING}
         if kinds == "integer" and (bounds := _integers(schema)) != (None, None):
-            return str(self._add_rule(name or "root", f"({integer_rule(*bounds)}) space"))
+            return str(self._add_rule(name, f"({integer_rule(*bounds)}) space"))
         return str(super().visit(schema, name))
 
     def _format_literal(self, literal: str) -> str:
@@ -109,10 +113,9 @@ class _Converter(SchemaConverter):
 
     def _resolve_ref(self, ref: str) -> str:
         if ref not in self._rule_of:
-            # By a number: definitions may be called anything, as what has a rule already, too.
-            prefix = f"{self._name}-" if self._name else ""
-            own = self._rule_of[ref] = f"{prefix}definition-{len(self._rule_of)}"
-            self._rule_of[ref] = self.visit(self._refs[ref], own)
+            # By a number, since definitions may be called anything; and as nothing else begins.
+            own = self._rule_of[ref] = f"definition-{len(self._rule_of)}-{self._name}"
+            self._rule_of[ref] = self.visit(self._references.target(ref), own)
             if own not in self._rules:
                 self._add_rule(own, self._rule_of[ref])
         return self._rule_of[ref]
@@ -141,92 +144,3 @@ def _integers(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
     if low is not None and high is not None and low > high:
         raise ArgumentError("there is no integer between its minimum and its maximum")
     return low, high
-
-
-def _check(schema: Any) -> None:
-    """Raise ArgumentError where something is not of the type that it must have, or would fill the
-    memory: the converter writes as many copies of a rule as there are repetitions."""
-    parts = [schema]
-    while parts:
-        part = parts.pop()
-        if part is True:
-            continue
-        if not isinstance(part, dict):
-            raise ArgumentError(f"{json.dumps(part):.80} stands where a schema must be")
-        if "$ref" in part:
-            _check_reference(part["$ref"], schema)
-        _check_types(part)
-        parts += _inner(part)
-
-
-def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
-    for key in _OBJECTS:
-        yield from schema.get(key, {}).values()
-    for key in _LISTS:
-        yield from schema.get(key, [])
-    for key in _SCHEMAS:
-        value = schema.get(key, True)
-        if isinstance(value, list):  # items, of old
-            yield from value
-        elif value is not False:
-            yield value
-
-
-def _check_types(schema: Mapping[str, Any]) -> None:
-    def need(key: str, what: str, holds: Callable[[Any], bool]) -> None:
-        if key in schema and not holds(schema[key]):
-            raise ArgumentError(f"its {key} must be {what}, not {json.dumps(schema[key]):.80}")
-
-    def is_text(value: Any) -> bool:
-        return isinstance(value, str)
-
-    def are_texts(value: Any) -> bool:
-        return isinstance(value, list) and all(map(is_text, value))
-
-    need("type", "a type or a list of types", lambda one: is_text(one) or (are_texts(one) and one))
-    need("required", "a list of names", are_texts)
-    need("enum", "a list of values, not empty", lambda one: isinstance(one, list) and bool(one))
-    need("pattern", "a string", is_text)
-    need("format", "a string", is_text)
-    for key in _OBJECTS:
-        need(key, "an object of schemas", lambda one: isinstance(one, dict))
-    for key in _LISTS:
-        need(key, "a list of schemas, not empty", lambda one: isinstance(one, list) and bool(one))
-    for key in _LENGTHS:
-        need(key, "a whole number, 0 or more", lambda one: type(one) is int and one >= 0)
-        _check_repetitions(key, schema.get(key, 0))
-    for key in _NUMBERS:
-        need(key, "a number", lambda one: isinstance(one, (int, float)) and math.isfinite(one))
-    for number in re.findall(
-        r"\d+", " ".join(re.findall(r"\{[\d, ]*\}", schema.get("pattern", "")))
-    ):
-        _check_repetitions(
-            "pattern", int(number[:9])
-        )  # the first digits of more are too large, too
-    if "*" in schema.get("properties", {}):
-        raise ArgumentError('it has a property named "*"')
-
-
-def _check_repetitions(key: str, n: int) -> None:
-    if n > _MOST_REPEATED:
-        raise ArgumentError(f"its {key} asks for more than {_MOST_REPEATED} repetitions")
-
-
-def _check_reference(reference: Any, schema: Any) -> None:
-    seen = set()
-    while True:
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise ArgumentError(
-                f"its $ref is {json.dumps(reference):.80}, which is nowhere in the schema (#/...)"
-            )
-        if reference in seen:
-            raise ArgumentError(f"its $ref {reference:.80} leads back to itself")
-        seen.add(reference)
-        found = schema
-        for name in reference.split("/")[1:]:
-            if not isinstance(found, dict) or name not in found:
-                raise ArgumentError(f"its $ref {reference:.80} is nowhere in the schema")
-            found = found[name]
-        if not isinstance(found, dict) or "$ref" not in found:
-            return
-        reference = found["$ref"]

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
 
+from specllama.requests.json_text import parsed
 from specllama.server.error import ApiError
-from specllama.server.json_text import parsed
 
 _READ_SECONDS = 60.0
 _KINDS: dict[type, str] = {list: "a list", dict: "an object"}

@@ -7,9 +7,9 @@ from typing import Any
 
 from specllama import _check
 from specllama.model.chat_template import Message
+from specllama.requests.json_text import parsed
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.json_text import parsed
 
 
 def read_messages(fields: Fields) -> list[Message]:

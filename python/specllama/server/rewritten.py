@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specllama.model.chat_template import Message
-from specllama.server.json_text import parsed
+from specllama.requests.json_text import parsed
 
 MOST_CHARACTERS = 64_000
 """Of the texts; the last count. Every request makes tokens of them anew."""
