@@ -28,7 +28,8 @@ PATTERNS = [
     r"^(?<key>x|yz*)+?,{2,}$",
     r"^[\]\-a-c^]{4}$",
     r"^\u00e9\x41[\u{1F600}-\u{1F64F}]$",
-    r"^a{b|\/|$",
+    r"^a{b|\/|\ud83d\uDE00|$",
+    "^a{\u0663}$",
     "^$",
 ]
 
@@ -64,6 +65,7 @@ def held(schema: Any) -> dict[str, Any]:
 def test_patterns(session: SpecSession, pattern: str) -> None:
     # As Python has them.
     python = pattern.replace("(?<", "(?P<").replace(r"\u{1F600}-\u{1F64F}", "\U0001f600-\U0001f64f")
+    python = python.replace(r"\ud83d\uDE00", "\U0001f600")
     expression = re.compile(f"(?:{python[1:-1]})", re.ASCII)
     for found in values(session, {"type": "string", "pattern": pattern}):
         assert expression.fullmatch(found), (pattern, found)
@@ -89,6 +91,7 @@ def test_patterns(session: SpecSession, pattern: str) -> None:
         ("^[a$", "is not complete"),
         ("^a\\$", "is not complete"),
         ("^a$b$", "has a $ inside"),
+        ("^" + "(" * 600 + "a" + ")" * 600 + "$", "nests more than 32 groups"),
         (r"^\ud83d$", "which is no character"),
         (r"^[\x01]$", "a set of characters that no JSON string holds"),
     ],
@@ -122,6 +125,8 @@ def test_integers() -> None:
         ({"exclusiveMinimum": -3, "maximum": -1}, lambda n: -2 <= n <= -1),
         ({"minimum": 5, "exclusiveMinimum": True, "maximum": 6.5}, lambda n: n == 6),
         ({"minimum": 0}, lambda n: n >= 0),
+        ({"minimum": -(10**400), "maximum": 1e300}, lambda n: True),
+        ({"exclusiveMinimum": 10**39}, lambda n: n > 10**39),
     ],
 )
 def test_bounds_of_integers(
@@ -262,6 +267,8 @@ def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
         ({"type": "string", "minLength": -1}, "its minLength must be a whole number"),
         ({"type": "integer", "minimum": "1"}, "its minimum must be a number"),
         ({"type": "integer", "minimum": 2, "maximum": 1}, "no integer between"),
+        ({"type": "integer", "minimum": 10**400}, "leaves only integers that are too large"),
+        ({"type": "integer", "maximum": -1e300}, "leaves only integers that are too large"),
     ],
 )
 def test_what_is_no_schema(session: SpecSession, schema: Any, message: str) -> None:

@@ -60,7 +60,7 @@ def test_arguments_that_nest_deep(server: Server, depth: int) -> None:
             assert answer.is_success
         else:
             assert answer.status_code == 400
-            assert "arguments must be a JSON object" in answer.json()["error"]["message"]
+            assert "arguments is not JSON: it nests too deep." in answer.json()["error"]["message"]
         assert client.post(path, json={"messages": MESSAGES, "max_tokens": 1}).is_success
 
 

@@ -188,6 +188,10 @@ def broken(**changes: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": "f"} | changes}
 
 
+too_large = {"type": "integer", "minimum": 10**400}
+endless = {"anyOf": [{"$ref": "#/$defs/e"}, {"type": "null"}]}
+
+
 @pytest.mark.parametrize(
     ("options", "param"),
     [
@@ -203,6 +207,9 @@ def broken(**changes: Any) -> dict[str, Any]:
         ({"tools": [broken(parameters=[])]}, "tools[0].function.parameters"),
         ({"tools": [broken(parameters={"type": "list"})]}, "tools[0].function.parameters.type"),
         ({"tools": [NOW] * 200}, "tools"),
+        ({"tools": [broken(parameters={"properties": {"a": too_large}})]}, "tools"),
+        ({"tools": [broken(parameters={"properties": {"a": endless}, "$defs": {"e": endless}})]},
+         "tools"),
         ({"tools": None, "tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": "maybe"}, "tool_choice"),
         ({"tool_choice": 5}, "tool_choice"),
@@ -214,12 +221,27 @@ def broken(**changes: Any) -> dict[str, Any]:
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id"),
         ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
     ],
-)
+)  # fmt: skip
 def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], param: str) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         chat(servers["hermes"], **options)
     assert caught.value.param == param
     assert param in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "minimum": -(10**400)},
+        {"type": "string", "pattern": "^" + "(" * 600 + "a" + ")" * 600 + "$"},
+        {"const": {"$ref": 5}},
+    ],
+)
+def test_schemas_out_of_the_ordinary(servers: dict[str, Server], schema: Any) -> None:
+    """What no grammar can express is left to the model."""
+    parameters = {"type": "object", "properties": {"$ref": schema}}
+    messages = chat(servers["hermes"], tools=[ADD, NOW, broken(parameters=parameters)])
+    assert called(messages.choices[0].message) == CALLED
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ _CLASSES: dict[str, list[_Range]] = {
 _LINE_ENDS: list[_Range] = [(ord(c), ord(c)) for c in "\n\r\u2028\u2029"]
 _CONTROLS = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _CODE_POINT = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}")
-_REPETITION = re.compile(r"\{(\d+)(,?)(\d*)\}")
+_SURROGATES = re.compile(r"u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+_REPETITION = re.compile(r"\{(\d+)(,?)(\d*)\}", re.ASCII)
+_MOST_GROUPS = 32
+"""Inside one another; a grammar may have twice as many."""
 # What stands in a JSON string as it is.
 _PLAIN: list[_Range] = [(0x20, 0x21), (0x23, 0x5B), (0x5D, _LAST)]
 # Of all others, what there is a short way to write.
@@ -58,6 +61,7 @@ class _Reader:
         self._pattern = pattern
         self._at = 1
         self._end = len(pattern) - 1
+        self._n_groups = 0  # that are open
 
     def read(self) -> str:
         text = self._alternatives()
@@ -99,9 +103,13 @@ class _Reader:
             if name is None:
                 self._refuse("looks around, or has flags")
             self._at = name.end()
+        self._n_groups += 1
+        if self._n_groups > _MOST_GROUPS:
+            self._refuse(f"nests more than {_MOST_GROUPS} groups")
         text = self._alternatives()
         if not self._take(")"):
             self._refuse("has a ( that nothing closes")
+        self._n_groups -= 1
         return text
 
     def _repetition(self) -> str:
@@ -146,6 +154,10 @@ class _Reader:
         return self._escape()
 
     def _escape(self) -> list[_Range]:
+        if (pair := _SURROGATES.match(self._pattern, self._at, self._end)) is not None:
+            self._at = pair.end()
+            code = ord(bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be"))
+            return [(code, code)]
         found = _CODE_POINT.match(self._pattern, self._at, self._end)
         if found is not None:
             self._at = found.end()

@@ -22,6 +22,9 @@ _SAYS_NOTHING = frozenset({
 })  # fmt: skip
 """What leaves any value, where nothing else stands beside it."""
 
+_LARGEST = 10**40
+"""Bound of an integer: the rule of one with more digits nests too deep."""
+
 _ANYTHING = {"type": "value"}
 """What the converter calls any JSON value."""
 
@@ -143,4 +146,10 @@ def _integers(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
     low, high = max(lows, default=None), min(highs, default=None)
     if low is not None and high is not None and low > high:
         raise ArgumentError("there is no integer between its minimum and its maximum")
-    return low, high
+    if (low or 0) > _LARGEST or (high or 0) < -_LARGEST:
+        raise ArgumentError("its minimum or its maximum leaves only integers that are too large")
+    # What lies further out is out of reach anyway.
+    return (
+        None if low is None or low < -_LARGEST else low,
+        None if high is None or high > _LARGEST else high,
+    )

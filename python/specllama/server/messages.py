@@ -42,11 +42,11 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[
 
 def read_arguments(fields: Fields) -> dict[str, Any]:
     """Return the field `arguments`, a JSON object as text."""
-    text = fields.text("arguments") or "{}"
     try:
-        arguments = parsed(text)
-    except ValueError:
-        arguments = None
+        arguments = parsed(fields.text("arguments") or "{}")
+    except ValueError as error:
+        field = fields.full_name("arguments")
+        raise ApiError(400, f"{field} is not JSON: {error!s:.200}.", param=field) from None
     if not isinstance(arguments, dict):
         fields.refuse("arguments", "a JSON object, as text")
     return arguments

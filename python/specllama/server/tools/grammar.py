@@ -32,7 +32,8 @@ def calls_grammar(
         answer: A JSON schema that a text may follow instead of being calls.
 
     Raises:
-        ApiError: A schema cannot be converted.
+        ApiError: A tool's schema cannot be converted.
+        ArgumentError: The answer's cannot.
     """
     grammar = joined(_rules(choice.tools, choice, calls, answer))
     if len(grammar.encode()) <= _MOST_BYTES and len(re.findall("[=?*+{]", grammar)) <= _MOST_RULES:
@@ -46,21 +47,18 @@ def _rules(
     rules: dict[str, str] = {}
     alternatives = []
     for i, tool in enumerate(tools):
-        arguments = _add(rules, f"arguments-{i}", tool.parameters, f"parameters of {tool.name}")
+        try:
+            arguments, own = schema_rules(tool.parameters, f"arguments-{i}")
+        except ArgumentError as error:
+            message = f"The parameters of {tool.name} in tools: {error}"
+            raise ApiError(400, message, param="tools") from None
+        rules |= own
         alternatives.append(calls.call_rule(tool.name, arguments))
     rules["call"] = " | ".join(alternatives)
     rules["calls"] = calls.calls_rule(choice.parallel)
     rules["root"] = "calls"
     if answer is not None:
-        rules["root"] += " | " + _add(rules, "answer", answer, "response_format")
+        whole, own = schema_rules(answer, "answer")
+        rules |= own
+        rules["root"] += f" | {whole}"
     return rules
-
-
-def _add(rules: dict[str, str], prefix: str, schema: Mapping[str, Any], what: str) -> str:
-    """Add the rules of a schema; return the name of the whole."""
-    try:
-        whole, own = schema_rules(schema, prefix)
-    except ArgumentError as error:
-        raise ApiError(400, f"The {what}: {error}", param=what.split(" ")[0]) from None
-    rules |= own
-    return whole

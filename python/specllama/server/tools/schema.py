@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -194,7 +193,7 @@ class _Reader:
     def _integer(self, schema: dict[str, Any], field: str, depth: int) -> dict[str, Any] | None:
         bounds = {name: schema[name] for name in _BOUNDS if schema.get(name) is not None}
         for name, value in bounds.items():
-            if not isinstance(value, (int, float)) or not math.isfinite(value):
+            if not isinstance(value, (int, float)):
                 self._refuse(f"{field}.{name}", "a number")
         return {"type": "integer"} | bounds if schema.get("type") == "integer" else None
 
