@@ -93,7 +93,7 @@ def test_choices_are_requests_with_seeds_of_their_own(open_session: Open) -> Non
     assert [len(choices) for choices in by_prompt] == [2, 2]
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2", 10**6, 10**400])
 def test_a_bad_number_of_choices(open_session: Open, n: Any) -> None:
     with pytest.raises(ArgumentError, match="n must be"):
         open_session().generate("x", n=n)

@@ -302,8 +302,8 @@ class SpecSession(BackgroundRequests, Closing):
                 tokens in a text become those tokens, and the model's BOS is put before it, as
                 llama.cpp does. A list of prompts gives a list of results in the same order, each
                 as if it had been alone.
-            n: How many choices to give; they come as a list. The first has the seed that was given
-                or a fresh one, each other a seed made of that one.
+            n: How many choices to give, 1 to 4096; they come as a list. The first has the seed that
+                was given or a fresh one, each other a seed made of that one.
             n_beams: Search for the texts that score best, with so many beams, 1 to 64, by the rules
                 of Hugging Face's transformers (num_beams there); they come as a list, the best
                 first. A search is one piece of work in the thread that calls: others wait.

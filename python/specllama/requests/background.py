@@ -21,6 +21,9 @@ from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Load, Worker
 
+MOST_CHOICES = 4096
+"""For one prompt: each is a request, made before the first begins."""
+
 
 class BackgroundRequests(LoadedModel):
     """A loaded model that takes requests from any thread, and has a thread of its own for them."""
@@ -212,4 +215,4 @@ def _latest(handles: Sequence[Handle]) -> Generation | None:
 
 
 def _count(n: int | None) -> int:
-    return 1 if n is None else _check.integer("n", n, low=1)
+    return 1 if n is None else _check.integer("n", n, low=1, high=MOST_CHOICES)
