@@ -173,7 +173,10 @@ def test_names_that_are_the_same_in_letters_and_digits(session: SpecSession) -> 
         assert found["definition 0"].keys() <= {"n", "a"}
 
 
-@pytest.mark.parametrize("anything", [{}, True, {"title": "A", "default": 3}])
+@pytest.mark.parametrize(
+    "anything",
+    [{}, True, {"title": "A", "default": 3}, {"example": 3, "x-order": 1}, {"allOf": [True]}],
+)
 def test_any_value(session: SpecSession, anything: Any) -> None:
     assert all("a" in found for found in values(session, held(anything)))
     lists = values(session, held({"type": "array", "items": anything, "maxItems": 3}))
@@ -185,6 +188,80 @@ def test_several_types_at_once(session: SpecSession) -> None:
         assert found["a"] in ("a", None)
     for found in values(session, held({"type": ["string", "null"], "maxLength": 3})):
         assert found["a"] is None or len(found["a"]) <= 3
+
+
+SMALL = {"type": "integer", "minimum": 0, "maximum": 9}
+A_OR_B = {
+    "type": "object",
+    "properties": {"a": SMALL, "b": SMALL},
+    "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+}
+COLORS = ("red", "blue")
+COLOR = {"$defs": {"color": {"enum": list(COLORS)}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "holds"),
+    [
+        (COLOR | {"allOf": [{"$ref": "#/$defs/color"}], "title": "A"}, lambda one: one in COLORS),
+        (COLOR | {"$ref": "#/$defs/color", "enum": ["blue", "x"]}, lambda one: one == "blue"),
+        ({"$ref": "#/$defs/n", "$defs": {"n": SMALL}, "maximum": 3}, lambda one: 0 <= one <= 3),
+        ({"allOf": [{"type": "number"}, SMALL, {"minimum": 5}]}, lambda one: 5 <= one <= 9),
+        (A_OR_B, lambda one: one.keys() & {"a", "b"} and one.keys() <= {"a", "b"}),
+        (A_OR_B | {"required": ["b"]}, lambda one: {"b"} <= one.keys()),
+        (
+            {"allOf": [A_OR_B, {"properties": {"a": {"maximum": 2}, "c": {}}, "required": ["a"]}]},
+            lambda one: one["a"] <= 2 and one.keys() <= {"a", "b", "c"},
+        ),
+        (
+            {"allOf": [A_OR_B | {"additionalProperties": False}, {"properties": {"c": {}}}]},
+            lambda one: one.keys() <= {"a", "b"},
+        ),
+        ({"maxLength": 3}, lambda one: isinstance(one, str) and len(one) <= 3),
+        ({"type": "object", "required": ["a"], "maxProperties": 3}, lambda one: "a" in one),
+        (
+            {"properties": {}, "required": ["a"], "additionalProperties": SMALL},
+            lambda one: one["a"] in range(10),
+        ),
+    ],
+)
+def test_schemas_at_once(session: SpecSession, schema: Any, holds: Callable[[Any], bool]) -> None:
+    for found in values(session, schema, liked="}"):
+        assert holds(found), found
+
+
+@pytest.mark.parametrize(
+    ("schema", "lengths"),
+    [
+        ({"prefixItems": [SMALL, {"type": "null"}]}, {2}),
+        ({"prefixItems": [SMALL, {"type": "null"}], "items": False}, {2}),
+        ({"prefixItems": [SMALL, {"type": "null"}], "items": SMALL, "minItems": 4}, {4}),
+        ({"prefixItems": [SMALL, {"type": "null"}], "maxItems": 1}, {1}),
+        ({"items": [SMALL, {"type": "null"}]}, {2}),
+        ({"items": False}, {0}),
+        ({"type": "array", "maxItems": 0}, {0}),
+        ({"items": SMALL, "minItems": 1, "maxItems": 2}, {1, 2}),
+    ],
+)
+def test_arrays(session: SpecSession, schema: Any, lengths: set[int]) -> None:
+    kinds = [int, type(None) if len(lengths) == 1 else int, int, int]
+    for found in values(session, schema, liked="]"):
+        assert len(found) in lengths
+        assert [type(one) for one in found] == kinds[: len(found)]
+
+
+def test_schemas_that_grow_without_end(session: SpecSession) -> None:
+    """Each of their levels doubles them, as they are read."""
+    types: dict[str, Any] = {"type": "string"}
+    definitions = {}
+    for i in range(100):
+        one = {"$ref": f"#/$defs/{i + 1}"}
+        definitions[f"{i}"] = {"allOf": [one, one]}
+        types = {"type": ["object", "object"], "properties": {"a": types}}
+    twice = {"$ref": "#/$defs/0", "$defs": definitions | {"100": {}}}
+    for schema in (twice, held(types)):
+        with pytest.raises(ArgumentError, match="it has more than 16384 parts"):
+            session.generate("x", json_schema=schema)
 
 
 def test_definitions(session: SpecSession) -> None:
@@ -263,6 +340,13 @@ def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
         ({"enum": []}, "its enum must be a list of values, not empty"),
         ({"enum": ["\ud83d"]}, "lone surrogate"),
         ({"anyOf": {}}, "its anyOf must be a list of schemas"),
+        ({"allOf": [{"type": "string"}, {"type": "null"}]}, "no value has both types"),
+        ({"allOf": [{"pattern": "^a$"}, {"pattern": "^b$"}]}, "it has two different pattern at"),
+        ({"prefixItems": [{}], "items": False, "minItems": 2}, "its minItems is more than there"),
+        (
+            {"properties": {}, "required": ["a"], "additionalProperties": False},
+            "it requires 'a', which it does not allow",
+        ),
         ({"type": "string", "pattern": 3}, "its pattern must be a string"),
         ({"type": "string", "minLength": -1}, "its minLength must be a whole number"),
         ({"type": "integer", "minimum": "1"}, "its minimum must be a number"),

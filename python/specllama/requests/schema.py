@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
@@ -12,21 +12,17 @@ from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
 from specllama.errors import ArgumentError
 from specllama.requests.integers import integer_rule
 from specllama.requests.json_text import parsed
+from specllama.requests.merged import merged
 from specllama.requests.pattern import pattern_rule, quoted
 from specllama.requests.references import References
 from specllama.requests.schema_check import check
+from specllama.requests.simplified import said, simplified
 
-_SAYS_NOTHING = frozenset({
-    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format",
-    "$schema", "$id", "$comment", "$defs", "definitions",
-})  # fmt: skip
-"""What leaves any value, where nothing else stands beside it."""
+_MOST_PARTS = 16384
+"""Each schema within a schema has a name in the rules: of more, they have too many bytes."""
 
 _LARGEST = 10**40
 """Bound of an integer: the rule of one with more digits nests too deep."""
-
-_ANYTHING = {"type": "value"}
-"""What the converter calls any JSON value."""
 
 
 def schema_rules(schema: Mapping[str, Any] | bool, name: str) -> tuple[str, dict[str, str]]:
@@ -81,31 +77,51 @@ class _Converter(SchemaConverter):
         self._name = name
         self._references = references
         self._rule_of: dict[str, str] = {}  # [reference]
+        self._n_parts = 0
 
     @property
     def rules(self) -> dict[str, str]:
         return dict(self._rules)
 
     def visit(self, schema: Any, name: str) -> str:
-        if schema is True or not schema.keys() - _SAYS_NOTHING:
-            return str(super().visit(_ANYTHING, name))
-        kinds = schema.get("type")
-        if isinstance(kinds, list):
-            # Constants say it all; else the converter would leave out all that stands beside.
-            rest = {key: value for key, value in schema.items() if key != "type"}
-            constant = "enum" in schema or "const" in schema
-            return self.visit(
-                rest if constant else {"anyOf": [rest | {"type": one} for one in kinds]}, name
-            )
-        if (
-            kinds == "array"
-            and schema.get("items", {}) in ({}, True)
-            and "prefixItems" not in schema
-        ):
-            schema = schema | {"items": _ANYTHING}
-        if kinds == "integer" and (bounds := _integers(schema)) != (None, None):
+        self._count()
+        schema = simplified(self._merged(schema))
+        if schema.get("type") == "integer" and (bounds := _integers(schema)) != (None, None):
             return str(self._add_rule(name, f"({integer_rule(*bounds)}) space"))
         return str(super().visit(schema, name))
+
+    def _merged(self, schema: Any) -> dict[str, Any]:
+        """A schema without allOf, and without anything beside a reference."""
+        if schema is True:
+            return {}
+        told = said(schema)
+        if told.keys() == {"allOf"} and len(told["allOf"]) == 1:
+            return self._merged(told["allOf"][0])
+        if "allOf" in told:
+            return merged(self._at_once(schema))
+        if "$ref" in told:
+            reference = told.pop("$ref")
+            target = self._references.target(reference)
+            if told and (target is True or not told.items() <= target.items()):
+                return merged(self._at_once(schema))
+            return {"$ref": reference}
+        return dict(schema)
+
+    def _at_once(self, schema: Any) -> Iterator[dict[str, Any]]:
+        """Yield what a value must follow, all that it refers to included."""
+        self._count()
+        if schema is True:
+            return
+        yield {key: value for key, value in schema.items() if key not in ("allOf", "$ref")}
+        if "$ref" in schema:
+            yield from self._at_once(self._references.target(schema["$ref"]))
+        for one in schema.get("allOf", []):
+            yield from self._at_once(one)
+
+    def _count(self) -> None:
+        self._n_parts += 1
+        if self._n_parts > _MOST_PARTS:
+            raise ArgumentError(f"it has more than {_MOST_PARTS} parts, references followed")
 
     def _format_literal(self, literal: str) -> str:
         # What stands in a text as JSON, with the characters themselves.

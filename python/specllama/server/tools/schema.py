@@ -11,8 +11,8 @@ from specllama.server.error import ApiError
 
 ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
 
-# What the converter to grammars calls any JSON value.
-_ANYTHING: Mapping[str, Any] = {"type": "value"}
+# Any JSON value.
+_ANYTHING: Mapping[str, Any] = {}
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _DEEPEST = 32

@@ -1,0 +1,74 @@
+"""JSON schemas that hold at once, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from specllama.errors import ArgumentError
+
+_HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
+_LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
+_ONLY_ONE = frozenset({"const", "pattern", "format", "prefixItems", "anyOf", "oneOf"})
+
+
+def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a schema of the values that all of these allow.
+
+    Args:
+        schemas: They have neither `allOf` nor `$ref`; those within them may. What says nothing of a
+            value, such as a title, is the first one's.
+
+    Raises:
+        ArgumentError: There is none, or it cannot be told by one schema.
+    """
+    whole: dict[str, Any] = {}
+    for schema in schemas:
+        both = {key: _both(key, whole[key], schema[key]) for key in whole.keys() & schema.keys()}
+        whole = {**whole, **schema, **both, **_properties(whole, schema)}
+    return whole
+
+
+def _properties(*schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """What a schema has no property for is one of its others."""
+    found = {}
+    for name in dict.fromkeys(name for one in schemas for name in one.get("properties", {})):
+        parts = [
+            one.get("properties", {}).get(name, one.get("additionalProperties", True))
+            for one in schemas
+        ]
+        if False not in parts:
+            found[name] = {"allOf": [part for part in parts if part is not True]}
+    return {"properties": found} if any("properties" in one for one in schemas) else {}
+
+
+def _both(key: str, one: Any, other: Any) -> Any:
+    if one == other:
+        return one
+    if key in _HIGHEST:
+        return max(one, other)
+    if key in _LOWEST:
+        return min(one, other)
+    if key == "required":
+        return list(dict.fromkeys([*one, *other]))
+    if key in ("enum", "type"):
+        return _common(key, one, other)
+    if key in ("items", "additionalProperties") and not isinstance(one, list):
+        return False if False in (one, other) else {"allOf": [one, other]}
+    if key in _ONLY_ONE or key == "items":
+        raise ArgumentError(f"it has two different {key} at once, in an allOf or beside a $ref")
+    return one
+
+
+def _common(key: str, *values: Any) -> list[Any]:
+    ones, others = (one if isinstance(one, list) else [one] for one in values)
+    if key == "type":
+        ones, others = _with_integers(ones), _with_integers(others)
+    found = [one for one in ones if one in others]
+    if not found:
+        raise ArgumentError(f"no value has both {key}s that it asks for at once")
+    return found
+
+
+def _with_integers(kinds: list[str]) -> list[str]:
+    return [*kinds, "integer"] if "number" in kinds and "integer" not in kinds else kinds

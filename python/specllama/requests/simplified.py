@@ -1,0 +1,85 @@
+"""A JSON schema as the converter to grammars takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specllama.errors import ArgumentError
+
+_ANYTHING: Mapping[str, Any] = {"type": "value"}
+"""What the converter calls any JSON value."""
+
+_KINDS = {
+    "properties": "object", "required": "object", "additionalProperties": "object",
+    "items": "array", "prefixItems": "array", "minItems": "array", "maxItems": "array",
+    "pattern": "string", "minLength": "string", "maxLength": "string",
+    "minimum": "number", "maximum": "number",
+    "exclusiveMinimum": "number", "exclusiveMaximum": "number",
+}  # fmt: skip
+"""What a value is taken for where only these keywords speak of it."""
+
+_SAYS = _KINDS.keys() | {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
+
+
+def said(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a schema says that leaves out some value and that a grammar may hold to."""
+    return {key: value for key, value in schema.items() if key in _SAYS}
+
+
+def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with one type, a constant, a choice, or nothing but a reference, which the
+    converter makes the right rules of; those within it stay as they are.
+
+    Args:
+        schema: One without `allOf`, and without anything beside a reference.
+
+    Raises:
+        ArgumentError: No value follows it.
+    """
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            rest = {name: value for name, value in schema.items() if name != key}
+            beside = [{"allOf": [rest, one]} for one in schema[key]]
+            return {"anyOf": beside if said(rest) else schema[key]}
+    if "const" in schema or "enum" in schema:  # which say it all
+        return {key: value for key, value in schema.items() if key != "type"}
+    if "$ref" in schema:
+        return dict(schema)
+    kind = schema.get("type", next((_KINDS[key] for key in schema if key in _KINDS), None))
+    if kind is None:
+        return dict(_ANYTHING)
+    if isinstance(kind, list):
+        # The converter would leave out all that stands beside.
+        return {"anyOf": [{**schema, "type": one} for one in kind]}
+    if kind == "array":
+        return {**_array(schema), "type": kind}
+    return {**(_object(schema) if kind == "object" else schema), "type": kind}
+
+
+def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The converter knows arrays of any length with items that are alike, and tuples."""
+    items = schema.get("items", True)
+    of_old = isinstance(items, list)
+    if not of_old and "prefixItems" not in schema and items is not False:
+        return {**schema, "items": items if items not in (True, {}) else _ANYTHING}
+    first, more = (items, True) if of_old else (schema.get("prefixItems", []), items)
+    n_missing = schema.get("minItems", 0) - len(first)
+    if n_missing > 0 and more is False:
+        raise ArgumentError("its minItems is more than there are items")
+    every = [*first, *[more] * n_missing][: schema.get("maxItems")]
+    return {"prefixItems": every}
+
+
+def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The converter passes over what is required without being described."""
+    properties = schema.get("properties", {})
+    missing = [name for name in schema.get("required", []) if name not in properties]
+    more = schema.get("additionalProperties", True)
+    if not missing:
+        return dict(schema)
+    if more is False:
+        raise ArgumentError(f"it requires {missing[0]!r:.80}, which it does not allow")
+    filled = {**properties, **dict.fromkeys(missing, more)}
+    open_still = {} if "properties" in schema else {"additionalProperties": more}
+    return {**schema, "properties": filled, **open_still}
