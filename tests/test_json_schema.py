@@ -297,11 +297,12 @@ def test_references(session: SpecSession, reference: str) -> None:
     flag = {"type": "boolean"}
     properties = {"next": {"anyOf": [{"type": "null"}, {"$ref": reference}]}, "self": flag}
     node = {"type": "object", "properties": properties, "required": ["next"]}
-    schema = {"$defs": {"N": node, "a/b%": node}, "anyOf": [{"type": "null"}, node]} | node
-    if reference == "#/$defs/N":
-        schema = {"$defs": schema["$defs"], "$ref": reference}
-    elif reference != "#/anyOf/1":
-        del schema["anyOf"]
+    definitions = {"$defs": {"N": node, "a/b%": node}}
+    whole = {
+        "#/$defs/N": {"$ref": reference},
+        "#/anyOf/1": {"anyOf": [{"type": "null"}, node]},
+    }
+    schema = definitions | whole.get(reference, node)
     for found in values(session, schema, liked="n"):
         while isinstance(found, dict):
             assert found.keys() <= {"next", "self"}
