@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from specllama import ArgumentError, SpecSession
-from specllama.requests.integers import integer_rule
-from specllama.requests.pattern import pattern_rule
+from specllama.requests.schema.integers import integer_rule
+from specllama.requests.schema.pattern import pattern_rule
 
 Open = Callable[..., SpecSession]
 

@@ -3,6 +3,8 @@
 #include "check.h"
 
 #if defined(__linux__)
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,7 +16,9 @@ namespace {
 // A folder in which a container's limits stand.
 class Cgroup {
  public:
-    Cgroup() : path_(std::filesystem::temp_directory_path() / "specllama-test-cgroup") {
+    Cgroup()
+        : path_(std::filesystem::temp_directory_path() /
+                ("specllama-test-cgroup-" + std::to_string(getpid()))) {
         std::filesystem::create_directory(path_);
     }
     ~Cgroup() { std::filesystem::remove_all(path_); }

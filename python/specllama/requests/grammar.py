@@ -38,7 +38,7 @@ def _from_schema(schema: Any) -> str:
     if not isinstance(schema, Mapping):
         raise ArgumentError(f"json_schema must be a JSON object, not {_check.quoted(schema)}.")
     # Imported where it is needed: the converter's package loads all of llama-cpp-python.
-    from specllama.requests.schema import schema_rules
+    from specllama.requests.schema.rules import schema_rules
 
     whole, rules = schema_rules(schema, "json")
     return joined(rules | {"root": whole})

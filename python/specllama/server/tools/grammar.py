@@ -8,7 +8,7 @@ from typing import Any
 
 from specllama.errors import ArgumentError
 from specllama.requests.grammar import joined
-from specllama.requests.schema import schema_rules
+from specllama.requests.schema.rules import schema_rules
 from specllama.server.error import ApiError
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from specllama.requests.pattern import PatternError, pattern_rule
+from specllama.requests.schema.pattern import PatternError, pattern_rule
 from specllama.server.error import ApiError
 
 ANY_OBJECT: Mapping[str, Any] = {"type": "object"}

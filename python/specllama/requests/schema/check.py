@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from specllama.errors import ArgumentError
-from specllama.requests.references import References
+from specllama.requests.schema.references import References
 
 _MOST_REPEATED = 65536
 """More of anything makes no grammar that can be read: it has more bytes."""

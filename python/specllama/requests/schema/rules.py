@@ -10,13 +10,13 @@ from typing import Any
 from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
 
 from specllama.errors import ArgumentError
-from specllama.requests.integers import integer_rule
 from specllama.requests.json_text import parsed
-from specllama.requests.merged import merged
-from specllama.requests.pattern import pattern_rule, quoted
-from specllama.requests.references import References
-from specllama.requests.schema_check import check
-from specllama.requests.simplified import said, simplified
+from specllama.requests.schema.check import check
+from specllama.requests.schema.integers import integer_rule
+from specllama.requests.schema.merged import merged
+from specllama.requests.schema.pattern import pattern_rule, quoted
+from specllama.requests.schema.references import References
+from specllama.requests.schema.simplified import said, simplified
 
 _MOST_PARTS = 16384
 """Each schema within a schema has a name in the rules: of more, they have too many bytes."""

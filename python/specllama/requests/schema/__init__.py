@@ -1,0 +1,1 @@
+"""JSON schemas as grammars: checked, made simple, and converted."""
