@@ -2,6 +2,9 @@
 # (inside llama-cpp-python), which takes some minutes.
 
 PYTHON ?= python3
+ifneq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info >= (3, 10))'),True)
+$(error $(PYTHON) is no Python 3.10 or newer; name one: make PYTHON=python3.12)
+endif
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python models -type f \

@@ -161,3 +161,30 @@ def test_inside_a_tree(library: Path, tmp_path: Path) -> None:
         assert 0 < len(outcome.found[i]) < 300
         assert outcome.found[i] == expected[: len(outcome.found[i])]
         assert outcome.found[i] + outcome.rest[i] == expected
+
+
+def test_what_only_the_log_tells(library: Path) -> None:
+    """A GPU computes when its decode has returned already."""
+    script = f"""if True:
+        import ctypes
+        failing = ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)
+        from specllama import DecodeError, SpecSession
+        n = ctypes.c_int.in_dll(failing, "n_only_logged")
+        with SpecSession(n_threads=1, n_gpu_layers=0, draft="ngram") as session:
+            expected = session.generate("def f(", max_tokens=20).tokens
+            stream = session.stream("def f(", max_tokens=20)
+            next(stream)
+            n.value = 1
+            try:
+                for _ in stream: pass
+            except DecodeError as error:
+                print(error)
+            n_kept = len(session.last.tokens)
+            assert 0 < n_kept < 20
+            assert session.last.tokens == expected[:n_kept]
+            assert session.generate("def f(", max_tokens=20).tokens == expected
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "The device failed in a decode (error: command buffer 0 failed).\n"

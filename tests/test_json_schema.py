@@ -250,6 +250,50 @@ def test_arrays(session: SpecSession, schema: Any, lengths: set[int]) -> None:
         assert [type(one) for one in found] == kinds[: len(found)]
 
 
+def test_constants_of_a_type(session: SpecSession) -> None:
+    constants = [1, "a", 2.0, 2.5, True, None, [1], {"b": 1}]
+    for kind, left in {
+        "integer": [1, 2.0],
+        "number": [1, 2.0, 2.5],
+        "string": ["a"],
+        "boolean": [True],
+        "null": [None],
+        "array": [[1]],
+        "object": [{"b": 1}],
+    }.items():
+        schema = {"enum": constants, "type": [kind]}
+        for found in values(session, held(schema)):
+            assert any(found["a"] is one or found["a"] == one for one in left)
+            assert isinstance(found["a"], bool) == (kind == "boolean")
+
+
+IMPOSSIBLE = {"type": "integer", "minimum": 2, "maximum": 1}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [IMPOSSIBLE, {"const": 5}]},
+        {"oneOf": [{"const": 5}, {"const": "5", "type": "null"}]},
+        {"type": ["integer", "string"], "enum": [None, 5]},
+        {"anyOf": [{"type": "string"}, {"type": "integer"}], "const": 5},
+        {"anyOf": [{"$ref": "#/$defs/never"}, {"$ref": "#/$defs/five"}]},
+        {"anyOf": [{"anyOf": [IMPOSSIBLE, IMPOSSIBLE]}, {"const": 5}]},
+    ],
+)
+def test_alternatives_that_nothing_follows(session: SpecSession, schema: Any) -> None:
+    """They are left out, with all rules that were made on the way."""
+    items = {"anyOf": [{"$ref": "#/$defs/never"}, {"$ref": "#/$defs/five"}]}
+    never = {
+        "type": "array",
+        "minItems": 1,
+        "prefixItems": [{"type": "array", "items": items}, IMPOSSIBLE],
+    }
+    whole = held(schema) | {"$defs": {"never": never, "five": {"enum": [5]}}}
+    for found in values(session, whole):
+        assert found == {"a": 5}
+
+
 def test_schemas_that_grow_without_end(session: SpecSession) -> None:
     """Each of their levels doubles them, as they are read."""
     types: dict[str, Any] = {"type": "string"}
@@ -352,6 +396,8 @@ def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
         ({"type": "string", "minLength": -1}, "its minLength must be a whole number"),
         ({"type": "integer", "minimum": "1"}, "its minimum must be a number"),
         ({"type": "integer", "minimum": 2, "maximum": 1}, "no integer between"),
+        ({"anyOf": [IMPOSSIBLE, IMPOSSIBLE]}, "no integer between"),
+        ({"type": "string", "enum": [1]}, "none of its constants is of the type"),
         ({"type": "integer", "minimum": 10**400}, "leaves only integers that are too large"),
         ({"type": "integer", "maximum": -1e300}, "leaves only integers that are too large"),
     ],

@@ -186,15 +186,23 @@ def test_a_full_queue(server: Server) -> None:
     assert 'outcome="refused"} 1' in server.get("/metrics").text
 
 
+def n_ended(server: Server, how: str) -> int:
+    (n,) = re.findall(rf'outcome="{how}"}} (\d+)', server.get("/metrics").text)
+    return int(n)
+
+
+def test_what_is_no_good_is_no_failure(server: Server) -> None:
+    """Also where only the session finds it out."""
+    n_failed = n_ended(server, "failed")
+    for wrong in ({"grammar": "root ::= ("}, {"grammar": f'root ::= "{"a" * 60000}"{{2000}}'}):
+        refused(server.post("/v1/completions", {"prompt": "x"} | wrong), 400)
+    assert n_ended(server, "failed") == n_failed
+
+
 def test_a_client_that_leaves(server: Server) -> None:
     """Its request ends, whether it was being streamed, was not begun to be, or waited."""
     load = server.session.load
-
-    def n_ended(how: str) -> int:
-        (n,) = re.findall(rf'outcome="{how}"}} (\d+)', server.get("/metrics").text)
-        return int(n)
-
-    n_cancelled, n_failed = n_ended("cancelled"), n_ended("failed")
+    n_cancelled, n_failed = n_ended(server, "cancelled"), n_ended(server, "failed")
 
     def idle() -> bool:
         return server.session.load.n_running == server.session.load.n_waiting == 0
@@ -219,7 +227,9 @@ def test_a_client_that_leaves(server: Server) -> None:
             first.cancel()
         wait_until(idle)
     assert server.session.load.generated_tokens - load.generated_tokens < 3 * 1900
-    assert (n_ended("cancelled"), n_ended("failed")) == (n_cancelled + 3, n_failed)
+    assert n_ended(server, "cancelled") == n_cancelled + 3
+    assert n_ended(server, "failed") == n_failed
+    wait_until(lambda: server.app.n_answers == 0)
 
 
 def test_a_request_that_breaks_off(server: Server, caplog: pytest.LogCaptureFixture) -> None:

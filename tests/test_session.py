@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from processes import run_script
 from prompts import PROMPTS
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, BusyError, ClosedError, DecodeError, Drafter, SpecSession
@@ -407,3 +408,20 @@ def test_values_are_quoted_in_short(
 def test_bad_tokens_to_detokenize(open_session: Open) -> None:
     with pytest.raises(ArgumentError, match="out of range"):
         open_session().detokenize([5000])
+
+
+def test_what_a_process_still_holds_is_let_go_at_its_end() -> None:
+    """Where a GPU holds it, Metal aborts the process else. What was registered first is called
+    last."""
+    script = """if True:
+        import atexit, threading
+        atexit.register(lambda: print(session))
+        from specllama import SpecSession
+        session = SpecSession(n_threads=1, n_gpu_layers=0)
+        session.itself = session
+        waiting = threading.Thread(target=lambda held: held.wait(), args=[threading.Event()])
+        waiting.daemon, waiting.session = True, session
+        waiting.start()
+        session.generate("x", max_tokens=2)
+    """
+    assert run_script(script) == (0, "<SpecSession, closed>\n", "")

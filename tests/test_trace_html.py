@@ -264,6 +264,17 @@ def test_the_command_with_bad_input(
     assert message in said[0]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+def test_what_cannot_be_written_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["-t", "1", "-p", "def f(", "-n", "3"]
+    assert main(["trace", *options]) == 0
+    shown = capsys.readouterr().out
+    assert main(["trace", *options, "-o", "/dev/full"]) == 1
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == len(shown.splitlines()) > 2
+    assert "/dev/full cannot be written: No space left" in said.err
+
+
 @pytest.mark.parametrize("when", ["generating", "showing"])
 def test_the_command_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str

@@ -74,11 +74,14 @@ void calibrate(Context& context, int n_max, CostCurve& curve) {
     n_max = std::min({n_max, context.n_batch(), context.n_ctx()});
     Probe probe(context);
     double left = tuning::kCalibrationSeconds;
+    // A GPU's kernels are compiled when so many rows are first wanted.
+    const bool compiles = context.model().kernels().empty();
     try {
         probe(1);
         // What one is expected to take is a guess at first, and v(1) is worth having anyway.
         for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left);
              n = curve.next_probe(n_max)) {
+            if (compiles) probe(n);
             const double seconds = probe(n);
             curve.observe(n, 0, seconds);
             left -= seconds;

@@ -36,6 +36,8 @@ class ErrorLog {
     ErrorLog(const ErrorLog&) = delete;
     ErrorLog& operator=(const ErrorLog&) = delete;
 
+    // Whether there was an error.
+    bool any() const { return !text_.empty(); }
     // The first error without the name of the function that logged it, or "" if there was none.
     std::string first() const;
     bool drops_warnings() const { return warnings_ == Warnings::dropped; }

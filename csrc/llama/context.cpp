@@ -204,13 +204,13 @@ void Context::decode_now(Batch& batch) {
     const int code = llama_decode(context_.get(),
                                   {batch.n_, batch.tokens_.data(), nullptr, batch.positions_.data(),
                                    batch.n_ids_.data(), batch.ids_.data(), batch.logits_.data()});
-    if (code == 0) {
-        llama_synchronize(context_.get());
-        return;
-    }
+    if (code == 0) llama_synchronize(context_.get());
+    if (code == 0 && !errors.any()) return;
     memory_.distrust();
     const std::string detail = errors.first().empty() ? "" : " (" + errors.first() + ")";
     switch (code) {
+        case 0:  // a GPU computes later, and of what goes wrong then Metal only tells the log
+            throw DecodeError("The device failed in a decode" + detail + ".");
         case 1:
             throw DecodeError("The KV memory has no room for a batch of " +
                               std::to_string(batch.n_) + " tokens" + detail +

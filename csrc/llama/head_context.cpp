@@ -44,8 +44,10 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
                       "; lower n_ctx.");
 }
 
-void check(int code, const ErrorLog& errors) {
-    if (code == 0) return;
+// Waits until all is computed. Throws DecodeError for what went wrong.
+void finish(int code, llama_context* context, const ErrorLog& errors) {
+    if (code == 0) llama_synchronize(context);
+    if (code == 0 && !errors.any()) return;
     throw DecodeError("llama.cpp failed to decode the head, code " + std::to_string(code) +
                       (errors.first().empty() ? "." : " (" + errors.first() + ")."));
 }
@@ -76,11 +78,10 @@ void HeadContext::encode(const float* features, int n, float* states) {
     for (int i = 0; i < n; ++i) batch_.add(0, next + i, 0, true);
     const ErrorLog errors;
     // llama.cpp only reads them.
-    check(llama_encode(context_.get(),
-                       {n, nullptr, const_cast<float*>(features), batch_.positions_.data(),
-                        batch_.n_ids_.data(), batch_.ids_.data(), batch_.logits_.data()}),
-          errors);
-    llama_synchronize(context_.get());
+    const int code = llama_encode(
+        context_.get(), {n, nullptr, const_cast<float*>(features), batch_.positions_.data(),
+                         batch_.n_ids_.data(), batch_.ids_.data(), batch_.logits_.data()});
+    finish(code, context_.get(), errors);
     std::copy_n(staging::last_state(context_.get()), size, states);
     clear();
 }
@@ -99,11 +100,11 @@ void HeadContext::decode() {
     const auto wanted = std::span(batch_.logits_).first(batch_.size());
     if (kind_ == Kind::eagle3 && std::ranges::count(wanted, 1) > 0) std::ranges::fill(wanted, 1);
     const ErrorLog errors;
-    check(llama_decode(context_.get(), {batch_.size(), batch_.tokens_.data(), states_.data(),
-                                        batch_.positions_.data(), batch_.n_ids_.data(),
-                                        batch_.ids_.data(), batch_.logits_.data()}),
-          errors);
-    llama_synchronize(context_.get());
+    const int code =
+        llama_decode(context_.get(), {batch_.size(), batch_.tokens_.data(), states_.data(),
+                                      batch_.positions_.data(), batch_.n_ids_.data(),
+                                      batch_.ids_.data(), batch_.logits_.data()});
+    finish(code, context_.get(), errors);
 }
 
 std::span<float> HeadContext::logits(int row) {

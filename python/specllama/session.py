@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from inspect import signature
 from typing import Any, Literal, cast, overload
 
@@ -13,7 +16,7 @@ from specllama import _check, _core
 from specllama._closing import Closing
 from specllama._progress import Progress
 from specllama.drafter import Drafter
-from specllama.errors import ArgumentError
+from specllama.errors import ArgumentError, SpecllamaError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
@@ -233,6 +236,8 @@ class SpecSession(BackgroundRequests, Closing):
                 defaults | {"progress": on_load},
             )
         super().__init__(core, path, max_queue=max_queue)
+        if target is None:
+            _models_held.add(self)
 
     @classmethod
     def from_pretrained(
@@ -466,3 +471,15 @@ class SpecSession(BackgroundRequests, Closing):
         record = request.begin(self._core)
         self._last = record.result
         return Stream(record, len(request.tokens), self._progress.prefill())
+
+
+_models_held: weakref.WeakSet[SpecSession] = weakref.WeakSet()
+
+
+@atexit.register
+def _let_go() -> None:
+    """Metal aborts a process that ends while something still lies in a GPU's memory, and what a
+    thread or a cycle of references holds Python does not collect."""
+    for session in list(_models_held):
+        with suppress(SpecllamaError):
+            session.close()

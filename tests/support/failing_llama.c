@@ -6,8 +6,10 @@
 
 int n_sequences_failing = 0;  // decodes for at least so many sequences are aborted; 0: none
 int n_failed = 0;             // so many have been
+int n_only_logged = 0;        // decodes of which only the log tells that they fail: those of a GPU
 
 typedef int32_t (*decode_function)(struct llama_context*, struct llama_batch);
+typedef void (*synchronize_function)(struct llama_context*);
 typedef void (*set_abort_function)(struct llama_context*, ggml_abort_callback, void*);
 
 static int n_nodes_left;
@@ -40,4 +42,14 @@ int32_t llama_decode(struct llama_context* context, struct llama_batch batch) {
     const int32_t code = decode(context, batch);
     set_abort(context, NULL, NULL);
     return code;
+}
+
+void ggml_log_internal(enum ggml_log_level level, const char* format, ...);
+
+void llama_synchronize(struct llama_context* context) {
+    void* const libllama = dlopen("libllama.so.0", RTLD_NOW | RTLD_NOLOAD);
+    ((synchronize_function)dlsym(libllama, "llama_synchronize"))(context);
+    if (n_only_logged == 0) return;
+    --n_only_logged;
+    ggml_log_internal(GGML_LOG_LEVEL_ERROR, "%s: error: command buffer %d failed\n", __func__, 0);
 }

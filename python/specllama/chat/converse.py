@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from specllama.chat import typed
@@ -22,9 +23,9 @@ class Reader(Protocol):
         """
 
 
-def converse(chat: Chat, reader: Reader) -> None:
-    """Answer what is read until it ends. In an interactive chat errors are told, and Ctrl-C ends it
-    when it comes twice; else both are raised."""
+def converse(chat: Chat, reader: Reader, worded: Callable[[str], str]) -> None:
+    """Answer what is read until it ends. In an interactive chat errors are told, in the words that
+    `worded` makes of theirs, and Ctrl-C ends it when it comes twice; else both are raised."""
     leaving = False
     while not chat.ended:
         try:
@@ -43,7 +44,7 @@ def converse(chat: Chat, reader: Reader) -> None:
         except SpecllamaError as error:
             if not chat.interactive:
                 raise
-            chat.say(f"specllama: {error}")
+            chat.say(f"specllama: {worded(str(error))}")
 
 
 def _respond(chat: Chat, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from importlib.util import find_spec
 
 from specllama_light.default_model import installed_model
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         if chat.interactive:
             hint = "" if _has_editor() else " (Its lines are plain without specllama[chat].)"
             chat.say(f"{model.session.model_description}. /help lists what there is.{hint}")
-        converse(chat, reader)
+        converse(chat, reader, partial(_arguments.with_flags, parser=arguments.parser))
     return 0
 
 

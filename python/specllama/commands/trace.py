@@ -7,6 +7,7 @@ import argparse
 from specllama import _files
 from specllama._interrupt import Interrupt
 from specllama.commands import _arguments
+from specllama.errors import SpecllamaError
 from specllama.formats.trace import Trace
 from specllama.session import SpecSession
 
@@ -32,8 +33,12 @@ def _show(trace: Trace | None, output: str | None) -> None:
     assert trace is not None  # it was asked for
     if output is None:
         print(trace, flush=True)
-    else:
+        return
+    try:
         _files.write(output, trace.to_html())
+    except SpecllamaError:
+        print(trace, flush=True)  # so that it is not lost
+        raise
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

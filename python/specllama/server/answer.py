@@ -28,6 +28,12 @@ class Answer:
         self._call = call
         self._handles = handles
         self._timeout = timeout
+        self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the client has it all, or is gone."""
+        return self._ended
 
     def cancel(self) -> None:
         """End the generations; the client gets what there is, if it is still there."""
@@ -43,6 +49,7 @@ class Answer:
             if sending.done():
                 sending.result()
         finally:
+            self._ended = True
             timer.cancel()
             self.cancel()
             sending.cancel()

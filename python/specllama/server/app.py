@@ -97,7 +97,7 @@ class App:
     @property
     def n_answers(self) -> int:
         """Answers that are under way."""
-        return len(self._answers)
+        return sum(not answer.ended for answer in self._answers)
 
     def end_answers(self) -> None:
         """End the generations at work: every client gets what there is."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from threading import Lock
 
-from specllama import ClosedError, Handle, SpecllamaError
+from specllama import ArgumentError, ClosedError, Handle, SpecllamaError
 from specllama._core import Source
 from specllama.requests.worker import Load
 
@@ -30,13 +30,16 @@ class Metrics:
             self._outcomes["refused"] += 1
 
     def count(self, handle: Handle) -> None:
-        """Count a request that has ended."""
+        """Count a request that has ended; but none that was no good to begin with, wherever that
+        was found."""
         generation = handle.so_far()
         outcome: str
         try:
             outcome = handle.result().finish_reason or "cancelled"
         except ClosedError:  # before it had begun
             outcome = "cancelled"
+        except ArgumentError:
+            return
         except SpecllamaError:
             outcome = "failed"
         with self._lock:

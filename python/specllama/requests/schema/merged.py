@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specllama.errors import ArgumentError
+from specllama.requests.schema.no_value import NoValue
 
 _HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
 _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
@@ -20,7 +21,8 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             value, such as a title, is the first one's.
 
     Raises:
-        ArgumentError: There is none, or it cannot be told by one schema.
+        ArgumentError: It cannot be told by one schema.
+        NoValue: There is none.
     """
     whole: dict[str, Any] = {}
     for schema in schemas:
@@ -66,7 +68,7 @@ def _common(key: str, *values: Any) -> list[Any]:
         ones, others = _with_integers(ones), _with_integers(others)
     found = [one for one in ones if one in others]
     if not found:
-        raise ArgumentError(f"no value has both {key}s that it asks for at once")
+        raise NoValue(f"no value has both {key}s that it asks for at once")
     return found
 
 

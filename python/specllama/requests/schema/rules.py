@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
@@ -14,6 +14,7 @@ from specllama.requests.json_text import parsed
 from specllama.requests.schema.check import check
 from specllama.requests.schema.integers import integer_rule
 from specllama.requests.schema.merged import merged
+from specllama.requests.schema.no_value import NoValue
 from specllama.requests.schema.pattern import pattern_rule, quoted
 from specllama.requests.schema.references import References
 from specllama.requests.schema.simplified import said, simplified
@@ -90,6 +91,21 @@ class _Converter(SchemaConverter):
             return str(self._add_rule(name, f"({integer_rule(*bounds)}) space"))
         return str(super().visit(schema, name))
 
+    def _generate_union_rule(self, name: str, alt_schemas: Sequence[Any]) -> str:
+        rules, impossible = [], NoValue("there is nothing to choose from")
+        for number, schema in enumerate(alt_schemas):
+            n_rules, n_references = len(self._rules), len(self._rule_of)
+            try:
+                rules.append(self.visit(schema, f"{name}-{number}"))
+            except NoValue as error:
+                impossible = error
+                # What it has left may name rules that never came.
+                _cut(self._rules, n_rules)
+                _cut(self._rule_of, n_references)
+        if not rules:
+            raise impossible
+        return " | ".join(rules)
+
     def _merged(self, schema: Any) -> dict[str, Any]:
         """A schema without allOf, and without anything beside a reference."""
         if schema is True:
@@ -146,6 +162,12 @@ class _Converter(SchemaConverter):
         return str(super()._add_primitive(name, rule))
 
 
+def _cut(entries: dict[str, str], n: int) -> None:
+    """Takes back all but the first n."""
+    while len(entries) > n:
+        entries.popitem()
+
+
 def _integers(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """The lowest and the highest integer that the bounds of a schema let through."""
     lows = [math.ceil(schema["minimum"])] if "minimum" in schema else []
@@ -161,7 +183,7 @@ def _integers(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
         highs.append(math.ceil(below) - 1)
     low, high = max(lows, default=None), min(highs, default=None)
     if low is not None and high is not None and low > high:
-        raise ArgumentError("there is no integer between its minimum and its maximum")
+        raise NoValue("there is no integer between its minimum and its maximum")
     if (low or 0) > _LARGEST or (high or 0) < -_LARGEST:
         raise ArgumentError("its minimum or its maximum leaves only integers that are too large")
     # What lies further out is out of reach anyway.

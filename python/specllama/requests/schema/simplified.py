@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from specllama.errors import ArgumentError
+from specllama.requests.schema.no_value import NoValue
 
 _ANYTHING: Mapping[str, Any] = {"type": "value"}
 """What the converter calls any JSON value."""
@@ -18,6 +18,17 @@ _KINDS = {
     "exclusiveMinimum": "number", "exclusiveMaximum": "number",
 }  # fmt: skip
 """What a value is taken for where only these keywords speak of it."""
+
+_IS: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda one: isinstance(one, dict),
+    "array": lambda one: isinstance(one, list),
+    "string": lambda one: isinstance(one, str),
+    "number": lambda one: type(one) in (int, float),
+    "integer": lambda one: type(one) is int or (type(one) is float and one.is_integer()),
+    "boolean": lambda one: isinstance(one, bool),
+    "null": lambda one: one is None,
+}
+"""Whether a JSON value is of a type."""
 
 _SAYS = _KINDS.keys() | {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
 
@@ -35,15 +46,15 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
         schema: One without `allOf`, and without anything beside a reference.
 
     Raises:
-        ArgumentError: No value follows it.
+        NoValue: Nothing follows it.
     """
     for key in ("anyOf", "oneOf"):
         if key in schema:
             rest = {name: value for name, value in schema.items() if name != key}
             beside = [{"allOf": [rest, one]} for one in schema[key]]
             return {"anyOf": beside if said(rest) else schema[key]}
-    if "const" in schema or "enum" in schema:  # which say it all
-        return {key: value for key, value in schema.items() if key != "type"}
+    if "const" in schema or "enum" in schema:  # which say it all, but for the type
+        return {"enum": _constants(schema)}
     if "$ref" in schema:
         return dict(schema)
     kind = schema.get("type", next((_KINDS[key] for key in schema if key in _KINDS), None))
@@ -57,6 +68,16 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**(_object(schema) if kind == "object" else schema), "type": kind}
 
 
+def _constants(schema: Mapping[str, Any]) -> list[Any]:
+    constants = [schema["const"]] if "const" in schema else schema["enum"]
+    kinds = schema.get("type", [])
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    found = [one for one in constants if not kinds or any(_IS[kind](one) for kind in kinds)]
+    if not found:
+        raise NoValue("none of its constants is of the type that it asks for")
+    return found
+
+
 def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The converter knows arrays of any length with items that are alike, and tuples."""
     items = schema.get("items", True)
@@ -66,7 +87,7 @@ def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
     first, more = (items, True) if of_old else (schema.get("prefixItems", []), items)
     n_missing = schema.get("minItems", 0) - len(first)
     if n_missing > 0 and more is False:
-        raise ArgumentError("its minItems is more than there are items")
+        raise NoValue("its minItems is more than there are items")
     every = [*first, *[more] * n_missing][: schema.get("maxItems")]
     return {"prefixItems": every}
 
@@ -79,7 +100,7 @@ def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not missing:
         return dict(schema)
     if more is False:
-        raise ArgumentError(f"it requires {missing[0]!r:.80}, which it does not allow")
+        raise NoValue(f"it requires {missing[0]!r:.80}, which it does not allow")
     filled = {**properties, **dict.fromkeys(missing, more)}
     open_still = {} if "properties" in schema else {"additionalProperties": more}
     return {**schema, "properties": filled, **open_still}
