@@ -134,7 +134,7 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
     }
     chain.stake = stake(turn);
-    chain.look(common.n_sequences - 1, common.spent);
+    chain.look(common.n_sequences - 1, common.spent, !draft.empty());
 }
 
 // What may come of all offers, whatever a token is worth.
@@ -182,7 +182,8 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
                                 turn.place);
         return;
     }
-    allotment_.add_sequence(turn.n_pending, 1, stake(turn), turn.place, turn.max_rows);
+    allotment_.add_sequence(turn.n_pending, 1, at < 0 ? 0 : chains[at].stake, turn.place,
+                            turn.max_rows);
     if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 
