@@ -34,10 +34,19 @@ def add_chain(
     stake: float = 1e9,
     place: int = 0,
 ) -> None:
-    allotment.add_sequence(n_rows, 1.0, stake, place)
+    allotment.add_sequence(n_rows, stake, place)
     row = COMMITTED
-    for gain in gains:
-        row = allotment.add_row(row, gain, gain)
+    for own in gains:
+        row = allotment.add_row(row, own, own)
+
+
+def lengths(allotment: Allotment, n: int) -> list[int]:
+    """How many rows of each of n sequences are verified."""
+    return [sum(row.sequence == i for row in allotment.chosen) for i in range(n)]
+
+
+def gain(allotment: Allotment, sequence: int) -> float:
+    return sum(row.gain for row in allotment.chosen if row.sequence == sequence)
 
 
 def allot(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
@@ -45,7 +54,7 @@ def allot(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
     for gains in chains:
         add_chain(allotment, gains)
     allotment.allot(CURVES[curve])
-    return allotment.lengths
+    return lengths(allotment, len(chains))
 
 
 @pytest.mark.parametrize("curve", sorted(CURVES))
@@ -59,17 +68,18 @@ def test_nothing_saves_more(curve: str, seed: int) -> None:
         add_chain(allotment, gains, n_rows=n_rows)
     allotment.allot(CURVES[curve])
 
-    def saved(lengths: Sequence[int]) -> float:
-        gain = sum(sum(gains[:n]) for gains, n in zip(chains, lengths, strict=True))
-        return gain - CURVES[curve](sum(lengths) + sum(pending))
+    def saved(some: Sequence[int]) -> float:
+        gained = sum(sum(gains[:n]) for gains, n in zip(chains, some, strict=True))
+        return gained - CURVES[curve](sum(some) + sum(pending))
 
     everything = itertools.product(*(range(len(gains) + 1) for gains in chains))
-    assert saved(allotment.lengths) == pytest.approx(max(map(saved, everything)))
-    n_rows = sum(allotment.lengths) + sum(pending)
-    assert allotment.seconds == pytest.approx(CURVES[curve](n_rows))
-    for i, n in enumerate(allotment.lengths):
-        assert allotment.tokens[i] == pytest.approx(1 + sum(chains[i][:n]))
-        assert allotment.gains[i] == pytest.approx(sum(chains[i][:n]))
+    chosen = lengths(allotment, len(chains))
+    assert saved(chosen) == pytest.approx(max(map(saved, everything)))
+    assert allotment.seconds == pytest.approx(CURVES[curve](sum(chosen) + sum(pending)))
+    for i, n in enumerate(chosen):
+        own = [row for row in allotment.chosen if row.sequence == i]
+        assert [row.number for row in own] == [*range(n)]
+        assert [row.tokens for row in own] == [row.gain for row in own] == chains[i][:n]
 
 
 @pytest.mark.parametrize("curve", sorted(CURVES))
@@ -84,8 +94,8 @@ def test_of_a_tree_the_best_subtree(curve: str, seed: int) -> None:
         gains.append(rng.uniform(0.1, 1) * (1.0 if parent < 0 else gains[parent]))
     allotment = Allotment()
     allotment.add_sequence()
-    for parent, gain in zip(parents, gains, strict=True):
-        allotment.add_row(parent, gain, gain)
+    for parent, own in zip(parents, gains, strict=True):
+        allotment.add_row(parent, own, own)
     allotment.allot(CURVES[curve])
     best = max(
         sum(gains[row] for row in rows) - CURVES[curve](1 + len(rows))
@@ -93,7 +103,7 @@ def test_of_a_tree_the_best_subtree(curve: str, seed: int) -> None:
         for rows in itertools.combinations(range(len(gains)), n)
         if all(parents[row] in (COMMITTED, *rows) for row in rows)
     )
-    assert allotment.gains[0] - allotment.seconds == pytest.approx(best)
+    assert gain(allotment, 0) - allotment.seconds == pytest.approx(best)
 
 
 def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
@@ -102,7 +112,7 @@ def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
     first = allotment.add_row(COMMITTED, 0.1, 0.1)
     allotment.add_row(first, 1.0, 5.0)
     allotment.allot(CURVES["in between"])
-    assert allotment.lengths == [0]
+    assert not allotment.chosen
 
 
 @pytest.mark.parametrize("slope", [0.05, 0.3, 0.6, 1.0])
@@ -123,9 +133,9 @@ def test_of_more_rows_than_are_learned_too(slope: float, seed: int) -> None:
     gains = np.sort(np.concatenate(chains))[::-1]
     saved = np.append(0, np.cumsum(gains))
     saved -= [seconds(len(chains) + n) - seconds(len(chains)) for n in range(len(saved))]
-    n = sum(allotment.lengths)
+    n = len(allotment.chosen)
     assert saved[n] == pytest.approx(saved.max())
-    assert sum(allotment.gains) == pytest.approx(gains[:n].sum())
+    assert sum(row.gain for row in allotment.chosen) == pytest.approx(gains[:n].sum())
 
 
 def test_stakes_bound_what_a_decode_is_made_longer() -> None:
@@ -134,21 +144,21 @@ def test_stakes_bound_what_a_decode_is_made_longer() -> None:
         add_chain(allotment, [0.9] * 6, stake=stake)
         add_chain(allotment, [], stake=100)  # it drafts nothing, and so lends nothing
         allotment.allot(CURVES["in between"])
-        assert allotment.lengths == [length, 0]
+        assert lengths(allotment, 2) == [length, 0]
 
 
 def test_of_a_sequence_no_more_than_it_may_have() -> None:
     allotment = Allotment()
     allotment.add_sequence(most=3)
     first = allotment.add_row(COMMITTED, 0.9, 0.9)
-    for gain in (0.3, 0.8, 0.5):
-        allotment.add_row(first, gain, gain)
+    for own in (0.3, 0.8, 0.5):
+        allotment.add_row(first, own, own)
     allotment.add_sequence()
-    for gain in (0.6, 0.4):
-        allotment.add_row(COMMITTED, gain, gain)
+    for own in (0.6, 0.4):
+        allotment.add_row(COMMITTED, own, own)
     allotment.allot(CURVES["flat"])
-    assert allotment.lengths == [3, 2]
-    assert allotment.gains[0] == pytest.approx(0.9 + 0.8 + 0.5)
+    assert lengths(allotment, 2) == [3, 2]
+    assert gain(allotment, 0) == pytest.approx(0.9 + 0.8 + 0.5)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -162,19 +172,20 @@ def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
     places = sorted(rng.sample(range(8), len(chains)))
 
     def saved(g: int) -> float:
-        lengths = [g if len(own) >= g else 0 for own in chains]
-        at = dict(zip(places, lengths, strict=True))  # a free place has no length
+        drafted = [g if len(own) >= g else 0 for own in chains]
+        at = dict(zip(places, drafted, strict=True))  # a free place has no length
         runs = itertools.groupby(range(8), key=at.get)
         widths = [len([*run]) * (1 + n) for n, run in runs if n is not None]
-        gain = sum(sum(own[:n]) for own, n in zip(chains, lengths, strict=True))
-        return gain - sum(map(seconds, widths))
+        gained = sum(sum(own[:n]) for own, n in zip(chains, drafted, strict=True))
+        return gained - sum(map(seconds, widths))
 
     allotment = Allotment()
     for gains, place in zip(chains, places, strict=True):
         add_chain(allotment, gains, place=place)
     allotment.allot_alike(seconds)
-    g = max(allotment.lengths)
-    assert allotment.lengths == [g if len(own) >= g else 0 for own in chains]
+    chosen = lengths(allotment, len(chains))
+    g = max(chosen)
+    assert chosen == [g if len(own) >= g else 0 for own in chains]
     assert saved(g) == pytest.approx(max(map(saved, range(6))))
 
 
@@ -186,9 +197,9 @@ def test_drafts_shrink_under_load() -> None:
         worth = CURVES["in between"](n) / n
         return sum(allot([[worth * p for p in draft]] * n, "in between")) / n
 
-    lengths = [drafted(n) for n in (1, 2, 4, 8, 16)]
-    assert lengths == sorted(lengths, reverse=True)
-    assert lengths[0] > 2 > lengths[-1]
+    shares = [drafted(n) for n in (1, 2, 4, 8, 16)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 2 > shares[-1]
     assert sum(allot([[0.9 * p for p in draft]] * 64, "linear")) == 0
 
 

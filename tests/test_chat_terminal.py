@@ -105,7 +105,8 @@ def test_a_message_that_does_not_fit_costs_no_conversation(
     model: Path, tmp_path: Path, kind: str
 ) -> None:
     with chat(model, tmp_path, "-c", "40", kind=kind) as terminal:
-        for text, answer in (("u", ":abcd"), ("a" * 99, "leaves no room in a context of 40; shorten it or raise -c."), ("b", "cd")):
+        refused = "leaves no room in a context of 40; shorten it or raise -c."
+        for text, answer in (("u", ":abcd"), ("a" * 99, refused), ("b", "cd")):
             ready(terminal)
             terminal.type(f"{text}\r")
             terminal.wait_for(answer)

@@ -270,17 +270,6 @@ def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
         assert choose(planner, phase, [PERFECT]).n_draft > 60
 
 
-def test_a_draft_that_adds_much_waits_until_its_next_token_is_likely() -> None:
-    """What it adds is lost as often as that one is wrong; a token waited for costs a round."""
-    for rate, drafts in ((0.7, False), (0.92, True)):
-        planner = calibrated_planner(curve_of({1: 1, 2: 6, MAX_DRAFT + 1: 6}))
-        doubtful = Evidence(Source.match, 3)
-        phase = planner.begin()
-        learn(planner, phase, PERFECT, 1.0, 400)
-        learn(planner, planner.begin(), [doubtful], rate, 400)
-        assert (choose(planner, planner.begin(), [[doubtful, *PERFECT[1:]]]).n_draft > 0) == drafts
-
-
 def test_temperatures_are_learned_apart() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 4 + i) for i in range(MAX_DRAFT)]

@@ -203,14 +203,11 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
     for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * next[i];
 }
 
-double Acceptance::rate(const Phase& phase, Source source, std::size_t bin) const {
-    const Phase::Weights& weights = phase.weights[view_of(source)];
+double Acceptance::rate(const Phase& phase, const Evidence& evidence, int rank) const {
+    const std::size_t bin = rank > 0 ? sibling_bin(phase, evidence, rank) : bin_of(evidence);
+    const Phase::Weights& weights = phase.weights[view_of(evidence.source)];
     const PhaseLanes& rates = tables_[phase.temperature].bins[bin].in_phase;
     return std::inner_product(weights.begin(), weights.end(), rates.begin(), 0.0);
-}
-
-double Acceptance::rate(const Phase& phase, const Evidence& evidence) const {
-    return rate(phase, evidence.source, bin_of(evidence));
 }
 
 // What a model says of a guess beside others it says in the knowledge of these.
@@ -221,10 +218,6 @@ std::size_t Acceptance::sibling_bin(const Phase& phase, const Evidence& evidence
     return kSibling +
            (static_cast<std::size_t>(evidence.source) * kRanks + n_before) * kBeliefBins +
            part(belief, kBeliefBins);
-}
-
-double Acceptance::sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const {
-    return rate(phase, evidence.source, sibling_bin(phase, evidence, rank));
 }
 
 void Acceptance::observe_sibling(const Phase& phase, const Evidence& evidence, int rank,

@@ -82,10 +82,9 @@ class Acceptance {
     void observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                  int n_judged);
 
-    // How likely a token is right by itself, as the text is now; and how likely a guess beside
-    // others is, once those are wrong.
-    double rate(const Phase& phase, const Evidence& evidence) const;
-    double sibling_rate(const Phase& phase, const Evidence& evidence, int rank) const;
+    // How likely a token is right by itself, as the text is now; one of a rank above 0 once the
+    // guesses before it are wrong.
+    double rate(const Phase& phase, const Evidence& evidence, int rank = 0) const;
     void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right);
 
     struct Prospect {
@@ -140,7 +139,6 @@ class Acceptance {
 
     static std::size_t bin_of(const Evidence& evidence);
     std::size_t sibling_bin(const Phase& phase, const Evidence& evidence, int rank) const;
-    double rate(const Phase& phase, Source source, std::size_t bin) const;
     static double prior_of(std::size_t bin);
     // Lets the phase in a view end, perhaps, in each token up to a position.
     static void pass(Phase& phase, std::size_t view, int position);

@@ -32,15 +32,21 @@ class Allotment {
 
     void clear();
 
-    // A sequence with so many rows that are decoded in any case, which are good for `tokens`; its
-    // drafts may add `stake` seconds to the decode. Of sequences that lie apart in the memory
-    // `place` is where; they come in the order of their places. Of its rows `most` are verified at
-    // most. Returns its number.
-    int add_sequence(int n_rows, double tokens, double stake, int place = 0,
-                     int most = kMaxSpecLength);
+    // A token that could be verified.
+    struct Row {
+        int sequence;
+        int number;     // in the sequence, from 0
+        double tokens;  // to expect of it
+        double gain;    // seconds that they are worth
+    };
+
+    // The next sequence, with so many rows that are decoded in any case. Its drafts may add `stake`
+    // seconds to the decode, and of its other rows `most` are verified at most. Of sequences that
+    // lie apart in the memory `place` is where; they come in the order of their places.
+    void add_sequence(int n_rows, double stake, int place = 0, int most = kMaxSpecLength);
 
     // A row of the sequence that was added last: which row it comes after, the tokens to expect of
-    // it, and the seconds they are worth. Returns its number.
+    // it, and the seconds they are worth. Returns a number for those that come after it.
     int add_row(int predecessor, double tokens, double gain) {
         if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
         const auto sequence = static_cast<int>(participants_.size()) - 1;
@@ -55,18 +61,8 @@ class Allotment {
     // is the beginning of another decode.
     void allot_alike(Prices prices);
 
-    // [i]: rows of sequence i that are verified, the tokens to expect of it, and the seconds that
-    // those of its rows are worth.
-    const std::vector<int>& lengths() const { return lengths_; }
-    const std::vector<double>& tokens() const { return tokens_; }
-    const std::vector<double>& gains() const { return gains_; }
-    // The rows that are verified: a sequence's number, and which of its rows, from 0. Each comes
-    // behind its predecessor.
-    struct Chosen {
-        int sequence;
-        int row;
-    };
-    const std::vector<Chosen>& chosen() const { return chosen_; }
+    // The rows that are verified, each behind its predecessor.
+    const std::vector<Row>& chosen() const { return chosen_; }
     // What the decode counts as taking, in seconds.
     double seconds() const { return seconds_; }
 
@@ -76,36 +72,23 @@ class Allotment {
  private:
     struct Participant {
         int n_rows;
-        double tokens;
         double stake;
         int place;
         int most;
         std::size_t first_row;
-        int longest;  // rows that it may have
+        int longest = 0;  // rows that it may have
         // Of the row that is its next, and that one's gain; -inf: it has no more.
         std::size_t next_row = 0;
         double next_gain = 0;
-    };
-    struct Row {
-        int sequence;
-        int number;  // in the sequence
-        double tokens;
-        double gain;
     };
 
     int n_certain() const;  // rows that are decoded in any case
     void sort();
     void pass_to(Participant& one, std::size_t row) const;
-    void start();
-    void add(const Row& row);
 
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
-    std::vector<std::size_t> taken_;  // the rows that gain the most, in this order
-    std::vector<int> lengths_;
-    std::vector<double> tokens_;
-    std::vector<double> gains_;
-    std::vector<Chosen> chosen_;
+    std::vector<Row> chosen_;
     double seconds_ = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace specllama {
 
 SPECLLAMA_CLONES("avx2")
-void Chain::look(int n_beside, double spent, bool can_wait) {
+void Chain::look(int n_beside, double spent) {
     const auto beside = static_cast<float>(n_beside);
     PhaseVector best{};
     PhaseVector weights{};
@@ -18,8 +18,6 @@ void Chain::look(int n_beside, double spent, bool can_wait) {
         PhaseVector here;
         load(here, in_phase[g]);
         tokens[g] = sum(weights * here);
-        if (const double right = tokens[g] - 1; g == 1 && can_wait && right < 1)
-            stake = std::min(stake, right / (1 - right) * (spent + seconds[0]) / (1 + n_beside));
         // A token that only too wide a decode has cheaply costs what it costs elsewhere: else
         // nothing would be worth drafting.
         if (extra(g) > stake) continue;

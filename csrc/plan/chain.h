@@ -20,7 +20,7 @@ struct Chain {
     ByLength<PhaseLanes> in_phase{};
     // [g]: seconds of the decode, and of what drafting is still to be done for it.
     ByLength<double> seconds{};
-    // Seconds that a draft may add to the decode; look() may make it less.
+    // Seconds that a draft may add to the decode.
     double stake = std::numeric_limits<double>::infinity();
 
     // What look() makes of these: in each phase tokens in a second at the length that is best
@@ -36,13 +36,7 @@ struct Chain {
 
     // n_beside: tokens that other sequences get from the same decode; spent: seconds of the round
     // before it.
-    //
-    // can_wait: whether the draft will be there in the next round, too. Whoever waits for that
-    // hears for nothing whether its first token is right: if it is wrong, with a chance of 1 - p,
-    // he has saved what the draft adds to the decode; else he has lost what a token takes. So the
-    // stake is p / (1 - p) times that at most (the one-step look-ahead of optimal stopping: Chow,
-    // Robbins, Siegmund, "Great Expectations", 1971, chapter 3).
-    void look(int n_beside, double spent, bool can_wait);
+    void look(int n_beside, double spent);
 
     // Where the phase of the text is in doubt, tokens gained where many are right are cheap anyway,
     // and time lost where few are is not. So in each phase a token counts as the time it costs

@@ -89,20 +89,17 @@ void Planner::choose(std::span<Turn> turns) {
     if (turns.empty()) return;
     Common all = common(turns);
     foresee(all, turns);
-    if (turns.size() == 1) {
+    const bool alone = turns.size() == 1;
+    if (!alone) all.token_seconds = (all.spent + price(all, all.n_rows)) / all.n_sequences;
+    for (int pass = 0; pass < kPasses; ++pass) {
         allot(all, turns);
-    } else {
-        all.token_seconds = (all.spent + price(all, all.n_rows)) / all.n_sequences;
-        for (int pass = 0; pass < kPasses; ++pass) {
-            allot(all, turns);
-            double tokens = 0;
-            for (const double one : allotment_.tokens()) tokens += one;
-            const double token_seconds = (all.spent + allotment_.seconds()) / tokens;
-            if (token_seconds >= all.token_seconds) break;
-            all.token_seconds = token_seconds;
-        }
+        write_down(all, turns);
+        double tokens = 0;
+        for (const Turn& turn : turns) tokens += turn.choice.tokens;
+        const double token_seconds = (all.spent + allotment_.seconds()) / tokens;
+        if (alone || token_seconds >= all.token_seconds) break;
+        all.token_seconds = token_seconds;
     }
-    write_down(all, turns);
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -134,7 +131,7 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
     }
     chain.stake = stake(turn);
-    chain.look(common.n_sequences - 1, common.spent, !draft.empty());
+    chain.look(common.n_sequences - 1, common.spent);
 }
 
 // What may come of all offers, whatever a token is worth.
@@ -177,13 +174,12 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     const int at = turn.choice.offer;
     if (at >= 0 && turn.offers[at].drawn) {
         turn.choice.n_draft = static_cast<int>(turn.offers[at].evidence.size());
+        turn.choice.tokens = chains[at].tokens[1];
         turn.choice.saved = chains[at].gain[1];
-        allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, chains[at].tokens[1], 0,
-                                turn.place);
+        allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, 0, turn.place);
         return;
     }
-    allotment_.add_sequence(turn.n_pending, 1, at < 0 ? 0 : chains[at].stake, turn.place,
-                            turn.max_rows);
+    allotment_.add_sequence(turn.n_pending, stake(turn), turn.place, turn.max_rows);
     if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 
@@ -206,9 +202,7 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     const Caution caution = caution_to_verify(turn, offer);
     for (const Side& side : offer.sides) {
         const Reach& before = reach_[side.parent + 1];
-        double rate = side.rank == 0
-                          ? acceptance_.rate(*turn.phase, side.evidence)
-                          : acceptance_.sibling_rate(*turn.phase, side.evidence, side.rank);
+        double rate = acceptance_.rate(*turn.phase, side.evidence, side.rank);
         caution.weaken(rate);
         // What is left of the parent once the elder siblings are wrong.
         Reach left = before;
@@ -226,27 +220,28 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
 
 // Writes down what the allotment says. What the drafts add to the decode is shared by their rows.
 void Planner::write_down(const Common& common, std::span<Turn> turns) {
-    int n_drafted = 0;
-    for (std::size_t i = 0; i < turns.size(); ++i) {
-        turns[i].choice.n_draft += allotment_.lengths()[i];
-        turns[i].rows.clear();
-        n_drafted += turns[i].choice.n_draft;
+    for (Turn& turn : turns) turn.rows.clear();
+    for (const Allotment::Row& row : allotment_.chosen()) {
+        Turn& turn = turns[row.sequence];
+        turn.rows.push_back(row.number);
+        ++turn.choice.n_draft;
+        turn.choice.tokens += row.tokens;
+        turn.choice.saved += row.gain;
     }
-    for (const auto& [sequence, row] : allotment_.chosen()) turns[sequence].rows.push_back(row);
+    int n_drafted = 0;
+    for (const Turn& turn : turns) n_drafted += turn.choice.n_draft;
     const double plain = price(common, common.n_rows);
     const double extra = allotment_.seconds() - plain;
     const double believed = alike_ && turns.size() > 1
                                 ? allotment_.seconds()
                                 : seconds(common.n_rows + n_drafted, common.n_context);
-    for (std::size_t i = 0; i < turns.size(); ++i) {
-        Choice& choice = turns[i].choice;
+    for (Turn& turn : turns) {
+        Choice& choice = turn.choice;
         if (choice.n_draft == 0) choice.offer = -1;
-        choice.tokens = allotment_.tokens()[i];
         choice.seconds = believed;
         choice.n_sequences = common.n_sequences;
         choice.n_committed = common.n_rows;
         choice.n_drafted = n_drafted;
-        choice.saved += allotment_.gains()[i];
         if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
     }
 }
@@ -336,14 +331,14 @@ void Planner::learn(const Turn& turn) {
     }
     // By what is known of the decode's time now.
     const Choice& choice = turn.choice;
-    const double plain = seconds(choice.n_committed, turn.n_tokens) + turn.overhead;
-    double extra =
-        seconds(choice.n_committed + choice.n_drafted, turn.n_tokens) + turn.overhead - plain;
-    if (choice.n_draft < choice.n_drafted)
-        extra *= static_cast<double>(choice.n_draft) / choice.n_drafted;
-    if (turn.n_again > 0)
-        extra += seconds(choice.n_committed + turn.n_again, turn.n_tokens) + turn.overhead - plain;
-    const double token_seconds = plain / choice.n_sequences;
+    const double plain = seconds(choice.n_committed, turn.n_tokens);
+    const auto added_by = [&](int n_rows) {
+        return seconds(choice.n_committed + n_rows, turn.n_tokens) - plain;
+    };
+    const double part =
+        choice.n_draft > 0 ? static_cast<double>(choice.n_draft) / choice.n_drafted : 0;
+    const double extra = part * added_by(choice.n_drafted) + added_by(turn.n_again);
+    const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
     model_account_.add(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
     const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;

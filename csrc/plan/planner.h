@@ -28,8 +28,8 @@ namespace specllama {
 //
 // The best of many guesses is too good on average, and a text may be of a kind that was never seen.
 // So what drafting has really brought is accounted, see Phase::debt: a request that it has made
-// slower must be promised more before it drafts again, nothing stakes much more than has been
-// brought so far, and a draft that would add much to the decode waits until it is likely enough.
+// slower must be promised more before it drafts again, and nothing stakes much more than has been
+// brought so far.
 //
 // A round goes begin (of the request), choose, observe_decode, learn; where a draft model is asked,
 // n_prefix, goes_on before each of its tokens, observe_drafting, and choose once more.

@@ -110,11 +110,16 @@ std::vector<double> prices(const Allotment& allotment, const Price& price) {
 }
 
 void bind_allotment(py::module_& m) {
+    py::class_<Allotment::Row>(m, "Row", "A token that could be verified.")
+        .def_readonly("sequence", &Allotment::Row::sequence)
+        .def_readonly("number", &Allotment::Row::number)
+        .def_readonly("tokens", &Allotment::Row::tokens)
+        .def_readonly("gain", &Allotment::Row::gain);
     py::class_<Allotment>(m, "Allotment", "Which of the tokens at hand are verified in one decode.")
         .def(py::init())
         .def("add_sequence", &Allotment::add_sequence, py::arg("n_rows") = 1,
-             py::arg("tokens") = 1.0, py::arg("stake") = std::numeric_limits<double>::infinity(),
-             py::arg("place") = 0, py::arg("most") = kMaxSpecLength)
+             py::arg("stake") = std::numeric_limits<double>::infinity(), py::arg("place") = 0,
+             py::arg("most") = kMaxSpecLength)
         .def("add_row", &Allotment::add_row, py::arg("predecessor"), py::arg("tokens"),
              py::arg("gain"))
         .def(
@@ -129,9 +134,7 @@ void bind_allotment(py::module_& m) {
                 allotment.allot_alike(prices(allotment, price));
             },
             py::arg("price"))
-        .def_property_readonly("lengths", &Allotment::lengths)
-        .def_property_readonly("tokens", &Allotment::tokens)
-        .def_property_readonly("gains", &Allotment::gains)
+        .def_property_readonly("chosen", &Allotment::chosen)
         .def_property_readonly("seconds", &Allotment::seconds);
 }
 

@@ -235,6 +235,25 @@ class Turn:
             ArgumentError: There are not as many numbers as offers.
         """
 
+class Row:
+    """A token that could be verified.
+
+    Attributes:
+        sequence: The number of its sequence, in the order in which these were added.
+        number: Its own in the sequence, from 0.
+        tokens: To expect of it.
+        gain: Seconds that these are worth.
+    """
+
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def tokens(self) -> float: ...
+    @property
+    def gain(self) -> float: ...
+
 class Allotment:
     """Which of the tokens at hand are verified in one decode, of one or of many sequences: those
     that gain the most, as many as pay by what a decode of so many rows takes."""
@@ -243,16 +262,14 @@ class Allotment:
     def add_sequence(
         self,
         n_rows: int = 1,
-        tokens: float = 1.0,
         stake: float = math.inf,
         place: int = 0,
         most: int = 64,
-    ) -> int:
+    ) -> None:
         """Add a sequence.
 
         Args:
             n_rows: Rows that are decoded in any case.
-            tokens: Tokens to expect of these.
             stake: Seconds that its drafts may add to the decode.
             place: In the memory.
             most: Most of its rows that are verified.
@@ -274,11 +291,9 @@ class Allotment:
         """The same where only neighbours with as many rows each are decoded at once."""
 
     @property
-    def lengths(self) -> list[int]: ...
-    @property
-    def tokens(self) -> list[float]: ...
-    @property
-    def gains(self) -> list[float]: ...
+    def chosen(self) -> list[Row]:
+        """The rows that are verified, each behind its predecessor."""
+
     @property
     def seconds(self) -> float: ...
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specllama.errors import ArgumentError
-from specllama.requests.schema.no_value import NoValue
+from specllama.requests.schema.empty import EmptyError
 
 _HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
 _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
@@ -22,7 +22,7 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Raises:
         ArgumentError: It cannot be told by one schema.
-        NoValue: There is none.
+        EmptyError: There is none.
     """
     whole: dict[str, Any] = {}
     for schema in schemas:
@@ -68,7 +68,7 @@ def _common(key: str, *values: Any) -> list[Any]:
         ones, others = _with_integers(ones), _with_integers(others)
     found = [one for one in ones if one in others]
     if not found:
-        raise NoValue(f"no value has both {key}s that it asks for at once")
+        raise EmptyError(f"no value has both {key}s that it asks for at once")
     return found
 
 

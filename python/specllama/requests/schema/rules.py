@@ -12,9 +12,9 @@ from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
 from specllama.requests.schema.check import check
+from specllama.requests.schema.empty import EmptyError
 from specllama.requests.schema.integers import integer_rule
 from specllama.requests.schema.merged import merged
-from specllama.requests.schema.no_value import NoValue
 from specllama.requests.schema.pattern import pattern_rule, quoted
 from specllama.requests.schema.references import References
 from specllama.requests.schema.simplified import said, simplified
@@ -92,12 +92,12 @@ class _Converter(SchemaConverter):
         return str(super().visit(schema, name))
 
     def _generate_union_rule(self, name: str, alt_schemas: Sequence[Any]) -> str:
-        rules, impossible = [], NoValue("there is nothing to choose from")
+        rules, impossible = [], EmptyError("there is nothing to choose from")
         for number, schema in enumerate(alt_schemas):
             n_rules, n_references = len(self._rules), len(self._rule_of)
             try:
                 rules.append(self.visit(schema, f"{name}-{number}"))
-            except NoValue as error:
+            except EmptyError as error:
                 impossible = error
                 # What it has left may name rules that never came.
                 _cut(self._rules, n_rules)
@@ -183,7 +183,7 @@ def _integers(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
         highs.append(math.ceil(below) - 1)
     low, high = max(lows, default=None), min(highs, default=None)
     if low is not None and high is not None and low > high:
-        raise NoValue("there is no integer between its minimum and its maximum")
+        raise EmptyError("there is no integer between its minimum and its maximum")
     if (low or 0) > _LARGEST or (high or 0) < -_LARGEST:
         raise ArgumentError("its minimum or its maximum leaves only integers that are too large")
     # What lies further out is out of reach anyway.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from specllama.requests.schema.no_value import NoValue
+from specllama.requests.schema.empty import EmptyError
 
 _ANYTHING: Mapping[str, Any] = {"type": "value"}
 """What the converter calls any JSON value."""
@@ -46,7 +46,7 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
         schema: One without `allOf`, and without anything beside a reference.
 
     Raises:
-        NoValue: Nothing follows it.
+        EmptyError: Nothing follows it.
     """
     for key in ("anyOf", "oneOf"):
         if key in schema:
@@ -74,7 +74,7 @@ def _constants(schema: Mapping[str, Any]) -> list[Any]:
     kinds = kinds if isinstance(kinds, list) else [kinds]
     found = [one for one in constants if not kinds or any(_IS[kind](one) for kind in kinds)]
     if not found:
-        raise NoValue("none of its constants is of the type that it asks for")
+        raise EmptyError("none of its constants is of the type that it asks for")
     return found
 
 
@@ -87,7 +87,7 @@ def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
     first, more = (items, True) if of_old else (schema.get("prefixItems", []), items)
     n_missing = schema.get("minItems", 0) - len(first)
     if n_missing > 0 and more is False:
-        raise NoValue("its minItems is more than there are items")
+        raise EmptyError("its minItems is more than there are items")
     every = [*first, *[more] * n_missing][: schema.get("maxItems")]
     return {"prefixItems": every}
 
@@ -100,7 +100,7 @@ def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not missing:
         return dict(schema)
     if more is False:
-        raise NoValue(f"it requires {missing[0]!r:.80}, which it does not allow")
+        raise EmptyError(f"it requires {missing[0]!r:.80}, which it does not allow")
     filled = {**properties, **dict.fromkeys(missing, more)}
     open_still = {} if "properties" in schema else {"additionalProperties": more}
     return {**schema, "properties": filled, **open_still}

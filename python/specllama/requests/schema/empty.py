@@ -5,5 +5,5 @@ from __future__ import annotations
 from specllama.errors import ArgumentError
 
 
-class NoValue(ArgumentError):
+class EmptyError(ArgumentError):
     """No value follows a schema; where it stands beside others to choose from, it is left out."""
