@@ -279,6 +279,8 @@ IMPOSSIBLE = {"type": "integer", "minimum": 2, "maximum": 1}
         {"anyOf": [{"type": "string"}, {"type": "integer"}], "const": 5},
         {"anyOf": [{"$ref": "#/$defs/never"}, {"$ref": "#/$defs/five"}]},
         {"anyOf": [{"anyOf": [IMPOSSIBLE, IMPOSSIBLE]}, {"const": 5}]},
+        {"enum": [5, 6], "oneOf": [{"const": 6, "enum": [7]}, {"const": 5}]},
+        {"minLength": 9, "anyOf": [{"type": "string", "maxLength": 3}, {"const": 5}]},
     ],
 )
 def test_alternatives_that_nothing_follows(session: SpecSession, schema: Any) -> None:
@@ -292,6 +294,17 @@ def test_alternatives_that_nothing_follows(session: SpecSession, schema: Any) ->
     whole = held(schema) | {"$defs": {"never": never, "five": {"enum": [5]}}}
     for found in values(session, whole):
         assert found == {"a": 5}
+
+
+def test_a_choice_by_a_constant(session: SpecSession) -> None:
+    def kind(one: str, value: Any) -> dict[str, Any]:
+        return {"properties": {"a": {"const": one}, "value": value}, "required": ["a", "value"]}
+
+    choices = [kind("x", {"type": "null"}), kind("y", {"type": "boolean"})]
+    schema = {"type": "object", "properties": {"a": {"const": "y"}}, "oneOf": choices}
+    for found in values(session, schema):
+        assert found["a"] == "y"
+        assert isinstance(found["value"], bool)
 
 
 def test_schemas_that_grow_without_end(session: SpecSession) -> None:
@@ -397,7 +410,8 @@ def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
         ({"type": "integer", "minimum": "1"}, "its minimum must be a number"),
         ({"type": "integer", "minimum": 2, "maximum": 1}, "no integer between"),
         ({"anyOf": [IMPOSSIBLE, IMPOSSIBLE]}, "no integer between"),
-        ({"type": "string", "enum": [1]}, "none of its constants is of the type"),
+        ({"type": "string", "enum": [1]}, "none of its constants is what else it asks for"),
+        ({"allOf": [{"minItems": 3}, {"maxItems": 2}]}, "its maxItems is less than its minItems"),
         ({"type": "integer", "minimum": 10**400}, "leaves only integers that are too large"),
         ({"type": "integer", "maximum": -1e300}, "leaves only integers that are too large"),
     ],

@@ -30,7 +30,7 @@ inline constexpr double kStep = 0.25;
 inline constexpr double kSpeedWander = 0.02;
 inline constexpr double kShapeWander = 0.001;
 // Seconds that measuring decodes may take when a session finds no curve of an earlier one, or looks
-// whether that one still holds.
+// whether that one still holds; beside what warms up.
 inline constexpr double kCalibrationSeconds = 0.5;
 // So many standard deviations nothing is off by chance. A timing that is further off counts as one
 // that far off; that more tokens cost less than fewer is believed but for these; and a ratio needs

@@ -236,8 +236,7 @@ class SpecSession(BackgroundRequests, Closing):
                 defaults | {"progress": on_load},
             )
         super().__init__(core, path, max_queue=max_queue)
-        if target is None:
-            _models_held.add(self)
+        _held.add(self)
 
     @classmethod
     def from_pretrained(
@@ -473,13 +472,14 @@ class SpecSession(BackgroundRequests, Closing):
         return Stream(record, len(request.tokens), self._progress.prefill())
 
 
-_models_held: weakref.WeakSet[SpecSession] = weakref.WeakSet()
+_held: weakref.WeakSet[SpecSession] = weakref.WeakSet()
 
 
 @atexit.register
 def _let_go() -> None:
     """Metal aborts a process that ends while something still lies in a GPU's memory, and what a
-    thread or a cycle of references holds Python does not collect."""
-    for session in list(_models_held):
+    thread or a cycle of references holds Python does not collect. (One that another thread is
+    inside of stays open.)"""
+    for session in list(_held):
         with suppress(SpecllamaError):
             session.close()

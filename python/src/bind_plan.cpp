@@ -134,7 +134,10 @@ void bind_allotment(py::module_& m) {
                 allotment.allot_alike(prices(allotment, price));
             },
             py::arg("price"))
-        .def_property_readonly("chosen", &Allotment::chosen)
+        .def_property_readonly("chosen",
+                               [](const Allotment& allotment) {
+                                   return std::vector<Allotment::Row>(allotment.chosen());
+                               })
         .def_property_readonly("seconds", &Allotment::seconds);
 }
 

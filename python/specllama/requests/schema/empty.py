@@ -6,4 +6,4 @@ from specllama.errors import ArgumentError
 
 
 class EmptyError(ArgumentError):
-    """No value follows a schema; where it stands beside others to choose from, it is left out."""
+    """Nothing follows a schema, or some part of it. Beside others to choose from it is left out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from specllama.requests.schema.empty import EmptyError
 
 _HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
 _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
-_ONLY_ONE = frozenset({"const", "pattern", "format", "prefixItems", "anyOf", "oneOf"})
+_ONLY_ONE = frozenset({"pattern", "format", "prefixItems", "anyOf", "oneOf"})
 
 
 def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -28,6 +29,9 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for schema in schemas:
         both = {key: _both(key, whole[key], schema[key]) for key in whole.keys() & schema.keys()}
         whole = {**whole, **schema, **both, **_properties(whole, schema)}
+    for low, high in (("minLength", "maxLength"), ("minItems", "maxItems")):
+        if whole.get(high, math.inf) < whole.get(low, 0):
+            raise EmptyError(f"its {high} is less than its {low}, with all that holds at once")
     return whole
 
 
@@ -53,6 +57,8 @@ def _both(key: str, one: Any, other: Any) -> Any:
         return min(one, other)
     if key == "required":
         return list(dict.fromkeys([*one, *other]))
+    if key == "const":
+        raise EmptyError("no value is both constants that it asks for at once")
     if key in ("enum", "type"):
         return _common(key, one, other)
     if key in ("items", "additionalProperties") and not isinstance(one, list):

@@ -69,13 +69,20 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _constants(schema: Mapping[str, Any]) -> list[Any]:
-    constants = [schema["const"]] if "const" in schema else schema["enum"]
+    constants = schema.get("enum", [schema.get("const")])
+    if "const" in schema:
+        constants = [one for one in constants if _are_same(one, schema["const"])]
     kinds = schema.get("type", [])
     kinds = kinds if isinstance(kinds, list) else [kinds]
     found = [one for one in constants if not kinds or any(_IS[kind](one) for kind in kinds)]
     if not found:
-        raise EmptyError("none of its constants is of the type that it asks for")
+        raise EmptyError("none of its constants is what else it asks for")
     return found
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether JSON values are equal; for Python 1 is True, too."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
