@@ -10,6 +10,7 @@ int n_only_logged = 0;        // decodes of which only the log tells that they f
 
 typedef int32_t (*decode_function)(struct llama_context*, struct llama_batch);
 typedef void (*synchronize_function)(struct llama_context*);
+typedef void (*log_function)(enum ggml_log_level, const char*, ...);
 typedef void (*set_abort_function)(struct llama_context*, ggml_abort_callback, void*);
 
 static int n_nodes_left;
@@ -44,12 +45,12 @@ int32_t llama_decode(struct llama_context* context, struct llama_batch batch) {
     return code;
 }
 
-void ggml_log_internal(enum ggml_log_level level, const char* format, ...);
-
 void llama_synchronize(struct llama_context* context) {
     void* const libllama = dlopen("libllama.so.0", RTLD_NOW | RTLD_NOLOAD);
     ((synchronize_function)dlsym(libllama, "llama_synchronize"))(context);
     if (n_only_logged == 0) return;
     --n_only_logged;
-    ggml_log_internal(GGML_LOG_LEVEL_ERROR, "%s: error: command buffer %d failed\n", __func__, 0);
+    void* const libggml = dlopen("libggml-base.so.0", RTLD_NOW | RTLD_NOLOAD);
+    const log_function log = (log_function)dlsym(libggml, "ggml_log_internal");
+    log(GGML_LOG_LEVEL_ERROR, "%s: error: command buffer %d failed\n", __func__, 0);
 }
