@@ -170,7 +170,8 @@ def test_what_only_the_log_tells(library: Path) -> None:
         failing = ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)
         from specllama import DecodeError, SpecSession
         n = ctypes.c_int.in_dll(failing, "n_only_logged")
-        with SpecSession(n_threads=1, n_gpu_layers=0, draft="ngram") as session:
+        options = dict(n_threads=1, n_gpu_layers=0, draft="ngram") | {EXACT!r}
+        with SpecSession(**options) as session:
             expected = session.generate("def f(", max_tokens=20).tokens
             stream = session.stream("def f(", max_tokens=20)
             next(stream)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from inspect import signature
 from typing import Any, Literal, cast, overload
 
 from typing_extensions import Self, Unpack
 
 from specllama import _check, _core
-from specllama._closing import Closing
+from specllama._closing import Closing, close_at_exit
 from specllama._progress import Progress
 from specllama.drafter import Drafter
-from specllama.errors import ArgumentError, SpecllamaError
+from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
@@ -236,7 +233,7 @@ class SpecSession(BackgroundRequests, Closing):
                 defaults | {"progress": on_load},
             )
         super().__init__(core, path, max_queue=max_queue)
-        _held.add(self)
+        close_at_exit(self)
 
     @classmethod
     def from_pretrained(
@@ -470,16 +467,3 @@ class SpecSession(BackgroundRequests, Closing):
         record = request.begin(self._core)
         self._last = record.result
         return Stream(record, len(request.tokens), self._progress.prefill())
-
-
-_held: weakref.WeakSet[SpecSession] = weakref.WeakSet()
-
-
-@atexit.register
-def _let_go() -> None:
-    """Metal aborts a process that ends while something still lies in a GPU's memory, and what a
-    thread or a cycle of references holds Python does not collect. (One that another thread is
-    inside of stays open.)"""
-    for session in list(_held):
-        with suppress(SpecllamaError):
-            session.close()
