@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -66,7 +67,7 @@ void check_stop_strings(const std::vector<std::string>& stop) {
 }
 
 void check_triggers(const SamplingOptions& options) {
-    constexpr std::size_t kMost = 16384;  // bytes, all together
+    constexpr std::size_t kMost = 65536;  // bytes, all together
     std::size_t n_bytes = 0;
     for (const std::string& one : options.grammar_triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)
@@ -74,7 +75,7 @@ void check_triggers(const SamplingOptions& options) {
         n_bytes += one.size();
     }
     if (n_bytes > kMost)
-        throw InvalidArgument("grammar_triggers have more than 16384 bytes together.");
+        throw InvalidArgument("grammar_triggers have more than 65536 bytes together.");
     if (n_bytes > 0 && options.grammar.empty())
         throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
 }
@@ -224,7 +225,8 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
     auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, n_ctx());
     sequence->stats.exact = exact_;
     const Gate::Work work(gate_, [&] {
-        if (n_seq_ == 1 && !active_.empty() && owner_ != std::this_thread::get_id())
+        if (n_seq_ == 1 && !active_.empty() && !active_.front()->abandoned() &&
+            owner_ != std::this_thread::get_id())
             throw Busy(
                 "The session has an unfinished generation in another thread; use one session "
                 "per thread, or finish or cancel that generation.");
@@ -368,8 +370,12 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         search.round();
     }
     rest_helper_threads();
-    if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
     BeamResult result{search.beams(), search.stats()};
+    try {
+        if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
+    } catch (const std::bad_alloc&) {
+        // Then it does not serve those that follow.
+    }
     timer.reset();
     result.stats.seconds.total = seconds;
     result.stats.exact = exact_;

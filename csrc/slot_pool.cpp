@@ -52,6 +52,8 @@ void SlotPool::put(Sequence& sequence) {
     // A slot that would lose most of what it holds is rather copied from.
     const bool keeps_most = 2 * prefix.n_tokens >= static_cast<int>(source.tokens().size());
     if (source.sequence == nullptr && keeps_most && prefix.n_tokens > 0) id = prefix.slot;
+    // So that taking it out cannot fail.
+    slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
     if (id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy)
         n_cached = memory_.copy(prefix.slot, id, prefix.n_tokens);
     else

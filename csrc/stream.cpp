@@ -11,7 +11,12 @@ Stream::Stream(std::shared_ptr<Scheduler> scheduler, std::shared_ptr<Sequence> s
     : scheduler_(std::move(scheduler)), sequence_(std::move(sequence)) {}
 
 Stream::Stream(Stream&&) noexcept = default;
-Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&& other) noexcept {
+    const Stream before(std::move(*this));  // ends with this
+    scheduler_ = std::move(other.scheduler_);
+    sequence_ = std::move(other.sequence_);
+    return *this;
+}
 
 Stream::~Stream() {
     if (!scheduler_) return;  // moved from

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
+import platform
+import shutil
 import signal
 import sys
 import tempfile
@@ -33,8 +36,13 @@ EXACT: dict[str, Any] = {
     "n_threads": 1,
 }
 
+# exact=True, which is for x86-64; elsewhere what comes nearest.
+EXACT_HERE: bool | str = platform.machine() in ("x86_64", "AMD64") or "auto"
+EXACT_FLAG = ["--exact", "on" if EXACT_HERE is True else "auto"]
+
 # What decodes take is remembered from session to session: not in the home of who runs the tests.
 os.environ["SPECLLAMA_CACHE"] = tempfile.mkdtemp(prefix="specllama-")
+atexit.register(shutil.rmtree, os.environ["SPECLLAMA_CACHE"], ignore_errors=True)
 
 # What pays depends on the clock: with a fixed length a run can be repeated.
 FIXED: dict[str, Any] = {"spec_length": 4}

@@ -294,6 +294,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
                   "(1 - TV) / (1 + TV)", "l = 0.3"):  # fmt: skip
         assert words in out, words
     tables = [line for line in out.splitlines() if line.startswith("|")]
+    assert tables
     assert all(line.endswith("|") for line in tables)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import EXACT_HERE
 from numpy.typing import NDArray
 from prompts import MODULE, PROMPTS
 from random_model import WRITERS, write_experts
@@ -28,7 +29,7 @@ def test_speculation_changes_no_bit(open_session: Open, n_beams: int) -> None:
         options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 48}
         expected = plain.generate(PROMPTS[name], **options)
         assert len(expected) == n_beams
-        assert expected[0].stats.exact
+        assert expected[0].stats.exact is (EXACT_HERE is True)
         assert expected[0].stats.drafted == 0
         for session in sessions:
             beams = session.generate(PROMPTS[name], **options)
@@ -42,11 +43,11 @@ def test_nor_of_float_weights(tmp_path: Path) -> None:
     model = write_experts(tmp_path / "experts.gguf")
     prompt = [1, *range(5, 40)] * 3
     options: dict[str, Any] = {"n_beams": 3, "max_tokens": 60}
-    with SpecSession(model, None, exact=True, n_threads=1) as session:
+    with SpecSession(model, None, exact=EXACT_HERE, n_threads=1) as session:
         expected = found(session.generate(prompt, **options))
     for spec_length in (2, 7):
         with SpecSession(
-            model, "ngram", exact=True, n_threads=1, spec_length=spec_length
+            model, "ngram", exact=EXACT_HERE, n_threads=1, spec_length=spec_length
         ) as session:
             beams = session.generate(prompt, **options, reference=[*range(5, 90)] * 4)
             assert found(beams) == expected
@@ -145,10 +146,10 @@ def test_sliding_windows(tmp_path: Path, n_seq: int) -> None:
     model = WRITERS["sliding window"](tmp_path / "model.gguf")
     prompt = [1, *range(5, 60)]
     options: dict[str, Any] = {"n_beams": 4, "max_tokens": 50}
-    with SpecSession(model, None, exact=True, n_threads=1) as session:
+    with SpecSession(model, None, exact=EXACT_HERE, n_threads=1) as session:
         expected = found(session.generate(prompt, **options))
     with SpecSession(
-        model, "ngram", exact=True, n_seq=n_seq, n_threads=1, spec_length=4
+        model, "ngram", exact=EXACT_HERE, n_seq=n_seq, n_threads=1, spec_length=4
     ) as session:
         session.generate(prompt, max_tokens=5)
         beams = session.generate(prompt, **options)

@@ -11,6 +11,7 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
+from conftest import EXACT_HERE
 from drafters import CtrlC
 from float_llama import EOS as FLOAT_EOS
 from float_llama import make_float_llama, write_float_llama
@@ -196,7 +197,7 @@ def test_beside_other_requests(open_session: Open) -> None:
     """What is under way goes on afterwards."""
     expected = open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=30)
     for n_seq in (1, 2):
-        session = open_session(n_seq=n_seq, exact=True)
+        session = open_session(n_seq=n_seq, exact=EXACT_HERE)
         alone = session.generate("import os\nimport", max_tokens=40).tokens
         stream = session.stream("import os\nimport", max_tokens=40)
         next(stream)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, ModelError, SpecSession
+from specllama.chat.chat import Chat
 
 Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
@@ -117,3 +118,29 @@ def test_templates_see_where_there_is_no_content(
 def test_bad_messages(model: Path, open_session: Open, messages: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(model, kv_type="f16").chat(messages)
+
+
+class Failing:
+    """A model whose session gives no answer."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.session = self
+        self._error = error
+
+    def stream_chat(self, *_: Any, **__: Any) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [ArgumentError("too long"), KeyboardInterrupt()])
+def test_what_is_not_answered_is_taken_back(error: BaseException) -> None:
+    chat = Chat(cast(Any, Failing(error)), None, {}, interactive=True, colored=False)
+    with pytest.raises(type(error)):
+        chat.ask("a question")
+    assert chat.conversation.messages == []
+    chat.conversation.ask("a question")
+    chat.conversation.answer("an answer")
+    before = chat.conversation.messages
+    with pytest.raises(type(error)):
+        chat.ask_again()
+    assert chat.conversation.messages == before
+    assert not Chat(cast(Any, None), None, {}, interactive=True, colored=False).ask_again()

@@ -136,7 +136,7 @@ def test_llm(server: Server, tmp_path: Path) -> None:
         return process.stdout
 
     assert llm("-o", "max_tokens", "10", QUESTION).strip()
-    assert llm("-o", "max_tokens", "30", "-T", "llm_version", QUESTION).strip() is not None
+    llm("-o", "max_tokens", "30", "-T", "llm_version", QUESTION)  # whatever it says
     # A schema without free text: a small model may write a string until max_tokens cuts it.
     schema = json.dumps(Weather.model_json_schema())
     said = llm("--schema", schema, "-o", "max_tokens", "60", "--no-stream", QUESTION)

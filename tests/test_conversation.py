@@ -91,3 +91,19 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(ArgumentError, match="it is a device or a pipe"):
         quoted(str(pipe))
+
+
+@pytest.mark.parametrize("path", ["a" * 300, "a" * 300 + "/b"])
+def test_names_that_no_file_can_have(path: str) -> None:
+    with pytest.raises(SpecllamaError, match="cannot be written: File name too long"):
+        talk().save(path)
+    with pytest.raises(ArgumentError, match="cannot be read: File name too long"):
+        quoted(path)
+
+
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text("\N{BYTE ORDER MARK}" + json.dumps(talk().messages), encoding="utf-8")
+    again = Conversation()
+    again.load(str(path))
+    assert again.messages == talk().messages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def test_what_needs_no_llama_cpp() -> None:
         ROOT,
         build,
         SPECLLAMA_BUILD_TESTS="ON",
-        SPECLLAMA_WERROR="ON",
+        SPECLLAMA_WERROR="ON" if os.environ.get("CI") else "OFF",
         Python_EXECUTABLE=sys.executable,
     )
     run("cmake", "--build", build, "--target", "specllama_tests")
@@ -41,7 +42,7 @@ def test_the_public_headers_and_a_drafter(
         tmp_path,
         CMAKE_PREFIX_PATH=installed_library,
         CMAKE_BUILD_TYPE="Release",
-        CMAKE_CXX_FLAGS="-Wall -Wextra -Werror",
+        CMAKE_CXX_FLAGS="-Wall -Wextra",
     )
     run("cmake", "--build", tmp_path)
     monkeypatch.setenv("SPECLLAMA_TEST_MODEL", str(bundled_model))

@@ -216,3 +216,17 @@ def test_ctrl_c_while_it_shows() -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (130, "")
+
+
+def test_a_closed_stderr() -> None:
+    process = run(*BUNDLED, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
+    assert process.returncode == 0
+    assert "same tokens" in process.stdout
+
+
+def test_an_output_that_has_no_such_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    prompt = "x = '\N{RIGHTWARDS ARROW}'"
+    process = run(*BUNDLED, "-p", prompt, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.returncode == 0, process.stderr
+    assert "x = '?'" in process.stdout

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import EXACT_HERE
 from specllama import ArgumentError, workloads
 from specllama.__main__ import main
 from specllama.measure.divergence import Comparison, compare, summarise, text
@@ -15,6 +16,10 @@ from specllama.measure.divergence import Comparison, compare, summarise, text
 SMALL = ["divergence", "-t", "1", "-ngl", "0", "--count", "3", "-n", "16"]
 
 
+x86 = pytest.mark.skipif(EXACT_HERE is not True, reason="exactness is claimed for x86-64 only")
+
+
+@x86
 def test_none_in_the_exact_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--exact", "on"]) == 0
     out = capsys.readouterr().out
@@ -22,6 +27,7 @@ def test_none_in_the_exact_configuration(capsys: pytest.CaptureFixture[str]) -> 
     assert "gap" not in out
 
 
+@x86
 @pytest.mark.parametrize(
     "options",
     [["-kv", "q8_0"], ["--exact", "on", "--temp", "1"], ["--exact", "on", "-md", "ngram"]],
@@ -42,6 +48,7 @@ def test_outside_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 in the exact configuration" in capsys.readouterr().out
 
 
+@x86
 def test_several_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Of an exact session none differs; of a shared memory, whatever it finds."""
     assert main([*SMALL, "--n-seq", "2", "--exact", "on"]) == 0

@@ -33,7 +33,7 @@ def test_a_drafter_in_cpp(installed_library: Path, tmp_path: Path, bundled_model
         tmp_path,
         CMAKE_PREFIX_PATH=installed_library,
         CMAKE_BUILD_TYPE="Release",
-        CMAKE_CXX_FLAGS="-Wall -Wextra -Werror",
+        CMAKE_CXX_FLAGS="-Wall -Wextra",
     )
     run("cmake", "--build", tmp_path)
     text, line = said([tmp_path / "drafter", bundled_model, PROMPT])

@@ -101,3 +101,11 @@ def test_lines_of_other_systems(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a\r\nb\rc\n")
     assert _files.read_text(tmp_path / "file") == "a\nb\nc\n"
     assert _files.read_prompt(str(tmp_path / "file")) == "a\r\nb\rc"
+
+
+def test_what_is_replaced_keeps_who_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace(path)
+    path.chmod(0o600)
+    replace(path)
+    assert path.stat().st_mode & 0o777 == 0o600

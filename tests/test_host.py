@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import EXACT_HERE
 from prompts import PROMPTS
 from rounds import rounds_of
 from specllama import ArgumentError, ClosedError, SpecSession
@@ -19,7 +20,7 @@ N = 24
 
 @pytest.fixture
 def session(open_session: Open) -> SpecSession:
-    return open_session(draft=None, offers=True, exact=True, spec_length=16)
+    return open_session(draft=None, offers=True, exact=EXACT_HERE, spec_length=16)
 
 
 def paced(
@@ -105,7 +106,7 @@ def test_a_generation_that_is_not_paced_goes_on_by_itself(session: SpecSession) 
 
 def test_offers_to_one_that_is_not_paced(open_session: Open) -> None:
     """They stand beside its own drafters' for as long as the text takes their way."""
-    session = open_session(offers=True, exact=True)
+    session = open_session(offers=True, exact=EXACT_HERE)
     options: dict[str, Any] = {"max_tokens": 200, "temperature": 1.0, "seed": 3}
     expected = session.generate(MODULE, **options).tokens
     n_prompt = len(session.tokenize(MODULE))
@@ -185,7 +186,7 @@ def test_what_cannot_have_been_generated_is_refused(session: SpecSession) -> Non
 @pytest.mark.parametrize("spec_tree", ["off", 2])
 def test_branches_of_who_does_not_wait(open_session: Open, spec_tree: Any) -> None:
     """The text may leave an offer's trunk and go on along a branch, whatever the memory holds."""
-    session = open_session(draft=None, offers=True, exact=True, spec_tree=spec_tree)
+    session = open_session(draft=None, offers=True, exact=EXACT_HERE, spec_tree=spec_tree)
     options: dict[str, Any] = {"max_tokens": 200, "temperature": 1.0, "seed": 3}
     expected = session.generate(MODULE, **options).tokens
     n_prompt = len(session.tokenize(MODULE))
@@ -244,7 +245,7 @@ def test_offers_at_the_wrong_time(session: SpecSession) -> None:
 
 
 def test_beside_a_draft_model_of_fixed_length(open_session: Open) -> None:
-    session = open_session(draft=BUNDLED_DRAFT, offers=True, exact=True, spec_length=8)
+    session = open_session(draft=BUNDLED_DRAFT, offers=True, exact=EXACT_HERE, spec_length=8)
     expected = session.generate(MODULE, max_tokens=N)
     found, rounds = paced(session, lambda _, tokens: expected.tokens[len(tokens) :][:4])
     assert found.tokens == expected.tokens

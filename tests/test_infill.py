@@ -166,3 +166,10 @@ def test_infill_as_llama_server_has_it(server: Server) -> None:
         refused = server.post("/infill", body | {field: value})
         assert refused.status_code == 400
         assert field in refused.json()["error"]["param"]
+
+
+def test_infill_leaves_out_what_may_not_be_asked(server: Server) -> None:
+    body = {"input_prefix": "x = 1\n" * 200, "input_suffix": BEHIND, "n_predict": 2}
+    with serve(server.session, max_prompt=40) as limited:
+        answer = limited.post("/infill", body)
+    assert answer.json()["tokens_evaluated"] <= 40

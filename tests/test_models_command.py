@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,18 @@ def test_the_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_folder_that_does_not_exist(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", str(home / "nowhere")]) == 2
     assert capsys.readouterr().err.strip().endswith(f"There is no directory {home / 'nowhere'}.")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
+def test_a_name_that_is_no_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(home, os.fsdecode(b"models/caf\xe9.gguf"), BUNDLED_DRAFT)
+    put(home, "models/target.gguf", BUNDLED_MODEL)
+    records = listed(capsys, str(home / "models"))
+    assert [record["error"] is None for record in records.values()].count(True) == 1
+    assert main(["corpus", "info", os.fsdecode(b"caf\xe9")]) == 2
+    assert "lone surrogate" in capsys.readouterr().err
+
+
+def test_a_name_that_is_too_long(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "a" * 300]) == 2
+    assert "There is no directory a" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXACT_HERE
 from random_model import CUTTABLE, WRITERS, words
 from specllama import SpecSession
 from specllama.session import BUNDLED_DRAFT
@@ -27,7 +28,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 def sessions(kind: str, tmp_path: Path, open_session: Open) -> tuple[SpecSession, SpecSession]:
     """One that has seen nothing, and one of several sequences that lie apart."""
     model = WRITERS[kind](tmp_path / "random.gguf")
-    options: dict[str, Any] = {"exact": True if kind in CUTTABLE else "auto"}
+    options: dict[str, Any] = {"exact": EXACT_HERE if kind in CUTTABLE else "auto"}
     if kind == "sliding window":
         options["exact"] = True
     return open_session(model, None, **options), open_session(model, n_seq=3, **options)

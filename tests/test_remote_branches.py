@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from conftest import EXACT
+from conftest import EXACT, EXACT_HERE
 from drafters import Branching
 from meddling import every
 from prompts import PROMPTS
@@ -32,7 +32,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """The bundled model, which takes branches; what it verifies of who does not wait is either all
     or what pays."""
     length = 4 if request.param == "fixed" else "auto"
-    options: Any = EXACT | {"exact": True, "offers": True, "spec_tree": 3, "spec_length": length}
+    options: Any = EXACT | {"exact": EXACT_HERE, "offers": True, "spec_tree": 3}
+    options["spec_length"] = length
     with SpecSession(None, None, **options) as session, serve(session) as running:
         yield running
 
@@ -40,7 +41,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def chains() -> Iterator[Server]:
     """The same without branches."""
-    options: Any = EXACT | {"exact": True, "offers": True, "spec_length": 4}
+    options: Any = EXACT | {"exact": EXACT_HERE, "offers": True, "spec_length": 4}
     with SpecSession(None, None, **options) as session, serve(session) as running:
         yield running
 
@@ -48,7 +49,7 @@ def chains() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def local() -> Iterator[SpecSession]:
     """The same model here, without drafts."""
-    with SpecSession(draft=None, **EXACT, exact=True) as session:
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
         yield session
 
 
@@ -141,7 +142,7 @@ def test_second_choices_of_a_draft_model(
 
 def test_second_choices_are_those_of_a_session_here(server: Server, local: SpecSession) -> None:
     """At temperature 0, but for near-ties: the draft models' memories are of other types."""
-    here: Any = EXACT | TREES | {"exact": True, "cascade": False}
+    here: Any = EXACT | TREES | {"exact": EXACT_HERE, "cascade": False}
     with (
         SpecSession(None, BUNDLED_DRAFT, **here) as beside,
         SpecSession(

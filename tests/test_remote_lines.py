@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_HERE, FIXED
 from meddling import Meddling, every
 from prompts import PROMPTS
 from serving import Server, serve
@@ -25,7 +25,7 @@ OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 11, "log
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
-    options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
     with SpecSession(None, "ngram", **options) as one:
         yield one
 
@@ -38,7 +38,7 @@ def server(session: SpecSession) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def expected() -> Generation:
-    with SpecSession(draft=None, **EXACT, exact=True) as local:
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         return local.generate(MODULE, **OPTIONS)
 
 
@@ -96,7 +96,7 @@ def test_connections_that_break(server: Server, session: SpecSession, mode: str,
 def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mode: str) -> None:
     """What was held back has its log-probabilities, too."""
     options: dict[str, Any] = {"max_tokens": 30, "logprobs": 1, "temperature": 1.0, "seed": 11}
-    with SpecSession(draft=None, **EXACT, exact=True) as local:
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         text = local.generate(MODULE, **options).text
         options["stop"] = text[:60] + "\N{ROCKET}"  # begins, and never ends
         expected = local.generate(MODULE, **options)

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT
+from conftest import EXACT, EXACT_FLAG, EXACT_HERE
 from prompts import PROMPTS
 from specllama import SpecSession
 from specllama.formats.wire import Digest
@@ -177,7 +177,7 @@ class Load:
 
 
 def test_no_place_lost_no_leak_no_wrong_answer() -> None:
-    with SpecSession(draft=None, **EXACT, exact=True) as session:
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
         expected = {
             (name, seed): session.generate(
                 PROMPTS[name], max_tokens=N, seed=seed, temperature=0.8 if seed else 0.0
@@ -186,7 +186,7 @@ def test_no_place_lost_no_leak_no_wrong_answer() -> None:
             for seed in (0, 1)
         }
     command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-ngl", "0"]
-    limits = ["--exact", "on", "-np", "4", "-c", "1024", "--max-queue", "200"]
+    limits = [*EXACT_FLAG, "-np", "4", "-c", "1024", "--max-queue", "200"]
     with subprocess.Popen(
         [*command, *limits, "--idle-timeout", "3"], stderr=subprocess.PIPE, text=True
     ) as server:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from random_model import write_dense
 from serving import Server, serve
@@ -46,6 +50,8 @@ def test_options_of_the_server(options: dict[str, Any]) -> None:
         ({"target": "http://[::1"}, "must be the URL of a server"),
         ({"target": "http://x:port"}, "must be the URL of a server"),
         ({"target": "http://x:99999"}, "must be the URL of a server"),
+        ({"target": "http://192.168.0.300:8080"}, "must be the URL of a server"),
+        ({"target": "http://127.0.0.1:8080\r"}, "must be the URL of a server"),
         ({"target": 5}, "target must be a str"),
         ({"target_mode": "fast"}, "target_mode must be"),
         ({"target_key": 5}, "target_key must be a str"),
@@ -81,7 +87,7 @@ def test_a_server_that_is_not_there() -> None:
 
 
 def test_keys() -> None:
-    options = EXACT | {"draft": None, "offers": True, "exact": True}
+    options = EXACT | {"draft": None, "offers": True, "exact": EXACT_HERE}
     key = "secret \N{LATIN SMALL LETTER E WITH ACUTE}"
     with SpecSession(**options) as session, serve(session, api_key=key) as server:
         for wrong in (None, "secret"):
@@ -91,3 +97,74 @@ def test_keys() -> None:
         for mode in ("lockstep", "ahead"):
             with SpecSession(target=server.url, target_key=key, target_mode=mode) as remote:
                 assert remote.generate(MODULE, max_tokens=5).tokens == expected
+
+
+class Peer(BaseHTTPRequestHandler):
+    """Answers as it should, but for one thing."""
+
+    wrong = ""
+    status = 200
+
+    def do_GET(self) -> None:
+        about = {
+            "n_ctx": 512, "n_vocab": 1000, "bos": 1, "eos": 2, "n_threads": 1, "longest_draft": 8,
+            "vocabulary": "0", "fim": [-1] * 5, "decode_seconds": [], "chat_template": None,
+            "description": "x", "kernels": "", "drafts": False,
+        }  # fmt: skip
+        self.say(about | ({"n_ctx": math.inf} if self.wrong == "number" else {}))
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        name = "a\nb" if self.wrong == "name" else "1"
+        token: Any = {"large token": 2**40, "token": "x"}.get(self.wrong, 5)
+        self.say({"id": name, "tokens": [token], "n": 1, "chunks": [], "done": False})
+
+    def do_DELETE(self) -> None:
+        self.say({})
+
+    def say(self, told: dict[str, Any]) -> None:
+        body = b"<html>" if self.wrong == "page" else json.dumps(told).encode()
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(body)))
+        if self.wrong == "packing":
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "message"),
+    [
+        ("number", 200, "does not verify drafts"),
+        ("name", 200, "gave a generation no name"),
+        ("large token", 200, "cannot be understood"),
+        ("token", 200, "cannot be understood"),
+        ("packing", 200, "answered what cannot be read"),
+        ("page", 200, "gave no JSON object"),
+        ("page", 301, r"failed with HTTP status 301\."),
+        ("page", 502, r"Cannot reach http.*: HTTP status 502\."),
+    ],
+)
+def test_peers_that_answer_wrongly(wrong: str, status: int, message: str) -> None:
+    peer = type("Wrong", (Peer,), {"wrong": wrong, "status": status})
+    with ThreadingHTTPServer(("127.0.0.1", 0), peer) as there:
+        threading.Thread(target=there.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{there.server_port}"
+        with (
+            pytest.raises(RemoteError, match=message),
+            SpecSession(target=url, draft=None, target_mode="lockstep") as session,
+        ):
+            session.generate([1, 2], max_tokens=5)
+        there.shutdown()
+
+
+def test_a_session_of_a_class_of_its_own(server: Server) -> None:
+    class Mine(SpecSession):
+        def __init__(self, url: str) -> None:
+            super().__init__(target=url)
+
+    with Mine(server.url) as session:
+        assert session.n_ctx == server.session.n_ctx

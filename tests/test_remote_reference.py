@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from serving import serve
 from specllama import SpecSession
@@ -20,9 +20,9 @@ def test_it_is_copied_from_however_long_it_is(mode: Any) -> None:
     """Also where it is longer than what a server takes in at once. Ahead, how much comes in time is
     the clock's to say, so that not every try must be good."""
     prompt = PROMPTS["function"]
-    with SpecSession(draft=None, **EXACT, exact=True) as local:
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         expected = local.generate(prompt, **OPTIONS)
-    options = EXACT | FIXED | {"exact": True, "offers": True}
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "offers": True}
     with (
         SpecSession(None, "ngram", **options) as session,
         serve(session) as server,

@@ -137,6 +137,7 @@ def test_the_same_tokens_as_here(
     draft: Any, pair: str, open_session: Callable[..., SpecSession]
 ) -> None:
     local = open_session(draft=None)
+    n_accepted = 0
     with SpecSession(BUNDLED_MODEL, draft, rpc=pair, **REMOTE) as session:
         for prompt in PROMPTS.values():
             for sampling in ({}, {"temperature": 0.8, "seed": 7}):
@@ -145,7 +146,8 @@ def test_the_same_tokens_as_here(
                 generation = session.generate(prompt, **options)
                 assert generation.tokens == local.generate(prompt, **options).tokens
                 assert not generation.stats.exact
-                assert (generation.stats.accepted > 0) <= (draft is not None)
+                n_accepted += generation.stats.accepted
+        assert (n_accepted > 0) is (draft is not None)
         assert session.cpu_kernels == ""  # not this machine's
 
 

@@ -261,7 +261,7 @@ def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
         ("temperature", math.inf, "temperature must be"),
         ("temperature", "hot", "temperature must be a number"),
         ("temperature", True, "temperature must be a number"),
-        ("top_k", -1, "top_k must be 0 \\(off\\) or more, not -1"),
+        ("top_k", -2, "top_k must be -1 or 0 \\(off\\) or more, not -2"),
         ("top_k", 1.5, "top_k must be a whole number"),
         ("top_p", 0.0, "top_p must be more than 0 and at most 1"),
         ("top_p", 1.1, "top_p must be"),

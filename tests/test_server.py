@@ -57,6 +57,8 @@ def test_a_streamed_completion_is_the_same(server: Server) -> None:
     assert "".join(choice.text for choice in choices) == whole.choices[0].text
     tokens = [token for choice in choices for token in choice.logprobs.tokens]
     assert tokens == whole.choices[0].logprobs.tokens
+    offsets = [offset for choice in choices for offset in choice.logprobs.text_offset]
+    assert offsets == whole.choices[0].logprobs.text_offset
     assert sum(getattr(choice, "from_draft", False) for choice in choices) > 0
     # Without being asked for, usage does not come.
     assert all(event.usage is None for event in complete(server, stream=True, max_tokens=3))
@@ -144,17 +146,29 @@ def test_logprobs(server: Server) -> None:
     for top, one in zip(found.top_logprobs, expected, strict=True):
         texts = {server.session.token_text(token): logprob for token, logprob in one.top}
         assert top == pytest.approx(texts)
+    lengths = [len(token) for token in found.tokens]
+    assert found.text_offset == [sum(lengths[:i]) for i in range(12)]
     banned = complete(server, max_tokens=2, logprobs=0, logit_bias={"199": -100})
     assert json.dumps(banned.to_dict(), allow_nan=False)
 
 
-def test_echo(server: Server) -> None:
-    options: dict[str, Any] = {"max_tokens": 5, "temperature": 0, "echo": True}
+@pytest.mark.parametrize("prompt", [PROMPT, "a <|end|> b", "x = 'some' , y ?"])
+def test_echo(server: Server, prompt: str) -> None:
+    options: dict[str, Any] = {"max_tokens": 5, "temperature": 0}
+    plain = complete(server, prompt=prompt, **options).choices[0].text
+    options |= {"prompt": prompt, "echo": True}
     text = complete(server, **options).choices[0].text
-    assert text.startswith(PROMPT)
+    assert text == prompt + plain
     assert text == "".join(
         event.choices[0].text for event in complete(server, stream=True, **options)
     )
+
+
+def test_top_k_may_be_off_by_minus_one(server: Server) -> None:
+    def text(**extra: Any) -> str:
+        return str(complete(server, max_tokens=20, seed=3, extra_body=extra).choices[0].text)
+
+    assert text(top_k=-1) == text(top_k=0) == text() != text(top_k=1)
 
 
 def test_grammar_and_json(server: Server) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
 from verifying import Client, N, ahead, refused
 
 MODULE = PROMPTS["module"]
-MORE: dict[str, Any] = {"exact": True, "offers": True}
+MORE: dict[str, Any] = {"exact": EXACT_HERE, "offers": True}
 
 
 @pytest.fixture(scope="module")

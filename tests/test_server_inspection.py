@@ -27,6 +27,13 @@ def test_tokens_and_back(server: Server) -> None:
     special = server.post("/tokenize", {"content": TEXT, "add_special": True}).json()["tokens"]
     assert special == server.session.tokenize(TEXT)
     assert server.post("/detokenize", {"tokens": tokens}).json() == {"content": TEXT}
+    # Blanks before punctuation, which llama.cpp takes out of texts of some vocabularies.
+    text = "x = 'some' , y ? he 's ' re !"
+    body = {"content": text, "add_special": False, "with_pieces": True}
+    pieces = server.post("/tokenize", body).json()["tokens"]
+    assert "".join(one["piece"] for one in pieces) == text
+    ids = [one["id"] for one in pieces]
+    assert server.post("/detokenize", {"tokens": ids}).json() == {"content": text}
 
 
 @pytest.mark.parametrize(

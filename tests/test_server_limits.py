@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gc
 import json
-import os
 import re
 import signal
 import socket
@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_FLAG, FIXED
 from prompts import ENDLESS, PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
@@ -326,7 +326,7 @@ def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str]
 @pytest.mark.parametrize("seconds", [0, 60])
 def test_sigterm(process: Any, seconds: int) -> None:
     """What is at work finishes, or is cut in good order; then the process ends."""
-    served, url = process("--exact", "on", "--shutdown-timeout", str(seconds))
+    served, url = process(*EXACT_FLAG, "--shutdown-timeout", str(seconds))
     client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
     whole = client.completions.create(model="", **LONG).choices[0]
     stream = iter(client.completions.create(model="", stream=True, **LONG))
@@ -365,12 +365,19 @@ def test_ctrl_c_twice(process: Any) -> None:
     assert served.stderr.read() == ""
 
 
+def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECLLAMA_API_KEY", "secret")
+    _, url = process()
+    assert httpx.get(f"{url}/v1/models").status_code == 401
+    answer = httpx.get(f"{url}/v1/models", headers={"Authorization": "Bearer secret"})
+    assert answer.status_code == 200
+
+
 def test_the_command_with_bad_input() -> None:
-    def serve_with(*arguments: str, **environment: str) -> tuple[int, str]:
+    def serve_with(*arguments: str) -> tuple[int, str]:
         process = subprocess.run(
             [sys.executable, "-m", "specllama", "serve", *arguments],
             capture_output=True, text=True, check=False, timeout=60,
-            env={**os.environ, **environment},
         )  # fmt: skip
         assert "Traceback" not in process.stderr
         return process.returncode, process.stderr
@@ -397,3 +404,18 @@ def test_without_its_packages() -> None:
     )
     assert process.returncode == 2
     assert process.stderr.endswith("run: pip install specllama[server]\n")
+
+
+def test_more_choices_than_may_wait(server: Server) -> None:
+    """A call is taken as a whole, where it may wait."""
+    for body in ({"prompt": "x", "n": 6}, {"prompt": ["x", "y", "z"] * 2}):
+        answer = server.post("/v1/completions", body | {"max_tokens": 1})
+        assert len(answer.json()["choices"]) == 6
+
+
+def test_choices_that_all_fail(session: SpecSession, caplog: pytest.LogCaptureFixture) -> None:
+    body = {"prompt": "x", "n": 6, "stream": True, "grammar": "root ::= ("}
+    with serve(session) as server:
+        refused(server.post("/v1/completions", body), 400)
+    gc.collect()
+    assert "never retrieved" not in caplog.text

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT
+from conftest import EXACT, EXACT_FLAG, EXACT_HERE
 from prompts import PROMPTS
 from specllama import SpecSession
 
@@ -96,14 +96,14 @@ async def _text(answer: httpx.Response, *, streamed: bool) -> str:
 
 
 def test_no_crash_no_leak_no_wrong_answer() -> None:
-    with SpecSession(**EXACT, exact=True) as session:
+    with SpecSession(**EXACT, exact=EXACT_HERE) as session:
         expected = {
             (name, seed, n): session.generate(**body(name, seed, n)).text
             for name in NAMES
             for seed, n in ((0, 24), (1, 8), (2, 60))
         }
     command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-ngl", "0"]
-    limits = ["--exact", "on", "-np", "4", "-c", "1024", "--max-queue", "16"]
+    limits = [*EXACT_FLAG, "-np", "4", "-c", "1024", "--max-queue", "16"]
     with subprocess.Popen(
         [*command, *limits, "--max-body", "20000"], stderr=subprocess.PIPE, text=True
     ) as server:

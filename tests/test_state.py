@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXACT_HERE
 from prompts import PROMPTS
 from random_model import WRITERS, words
 from specllama import ArgumentError, BusyError, SpecllamaError, SpecSession, _core
@@ -31,7 +32,7 @@ def saved(open_session: Open, tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-@pytest.mark.parametrize("options", [{}, {"n_seq": 3, "exact": True}, {"n_seq": 3}])
+@pytest.mark.parametrize("options", [{}, {"n_seq": 3, "exact": EXACT_HERE}, {"n_seq": 3}])
 def test_a_conversation_goes_on(
     open_session: Open, tmp_path: Path, options: dict[str, Any]
 ) -> None:
@@ -57,7 +58,7 @@ def test_a_copied_beginning_is_in_the_memory_at_once(
 ) -> None:
     """A request takes over what another one left; before its first decode states come and go."""
     model = BUNDLED_MODEL if kind == "bundled" else WRITERS[kind](tmp_path / "random.gguf")
-    exact: Any = True if kind in ("bundled", "sliding window") else "auto"
+    exact: Any = EXACT_HERE if kind in ("bundled", "sliding window") else "auto"
 
     def core() -> Any:
         return open_session(model, None, n_seq=2, exact=exact, n_ctx=512)._core
@@ -162,7 +163,7 @@ def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> N
         {"kv_type": "f16"},
         {"kv_type": "f16", "flash_attn": False},
         {"n_seq": 2},
-        {"n_seq": 2, "exact": True},
+        {"n_seq": 2, "exact": EXACT_HERE},
     ):
         refused("another kind", open_session(**options))
     saved.unlink()

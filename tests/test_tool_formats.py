@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from specllama import SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.server.error import ApiError
+from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.generic import GenericFormat
+from specllama.server.tools.grammar import calls_grammar
 from specllama.server.tools.hermes import HermesFormat
 from specllama.server.tools.llama3 import Llama3Format
 from specllama.server.tools.mistral import MistralArgsFormat, MistralFormat
@@ -19,6 +23,7 @@ from specllama.server.tools.schema import expressible
 from specllama.server.tools.tool import Tool
 from tool_models import ADD, SCRIPTS
 
+Open = Callable[..., SpecSession]
 FORMATS: dict[str, type[CallFormat]] = {
     "hermes": HermesFormat, "fenced": HermesFormat, "bare": HermesFormat,
     "generic": GenericFormat, "llama3": Llama3Format, "mistral": MistralFormat,
@@ -121,7 +126,8 @@ def test_what_only_looks_like_a_call() -> None:
         ({"type": "string", "pattern": "^(?=a).$"}, {"type": "string"}),
         ({"type": "string", "pattern": "a"}, {"type": "string"}),
         ({"type": "string", "pattern": "^[a-z]+$"}, {"type": "string", "pattern": "^[a-z]+$"}),
-        ({"type": "string", "maxLength": 500}, {"type": "string"}),
+        ({"type": "string", "maxLength": 70_000}, {"type": "string"}),
+        ({"type": "string", "maxLength": 500}, {"type": "string", "maxLength": 500}),
         ({"type": "string", "maxLength": 5}, {"type": "string", "maxLength": 5}),
         ({"enum": ["\u00e9", "x\\y"]}, {"enum": ["\u00e9", "x\\y"]}),
         ({"type": "string", "enum": ["x"]}, {"enum": ["x"]}),
@@ -155,3 +161,30 @@ def test_a_schema_that_grows_without_end() -> None:
         schema = {"type": "object", "properties": {"a": schema}}
     with pytest.raises(ApiError, match="nests at most 32 deep"):
         expressible(schema, "parameters")
+
+
+def several(n: int, **parameters: Any) -> list[Tool]:
+    names = [f"mcp__some_server__a_tool_with_a_long_name_{i}" for i in range(n)]
+    return [Tool(name, {"type": "object", **parameters}, {}) for name in names]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_as_many_tools_as_there_may_be(open_session: Open, name: str) -> None:
+    calls, tools = FORMATS[name](), several(128)
+    grammar = calls_grammar(ToolChoice(tools, tools, False, True), calls)
+    session = open_session(draft=None)
+    options: dict[str, Any] = {"grammar": grammar, "max_tokens": 8}
+    said = session.generate("x", **options).text
+    free = session.generate("x", grammar_triggers=calls.openings(tools), **options).text
+    assert said != free == session.generate("x", max_tokens=8).text
+
+
+def test_more_rules_than_a_grammar_may_have(open_session: Open) -> None:
+    """Bounds of that many integers; the arguments are any JSON then."""
+    session = open_session(draft=None)
+    for n, is_loose in ((20, False), (200, True)):
+        bounded = {f"p{i}": {"type": "integer", "minimum": 1} for i in range(n)}
+        tools = several(2, properties=bounded, required=[*bounded])
+        grammar = calls_grammar(ToolChoice(tools, tools, True, True), HermesFormat())
+        assert ("p19" not in grammar) is is_loose
+        session.generate("x", grammar=grammar, max_tokens=2)

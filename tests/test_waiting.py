@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import EXACT_HERE
 from prompts import PROMPTS
 from rounds import rounds_of
 from specllama import ClosedError, Generation, SpecSession
@@ -19,13 +20,13 @@ N = 24
 @pytest.fixture
 def session(open_session: Open) -> SpecSession:
     """One place."""
-    return open_session(draft=None, offers=True, exact=True)
+    return open_session(draft=None, offers=True, exact=EXACT_HERE)
 
 
 @pytest.fixture
 def pair(open_session: Open) -> SpecSession:
     """Two places."""
-    return open_session(draft=None, offers=True, exact=True, n_seq=2)
+    return open_session(draft=None, offers=True, exact=EXACT_HERE, n_seq=2)
 
 
 def test_who_waits_does_not_keep_others_waiting(pair: SpecSession) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import EXACT_HERE
 from numpy.typing import NDArray
 from processes import run_script
 from prompts import ENDLESS, PROMPTS
@@ -43,7 +44,7 @@ def n_seq(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def open_session(open_session: Open, n_seq: int) -> Open:
     """One request at a time, and several together: each gets what it would get alone."""
-    return partial(open_session, n_seq=n_seq, exact=True)
+    return partial(open_session, n_seq=n_seq, exact=EXACT_HERE)
 
 
 def solo(session: SpecSession, name: str, **options: Any) -> Generation:
@@ -419,3 +420,29 @@ def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
     n_done = len(handles[0].result().tokens)
     assert session.load.generated_tokens >= n_done > 0
     assert session.load.tokens_per_second > 0
+
+
+def test_what_begins_alike_is_decoded_once(open_session: Open, n_seq: int) -> None:
+    """Though all of it is asked for at once: those behind wait for the first one's prompt."""
+    session = open_session(n_ctx=1024)
+    prompt = session.tokenize(PROMPTS["module"] * 3)[:300]
+    expected = session.generate(prompt, max_tokens=8, seed=3, temperature=0.8)
+    session = open_session(n_ctx=1024)
+    longer = session.submit([*prompt, *prompt[:20]], max_tokens=2)
+    choices = session.submit(prompt, n=4, max_tokens=8, seed=3, temperature=0.8)
+    found = [one.result() for one in choices]
+    assert found[0].tokens == expected.tokens
+    assert len({tuple(one.tokens) for one in found}) > 1
+    assert longer.result().stats.reused_tokens == 0
+    assert min(one.stats.reused_tokens for one in found) >= len(prompt) - 1
+
+
+def test_a_call_is_taken_as_a_whole(open_session: Open, n_seq: int) -> None:
+    session = open_session(max_queue=1)
+    first = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq)]
+    choices = session.submit("x", n=5, max_tokens=2)
+    with pytest.raises(QueueFullError, match="raise max_queue"):
+        session.submit("x")
+    for one in first:
+        one.cancel()
+    assert [len(one.result().tokens) for one in choices] == [2] * 5

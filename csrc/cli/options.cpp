@@ -171,7 +171,7 @@ const std::vector<Flag>& flags() {
          })},
         {{"--top-k"},
          "K",
-         "only the K most likely tokens; 0: off (0)",
+         "only the K most likely tokens; 0 or -1: off (0)",
          integer([](Options& o) -> int& { return o.generate.sampling.top_k; })},
         {{"--top-p"},
          "P",

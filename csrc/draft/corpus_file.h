@@ -29,7 +29,7 @@ struct Header {
     std::uint32_t n_vocab;     // token ids are below
     std::uint64_t vocabulary;  // Vocab::text_fingerprint
     std::uint64_t n_texts;
-    std::uint64_t n_tokens;  // kNoTokens included
+    std::uint64_t n_tokens;  // kNoToken between texts included
     std::uint64_t n_buckets;
     std::uint64_t n_entries;
     std::uint64_t content_hash;  // FNV-1a over the 32-bit words behind the header

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sample/sampler.h"
+#include "specllama/error.h"
 
 namespace specllama {
 
@@ -45,8 +46,12 @@ void GrammarDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
 void GrammarDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         if (proposal.max_tokens == 0 || proposal.sampler->mask() == nullptr) continue;
-        const Scout* scout = look(proposal.sequence, proposal.tokens, *proposal.sampler);
-        if (scout != nullptr && !scout->bytes().empty()) draft(*scout, proposal);
+        try {
+            const Scout* scout = look(proposal.sequence, proposal.tokens, *proposal.sampler);
+            if (scout != nullptr && !scout->bytes().empty()) draft(*scout, proposal);
+        } catch (const Error& error) {
+            proposal.error = error.what();
+        }
     }
 }
 
@@ -67,7 +72,12 @@ Scout* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens, const Sampler
     auto found = followers_.find(sequence);
     if (found == followers_.end()) {
         found = followers_.try_emplace(sequence, Scout(byte_tokens(), habits_), 0).first;
-        enter(tokens, sampler, found->second);
+        try {
+            enter(tokens, sampler, found->second);
+        } catch (...) {
+            followers_.erase(found);
+            throw;
+        }
     } else if (found->second.scout.tired()) {
         return nullptr;
     } else {

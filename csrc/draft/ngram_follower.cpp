@@ -41,10 +41,14 @@ void NGramFollower::step(Token token) {
 }
 
 void NGramFollower::draft(Proposal& proposal) {
-    const std::size_t n_tokens = own_.size();
+    // Taken back also where it cannot be made.
+    const struct Ahead {
+        MatchFinder& text;
+        std::size_t n_tokens;
+        ~Ahead() { text.truncate(n_tokens); }
+    } ahead{own_, own_.size()};
     own_.append(proposal.draft.tokens);
     extend(proposal);
-    own_.truncate(n_tokens);
 }
 
 // Frequencies have the word until what they say makes a match that can be copied on: they know

@@ -211,6 +211,7 @@ void Engine::verify(Group group, double seconds) {
         try {
             verify(i, sequence, seconds);
         } catch (const Error&) {
+            sequence.stats.generated_tokens = static_cast<int>(sequence.generated().size());
             sequence.fail(std::current_exception());
             rewind(sequence, sequence.n_cached());
         }
@@ -271,8 +272,9 @@ double Engine::decode(Group group) {
                 batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
                            true);
         }
-        pad(group);
+        const int n_padded = pad(group);
         target_.decode(batch_);
+        ready_[group.last - 1]->stats.padded += n_padded;
     }
     for (std::size_t i = group.first; i < group.last; ++i) {
         Seconds& spent = ready_[i]->stats.seconds;
@@ -290,21 +292,21 @@ int Engine::n_context(Group group) const {
 
 // More rows where that makes the decode cheaper: of the last sequence, behind its trunk. What they
 // leave in the memory is cut like what is wrong of a draft; where the sequences lie apart, they
-// would make theirs longer than the others'.
-void Engine::pad(Group group) {
+// would make theirs longer than the others'. Returns how many.
+int Engine::pad(Group group) {
     Memory& memory = target_.memory();
     const std::size_t last = group.last - 1;
     if (memory.n_cuttable() != Memory::kAnyNumber || (memory.split() && last != group.first))
-        return;
+        return 0;
     Sequence& sequence = *ready_[last];
     const int n = batch_.size();
     const int width = speculator_.width(n, n_context(group));
     const int n_held = sequence.n_cached() + n_rows(last);
-    if (width > target_.n_batch() || n_held + width - n > target_.n_ctx()) return;
+    if (width > target_.n_batch() || n_held + width - n > target_.n_ctx()) return 0;
     Position position = sequence.n_tokens() + speculator_.draft(last).n_trunk();
     while (batch_.size() < width)
         batch_.add(sequence.tokens().back(), position++, sequence.id(), true);
-    sequence.stats.padded += width - n;
+    return width - n;
 }
 
 // What decoding a prompt's end takes says nothing of the rounds that follow.

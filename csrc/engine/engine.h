@@ -59,7 +59,7 @@ class Engine {
     std::size_t end_of_group(std::size_t first) const;
     double decode(Group group);
     int n_context(Group group) const;
-    void pad(Group group);
+    int pad(Group group);
     void observe_decode(Group group, double seconds);
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);

@@ -105,6 +105,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
 
 // Verified as it is: who made it has planned it, and knows what a round costs there.
 void Speculator::take_offer(std::size_t i, const Sequence& sequence, Limit limit) {
+    if (sequence.in_prompt()) return;  // where nothing is verified
     Work& work = work_[i];
     told_.clear();
     offers_->take(sequence.id(), sequence.tokens(), std::min(limit.depth, limit.nodes), told_);

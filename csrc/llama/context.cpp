@@ -199,11 +199,18 @@ void Context::decode(Batch& batch) {
 }
 
 void Context::decode_now(Batch& batch) {
+    memory_.expect_decode();
     for (int i = batch.n_ - 1; i >= 0; --i) memory_.expect(*batch.ids_[i], batch.positions_[i]);
     const ErrorLog errors;
-    const int code = llama_decode(context_.get(),
-                                  {batch.n_, batch.tokens_.data(), nullptr, batch.positions_.data(),
-                                   batch.n_ids_.data(), batch.ids_.data(), batch.logits_.data()});
+    int code = 0;
+    try {
+        code = llama_decode(context_.get(),
+                            {batch.n_, batch.tokens_.data(), nullptr, batch.positions_.data(),
+                             batch.n_ids_.data(), batch.ids_.data(), batch.logits_.data()});
+    } catch (...) {  // no memory for it
+        memory_.distrust();
+        throw;
+    }
     if (code == 0) llama_synchronize(context_.get());
     if (code == 0 && !errors.any()) return;
     memory_.distrust();

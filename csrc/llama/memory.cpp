@@ -53,6 +53,12 @@ void Memory::cut_branches(SequenceId sequence, int keep) {
         if (size(id) > keep) llama_memory_seq_rm(memory_, id, keep, -1);
 }
 
+// A decode may move the states of sequences that are not in it, and leaves their snapshots behind.
+void Memory::expect_decode() {
+    awaits_copy_.reset();
+    if (n_cuttable_ != kAnyNumber) std::ranges::fill(decoded_from_, kAnyNumber);
+}
+
 int Memory::size(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
 }
@@ -89,6 +95,7 @@ void Memory::save(SequenceId sequence, Saved& saved) {
 }
 
 bool Memory::restore(SequenceId sequence, const Saved& saved) {
+    decoded_from_[sequence] = saved.size;  // no snapshots come with it
     // The state first: only then does nothing of the recurrent part lie behind the cut.
     return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
                                         kRecurrentPart) != 0 &&
@@ -102,8 +109,7 @@ bool Memory::in_reach(SequenceId sequence, int keep) const {
         return n_swa_ == 0 ||
                llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
     // The snapshots are those after the last tokens of the last decode; there is none before its
-    // first token, and llama.cpp would take up what an earlier decode has left there. A second cut
-    // it refuses itself.
+    // first token, and llama.cpp would take up what an earlier decode has left there.
     return keep > decoded_from_[sequence] && size(sequence) - keep <= n_cuttable_;
 }
 
@@ -114,8 +120,10 @@ void Memory::empty(SequenceId sequence) {
 }
 
 int Memory::cut(SequenceId sequence, int keep) {
-    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1))
+    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1)) {
+        if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
         return keep;
+    }
     const Saved* saved = latest(sequence, keep);
     return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
 }
@@ -164,7 +172,6 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
         saved = *latest(from, n);
     // The attention's part; the states, which are shared by this, then become the sequence's own.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
-    decoded_from_[to] = n;
     if (saved.size == n && restore(to, saved)) return n;
     empty(to);
     return 0;
@@ -183,7 +190,8 @@ void Memory::drop(SequenceId sequence, Position begin) {
 // token is decoded, of which nothing stays.
 void Memory::finish_copy() {
     if (!awaits_copy_) return;
-    SequenceId sequence = *std::exchange(awaits_copy_, std::nullopt);
+    SequenceId sequence = *awaits_copy_;
+    expect_decode();
     const bool has_states = n_cuttable_ != kAnyNumber;
     Saved before;
     if (has_states) save(sequence, before);

@@ -58,11 +58,9 @@ class Memory {
     // at least one before them: any number, as many as there are snapshots, or 0.
     int n_cuttable() const { return n_cuttable_; }
 
-    // Must be told before each decode, for each sequence in it: its first position there.
-    void expect(SequenceId sequence, Position first) {
-        decoded_from_[sequence] = first;
-        awaits_copy_.reset();
-    }
+    // Must be told before each decode; and then, for each sequence in it, its first position there.
+    void expect_decode();
+    void expect(SequenceId sequence, Position first) { decoded_from_[sequence] = first; }
 
     // Must be told of a decode that failed. States were being moved then, those of other sequences,
     // too: where there are any, each sequence goes back to what was saved of it, or is emptied.
@@ -119,8 +117,10 @@ class Memory {
     bool split_;
     int n_swa_;
     int n_cuttable_;
-    std::optional<SequenceId> awaits_copy_;    // that was copied to since the last decode
-    std::vector<Position> decoded_from_;       // [sequence]: first position of the last decode
+    std::optional<SequenceId> awaits_copy_;  // that was copied to since the last decode
+    // [sequence]: first position of its last decode; where there are snapshots, of the last decode
+    // of all, if it was in that one, else kAnyNumber.
+    std::vector<Position> decoded_from_;
     std::vector<std::array<Saved, 2>> saved_;  // [sequence][mark]
 };
 

@@ -63,6 +63,12 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
 }
 
 std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
+    // Of these llama.cpp would take out blanks before punctuation that the text has.
+    if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE) {
+        std::string pieces;
+        for (const Token token : tokens) append_piece(token, pieces, special);
+        return pieces;
+    }
     std::string text(tokens.size() * 8 + 16, '\0');
     fit(text, [&] {
         return llama_detokenize(vocab_, tokens.data(), static_cast<std::int32_t>(tokens.size()),

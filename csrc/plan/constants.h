@@ -2,7 +2,8 @@
 
 #include <array>
 
-// Every constant of the planner, with its reason. One set for all machines, models and texts.
+// The planner's constants, with their reasons; what is believed of each kind of evidence beforehand
+// stands in acceptance.cpp. One set for all machines, models and texts.
 namespace specllama::tuning {
 
 // Tokens of a long text, a few screens of it. After about so many rates, and what a draft model has

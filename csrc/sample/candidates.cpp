@@ -26,7 +26,7 @@ constexpr double kDeepest = 1024;
 }  // namespace
 
 Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
-    : top_k_(options.top_k), top_p_(options.top_p), min_p_(options.min_p) {
+    : top_k_(std::max(options.top_k, 0)), top_p_(options.top_p), min_p_(options.min_p) {
     if (cuts() || options.processed_logprobs || options.acceptance == AcceptanceRule::rejection)
         kept_.reserve(top_k_ > 0 ? std::min(top_k_, n_vocab) : n_vocab);
 }

@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from specllama import __version__
@@ -53,10 +54,14 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_command(commands)
+    if sys.stderr is None:  # closed by who started this: there is nobody to be told
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     arguments = parser.parse_args(argv)
     if sys.stdout is None:  # closed by who started this
         print("specllama: Standard output is closed.", file=sys.stderr)
         return 1
+    if isinstance(sys.stdout, TextIOWrapper):  # whose encoding may lack what a model says
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = int(arguments.run(arguments))
         sys.stdout.flush()

@@ -99,6 +99,8 @@ def replacing(path: Path) -> Iterator[Path]:
         if os.path.lexists(place) and not place.is_file():
             raise OSError(errno.EINVAL, "it is no file")
         fresh.touch()  # it can be written: known before the work is done
+        if place.is_file():
+            fresh.chmod(stat.S_IMODE(place.stat().st_mode))
         yield fresh
         fresh.replace(place)
     except OSError as error:

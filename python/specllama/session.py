@@ -81,9 +81,10 @@ class SpecSession(BackgroundRequests, Closing):
         target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080":
             drafts are made here, "ngram" (also "auto"), by the draft model or the `Drafter` given,
             and verified there (docs/remote.md). What concerns the model itself is the server's to
-            decide: of the options above and below, n_seq, spec_length, spec_tree, draft, the draft_
-            ones and max_queue have a say. "sglang+http://...": an SGLang server
-            (docs/remote-sglang.md). None: the model is here.
+            decide: of the options above and below, draft, draft_n_gpu_layers, draft_device,
+            draft_n_threads, draft_kv_type, n_seq, n_threads (the draft model's), spec_length,
+            spec_tree, cascade, max_queue and progress have a say; any other must be left out.
+            "sglang+http://...": an SGLang server (docs/remote-sglang.md). None: the model is here.
         target_mode: "lockstep": a question and an answer for each round; "ahead": the target does
             not wait for drafts; "auto": by what the way takes.
         target_key: The API key that the server wants.
@@ -223,7 +224,8 @@ class SpecSession(BackgroundRequests, Closing):
                 raise ArgumentError("tokenizer is for a target by SGLang; leave it out.")
             core, path = open_core(model, draft, **options)
         else:
-            defaults = {name: one.default for name, one in signature(type(self)).parameters.items()}
+            arguments = signature(SpecSession).parameters
+            defaults = {name: one.default for name, one in arguments.items()}
             core, path = open_remote(
                 target,
                 way,

@@ -38,11 +38,11 @@ bool requested(const void* where) {
 }  // namespace
 
 TEST(huge_pages_are_asked_for_where_memory_has_come_since) {
-    if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) return;  // none here
     void* before = map();
     const HugePages pages;
     void* since = map();
     CHECK(before != MAP_FAILED && since != MAP_FAILED);
+    if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) return;  // none here
     pages.request();
     CHECK(requested(static_cast<char*>(since) + kSize / 2));
     CHECK(!requested(static_cast<char*>(before) + kSize / 2));

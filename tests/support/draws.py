@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from conftest import EXACT_HERE
 from heads import write_eagle3, write_glm, write_knowing_pair, write_qwen
 from numpy.typing import NDArray
 from prompts import PROMPTS
@@ -119,7 +120,7 @@ class Draws:
             "n_seq": rng.choice([1, 1, 1, 2, 3]),
             "n_batch": rng.choice([3, 5, 8, 16, 33, 70, 512, 512, 512]),
             "n_threads": 1,
-            "exact": True,
+            "exact": EXACT_HERE,
         }
         spec_length = rng.choice(["auto", "auto", 1, 2, 3, 4, 6, 8, 16, 64])
         trees = ["off", "auto", 2, 3, 3, 4, 8]

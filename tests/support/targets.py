@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
 from specllama import Generation, SpecSession
@@ -18,7 +18,7 @@ MODULE = PROMPTS["module"]
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """The bundled model with two places."""
-    options = EXACT | FIXED | {"exact": True, "n_seq": 2, "offers": True}
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
     with SpecSession(None, "ngram", **options) as session, serve(session) as running:
         yield running
 
@@ -26,7 +26,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def local() -> Iterator[SpecSession]:
     """The same model here, without drafts."""
-    with SpecSession(draft=None, **EXACT, exact=True) as session:
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
         yield session
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT, FIXED
+from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
@@ -23,7 +23,7 @@ N = 12
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
     """The bundled model with two places."""
-    options: dict[str, Any] = {"exact": True, "n_seq": 2, "offers": True}
+    options: dict[str, Any] = {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
     with SpecSession(None, "ngram", **(EXACT | FIXED | options)) as one:
         yield one
 

@@ -145,7 +145,7 @@ enum class AcceptanceRule {
 struct SamplingOptions {
     // 0: the most likely token, always; more: the further from that, the less likely tokens come.
     double temperature = 0;
-    // Only the k most likely tokens; 0: off.
+    // Only the k most likely tokens; 0 or -1: off.
     int top_k = 0;
     // Only the most likely tokens that together have this probability; 1: off.
     double top_p = 1;

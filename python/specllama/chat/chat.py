@@ -11,7 +11,6 @@ from specllama._interrupt import Interrupt
 from specllama.chat import files
 from specllama.chat.conversation import Conversation
 from specllama.chat.open_model import OpenModel
-from specllama.errors import SpecllamaError
 from specllama.requests.options import GenerateOptions
 
 
@@ -62,16 +61,26 @@ class Chat:
         """
         self.conversation.ask("\n".join([*self._files, text]))
         self._files.clear()
-        self._answer()
+        try:
+            self._answer()
+        finally:
+            self.conversation.take_back("user")
 
     def ask_again(self) -> bool:
-        """Have the last message answered anew; False: there is none. Raises as `ask`."""
-        self.conversation.take_back("assistant")
-        text = self.conversation.take_back("user")
-        if text is None:
+        """Have the last message answered anew; False: there is none. Where no word comes the answer
+        before stands. Raises as `ask`."""
+        before = self.conversation.take_back("assistant")
+        question = self.conversation.take_back("user")
+        if question is None:
             return False
-        self.conversation.ask(text)
-        self._answer()
+        self.conversation.ask(question)
+        try:
+            self._answer()
+        finally:
+            unanswered = self.conversation.take_back("user") is not None
+            if unanswered and before is not None:
+                self.conversation.ask(question)
+                self.conversation.answer(before)
         return True
 
     def attach(self, name: str) -> list[str]:
@@ -91,12 +100,9 @@ class Chat:
         print(text, file=sys.stderr)
 
     def _answer(self) -> None:
-        try:
-            stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
-        except SpecllamaError:
-            self.conversation.take_back("user")
-            raise
-        with Interrupt(stream.cancel) if self.interactive else nullcontext():
+        """Add the answer to the conversation, if a word of it comes."""
+        stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
+        with Interrupt(stream.cancel, once=True) if self.interactive else nullcontext():
             try:
                 with stream:
                     for chunk in stream:
@@ -107,8 +113,6 @@ class Chat:
                 self.past.append(result.stats)
                 if result.text or result.finish_reason:
                     self.conversation.answer(result.text)
-                else:
-                    self.conversation.take_back("user")
                 print(flush=True)
         self.say(painted(_brief(result.stats), DIM, self.colored))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,7 @@ class Conversation:
             ArgumentError: There is a file of that name that holds something else.
             SpecllamaError: It cannot be written.
         """
-        place = Path(path)
-        if place.is_file() and place.stat().st_size > 0:
+        if os.path.isfile(path) and os.path.getsize(path) > 0:
             try:
                 _read(path)
             except ArgumentError:
@@ -67,7 +67,7 @@ class Conversation:
                     f"{path} is there and holds no conversation; choose another name."
                 ) from None
         text = json.dumps(self.messages, ensure_ascii=False, indent=2)
-        with _files.replacing(place) as fresh:
+        with _files.replacing(Path(path)) as fresh:
             fresh.write_text(text + "\n", encoding="utf-8")
 
     def load(self, path: str) -> None:
@@ -89,7 +89,7 @@ def _read(path: str) -> list[dict[str, Any]]:
     """Return the messages of a file: a list, or an object that has it, as requests do."""
     text = _files.read_text(path)
     try:
-        held = json.loads(text)
+        held = json.loads(text.removeprefix("\N{BYTE ORDER MARK}"))
     except (ValueError, RecursionError):  # numbers may have too many digits, too
         raise ArgumentError(f"{path} holds no conversation: it is not JSON.") from None
     messages = held.get("messages") if isinstance(held, dict) else held

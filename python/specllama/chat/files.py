@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-from pathlib import Path
 
 from specllama import _files
 from specllama.errors import ArgumentError
@@ -25,8 +24,7 @@ def found(name: str) -> list[str]:
 
 def quoted(path: str) -> str:
     """Return a file's name and text, as a message has them. Raises ArgumentError."""
-    place = Path(path)
-    if place.is_char_device() or place.is_block_device() or place.is_fifo():  # it may never end
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):  # no end
         raise ArgumentError(f"{path} cannot be read: it is a device or a pipe.")
     text = _files.read_text(path)
     longest = max(map(len, re.findall("`+", text)), default=0)

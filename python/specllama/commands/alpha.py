@@ -198,6 +198,8 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
                 f"{path} is a head, which says nothing without the states of its model; "
                 f"`specllama bench` measures it."
             )
+        if not draft.can_draft:
+            raise ArgumentError(f"{path} cannot draft: its memory cannot be cut.")
         return {Path(path).name: path}
     bar = _bar(list(files([Path(path)])), "reading")
     fitting = [
@@ -216,6 +218,8 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
     _check.integer("-n", arguments.n_predict, low=1)
     if arguments.threads is not None:
         _check.integer("-t", arguments.threads, low=1, high=512)
+    if arguments.n_gpu_layers is not None:
+        _check.integer("-ngl", arguments.n_gpu_layers, low=-1)
     _check.integer("--count", arguments.count, low=2)
     _check.integer("--prompt-length", arguments.prompt_length, low=2)
     _check.integer("--repeat", arguments.repeat, low=1)

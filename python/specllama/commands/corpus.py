@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from specllama import _core
+from specllama import _check, _core
 from specllama.commands import _arguments
 from specllama.formats import corpus
 from specllama.model import hub
@@ -32,7 +32,7 @@ def build(arguments: argparse.Namespace) -> int:
 
 def info(arguments: argparse.Namespace) -> int:
     """Show what a corpus holds; the exit code."""
-    opened = _core.Corpus(arguments.file)
+    opened = _core.Corpus(_check.path("file", arguments.file))
     print(
         f"{opened.n_tokens} tokens of {opened.n_texts} texts, {opened.size_bytes / 1e6:.1f} MB, "
         f"for vocabulary {opened.vocabulary:016x} of {opened.n_vocab} tokens"

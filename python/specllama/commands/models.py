@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from specllama.model.found import Found, look
 def run(arguments: argparse.Namespace) -> int:
     """List the models; the exit code."""
     for folder in arguments.folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise ArgumentError(f"There is no directory {folder}.")
     paths = list(files([*caches(), *arguments.folders]))
     bar = tqdm(paths, desc="reading", leave=False, delay=0.3, disable=None)

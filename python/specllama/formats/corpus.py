@@ -52,9 +52,9 @@ def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path
     """
     found: dict[str, tuple[float, Path]] = {}
     for path in paths:
-        if not (path.is_file() or path.is_dir()):
+        if not (os.path.isfile(path) or os.path.isdir(path)):
             raise ArgumentError(f"There is no file or folder {path}.")
-        for file in _below(path, patterns) if path.is_dir() else [path]:
+        for file in _below(path, patterns) if os.path.isdir(path) else [path]:
             try:
                 found.setdefault(os.path.realpath(file), (file.stat().st_mtime, file))
             except OSError:
@@ -146,6 +146,6 @@ def _below(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
         below[:] = [name for name in below if not name.startswith(".")]
         for name in names:
             fits = not patterns or any(fnmatch.fnmatch(name, one) for one in patterns)
-            path = Path(place, name)
-            if fits and not name.startswith(".") and path.is_file():
-                yield path
+            path = os.path.join(place, name)
+            if fits and not name.startswith(".") and os.path.isfile(path):
+                yield Path(path)

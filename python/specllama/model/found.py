@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from specllama import _core
+from specllama import _check, _core
 from specllama.errors import SpecllamaError
 from specllama.model.hub import SCHEME
 
@@ -52,8 +52,6 @@ class Found:
 def look(path: Path) -> Found:
     """Return what a file says about its model."""
     try:
-        return Found(path, _core.read_model_file(str(path)))
+        return Found(path, _core.read_model_file(_check.path("path", path)))
     except SpecllamaError as error:
         return Found(path, None, str(error))
-    except UnicodeEncodeError:
-        return Found(path, None, "Its path is not valid UTF-8.")

@@ -193,7 +193,9 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
             f"There is no repository {repo} at {constants.ENDPOINT}, or it is private and needs "
             "your token in HF_TOKEN."
         )
-    if isinstance(error, errors.HfHubHTTPError) and error.response.status_code in (401, 403):
+    # None where no answer came.
+    response = getattr(error, "response", None)
+    if getattr(response, "status_code", None) in (401, 403):
         return ModelError(
             f"{constants.ENDPOINT} does not let you read {repo}; give a valid token in HF_TOKEN or "
             "log in with: hf auth login."

@@ -91,7 +91,7 @@ class RemoteCore:
         self._work = threading.Lock()
         self._inside: set[int] = set()  # threads that work
         self._owner = 0  # the thread that has begun the last generation
-        self._asking = threading.Lock()
+        self._asking = threading.RLock()  # a drafter may end another stream
         self._pool: ThreadPoolExecutor | None = None
         self._text_of = lru_cache(maxsize=4096)(self._ask_text)
 

@@ -19,6 +19,8 @@ _ATTEMPTS = 6
 _FIRST_PAUSE = 0.1
 """Seconds before the second attempt; before each other one twice as many as before the last."""
 _CONNECT_SECONDS = 10.0
+_FROM_PROXIES = (502, 503, 504)
+"""HTTP status where the server behind it is not there, maybe for a moment."""
 
 
 class GoneError(RemoteError):
@@ -148,9 +150,13 @@ class Link:
                 raise RemoteError(
                     f"{self.url} has not said a word for {self._timeout:g} s (target_timeout)."
                 ) from None
+            except _BrokenOffError as error:
+                last = str(error)
             except httpx.TransportError as error:
-                last = error
-        raise RemoteError(f"Cannot reach {self.url}: {str(last) or type(last).__name__}.")
+                last = str(error) or type(error).__name__
+            except httpx.RequestError as error:  # packed in another way than it says
+                raise RemoteError(f"{self.url} answered what cannot be read: {error}.") from None
+        raise RemoteError(f"Cannot reach {self.url}: {last}.")
 
     @staticmethod
     def _pause(attempt: int) -> None:
@@ -159,26 +165,41 @@ class Link:
 
     def parsed(self, message: str | bytes) -> dict[str, Any]:
         """Return the object that a message is as JSON. Raises RemoteError if it is none."""
-        try:
-            told = json.loads(message)
-        except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+        told = _object(message)
+        if told is None:
             raise RemoteError(f"{self.url} gave no JSON object; is it {self._kind} server?")
         return told
 
     def _read(self, answer: httpx.Response) -> dict[str, Any]:
-        told = self.parsed(answer.content)
         if answer.is_success:
-            return told
-        raise error_of(self.url, answer.status_code, told)
+            return self.parsed(answer.content)
+        told, status = _object(answer.content), answer.status_code
+        if told is None and status in _FROM_PROXIES:
+            raise _BrokenOffError(f"HTTP status {status}")
+        raise error_of(self.url, status, told or {})
+
+
+class _BrokenOffError(Exception):
+    """A proxy does not reach the server."""
+
+
+def _object(message: str | bytes) -> dict[str, Any] | None:
+    """Return the object that a message is as JSON; None if it is none."""
+    try:
+        told = json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def _is_server(url: str) -> bool:
+    import httpx
+
     try:
         parts = urlsplit(url)
         has_port = parts.port != 0
-    except ValueError:  # half an IPv6 address, or a port that is no number
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):  # no address, or a port that is no number
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port
 
@@ -197,4 +218,5 @@ def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
         return ArgumentError(message)
     if status in (401, 403):
         return RemoteError(f"{url} refuses: {message} (target_key)")
-    return RemoteError(f"{url} failed with HTTP status {status}: {message}")
+    why = f": {message}" if message else "."
+    return RemoteError(f"{url} failed with HTTP status {status}{why}")

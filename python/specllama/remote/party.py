@@ -133,7 +133,7 @@ class Party:
     def _understood(self, read: Callable[[], T]) -> T:
         try:
             return read()
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise RemoteError(
                 f"{self.url} answered what cannot be understood ({error!r}); is it a server "
                 "of this version?"

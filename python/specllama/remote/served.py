@@ -35,12 +35,14 @@ class Served:
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         body = {"content": text, "add_special": add_special, "parse_special": parse_special}
-        tokens: list[int] = self._link.post("/tokenize", body)["tokens"]
+        tokens = self._link.post("/tokenize", body).get("tokens")
+        if not isinstance(tokens, list) or not all(isinstance(one, int) for one in tokens):
+            raise RemoteError(f"{self.url} gave no tokens; is it a specllama server?")
         return tokens
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
         told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
-        return str(told["content"])
+        return str(told.get("content", ""))
 
     def check(self, options: _core.GenerateOptions) -> None:
         pass  # the server says what it has
@@ -74,7 +76,7 @@ class _About:
             if len(self["fim"]) != 5 or not all(one >= 0 for one in self["decode_seconds"]):
                 raise ValueError
             self["chat_template"], self["description"], self["kernels"], self["drafts"]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             self._refuse()
 
     def __getitem__(self, name: str) -> Any:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from specllama import _core
+from specllama import _check, _core
 from specllama._core import Chunk, TokenLogprobs
 from specllama.formats.wire import chunk_from_wire
 
@@ -90,7 +90,7 @@ class Text:
     def hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
         """Take in an answer, and return its tokens, of those only what is new. again: it is the
         first of a generation that was begun again, whose chunks begin at the beginning."""
-        tokens: list[int] = told["tokens"]
+        tokens = [_check.integer("a token", token, low=0) for token in told["tokens"]]
         n_known = len(self.generated) - self._n_opened if again else 0
         chunks = [chunk_from_wire(one) for one in told["chunks"]]
         with self._lock:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import Any
 
+from specllama.errors import RemoteError
 from specllama.formats.wire import Digest
 from specllama.remote.draft import Draft
 from specllama.remote.link import Link
 from specllama.remote.text import Text
+
+_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 class Verification:
@@ -33,7 +37,10 @@ class Verification:
         """Begin the text, or begin again where it is."""
         # Asked again, since the answer was lost, it takes the place of what was opened first.
         told = self._link.post("/v1/verify", {"name": self._name, **self._text.opening()})
-        self._id = str(told.get("id"))
+        name = told.get("id")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise RemoteError("The server gave a generation no name; is it a specllama server?")
+        self._id = name
         self._n_rounds = 0
         self._digest = Digest()
         self._n_digested = 0

@@ -59,11 +59,23 @@ class BackgroundRequests(LoadedModel):
         Raises:
             ArgumentError: The prompt is empty, has ids that are no tokens, or does not fit the
                 context with what may follow it; or an option is wrong.
-            QueueFullError: More than `max_queue` requests would wait.
+            QueueFullError: `max_queue` requests wait already. (Where one more may wait, all n
+                choices may.)
             ClosedError: The session is closed.
         """
-        handles = self._submit(Request.choices(self, prompt, options, _count(n)))
+        handles = self.submit_several([prompt], n=_count(n), **options)
         return handles[0] if n is None else handles
+
+    def submit_several(
+        self, prompts: Iterable[str | Iterable[int]], *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[Handle]:
+        """Have several prompts continued in the background, all or none: as `submit`.
+
+        Returns:
+            Handles: the n choices for the first prompt first.
+        """
+        choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
+        return self._submit(chain.from_iterable(choices))
 
     def host(
         self,
@@ -194,7 +206,7 @@ class BackgroundRequests(LoadedModel):
         try:
             for request in requests:
                 request.check(self._core)
-                job = self._worker.submit(request, wait=wait)
+                job = self._worker.submit(request, wait=wait, beside=bool(handles) and not wait)
                 handles.append(Handle(self, self._worker, job))
         except BaseException:
             _cancel(handles)

@@ -38,8 +38,8 @@ class GenerateOptions(TypedDict, total=False):
         float, Range(0), ("--temp",), "temperature",
     )]  # fmt: skip
     top_k: Annotated[int, Field(
-        0, "0: off", _check.integer, "Only the k most likely tokens.",
-        int, Range(0, INT32), ("--top-k",), "top_k",
+        0, "0: off", _check.integer, "Only the k most likely tokens; 0 or -1: all.",
+        int, Range(-1, INT32), ("--top-k",), "top_k",
     )]  # fmt: skip
     top_p: Annotated[float, Field(
         1.0, "1: off", _check.number, "Only the most likely tokens that together are this likely.",

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from math import inf
 from time import monotonic
 
+import numpy as np
+
+from specllama._check import Tokens
 from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
 from specllama.model.core import Core
 from specllama.model.home import Home
@@ -18,6 +21,9 @@ from specllama.requests.meter import Meter
 from specllama.requests.request import Request
 from specllama.requests.round import Round
 from specllama.requests.stream import Generation
+
+_LEAST_COMMON = 32
+"""Tokens that prompts must have in common for one to wait for the other."""
 
 _PATIENCE = 1.0
 """Seconds for which a generation may wait for a draft while others want its place."""
@@ -94,12 +100,13 @@ class Worker:
         if self._core.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
 
-    def submit(self, request: Request, *, wait: bool = False) -> Job:
+    def submit(self, request: Request, *, wait: bool = False, beside: bool = False) -> Job:
         """Take a request.
 
         Args:
             request: The request.
             wait: Wait for room in the queue.
+            beside: It was asked for together with one that has been taken, so there is room.
 
         Raises:
             QueueFullError: There is no room.
@@ -114,7 +121,7 @@ class Worker:
                 self._changed.wait_for(lambda: self._closed or self._has_room())
             if self._closed:
                 raise ClosedError("The session is closed; open a new one.")
-            if not self._has_room():
+            if not (beside or self._has_room()):
                 raise QueueFullError(
                     f"{self._n_seq} requests are at work and {self._max_queue} wait already; "
                     "try again later, or raise max_queue."
@@ -234,9 +241,10 @@ class Worker:
     def _admit(self) -> None:
         while len(self._running) < self._n_seq:
             with self._changed:
-                if not self._waiting:
+                job = self._next()
+                if job is None:
                     return
-                job = self._waiting.popleft()
+                self._waiting.remove(job)
                 self._running.append(job)
             try:
                 job.record = job.request.begin(self._core)
@@ -250,6 +258,16 @@ class Worker:
                 self._end(job, error)
             except BaseException as error:
                 self._end(job, error)
+
+    def _next(self) -> Job | None:
+        """Return who waits and may begin. Of whose prompt another request is taking in a good part
+        waits for that one's first token: then it need not be decoded once more."""
+        read = [
+            job.request.tokens
+            for job in self._running
+            if job.record is not None and not len(job.record.core.tokens)
+        ]
+        return next((job for job in self._waiting if not _is_among(job.request.tokens, read)), None)
 
     def _step(self) -> None:
         if not self._running and not self._waiting:
@@ -309,6 +327,18 @@ class Worker:
         for job in jobs:
             _leave(job)
             job.fail(ClosedError("The session was closed before the request had ended."))
+
+
+def _is_among(prompt: Tokens, others: Iterable[Tokens]) -> bool:
+    """Whether it has at least half of another one, from its beginning."""
+    return any(_n_common(prompt, other) >= max(len(other) // 2, _LEAST_COMMON) for other in others)
+
+
+def _n_common(tokens: Tokens, others: Tokens) -> int:
+    """How many tokens two prompts begin with alike."""
+    n = min(len(tokens), len(others))
+    differ = np.not_equal(tokens[:n], others[:n])
+    return int(differ.argmax()) if differ.any() else n
 
 
 def _leave(job: Job) -> None:

@@ -37,6 +37,7 @@ class Call(ABC):
         fields.text("model")
         self._model = model
         self._name = settings.name
+        self._max_prompt = settings.max_prompt
         self.given = fields.given
         self.streams = fields.flag("stream")
         self._options: GenerateOptions = sampling_options(fields)
@@ -45,7 +46,7 @@ class Call(ABC):
         if len(self.prompts) * self.n > MOST_CHOICES:
             raise ApiError(400, f"More than {MOST_CHOICES} choices; ask for fewer.", param="n")
         longest = max(map(len, self.prompts))
-        most = model.n_ctx - 1 if settings.max_prompt is None else settings.max_prompt
+        most = model.n_ctx - 1 if self._max_prompt is None else self._max_prompt
         if longest > most:
             raise ApiError(
                 400,
@@ -56,15 +57,7 @@ class Call(ABC):
 
     def submit(self) -> list[Handle]:
         """Hand it to the session: the choices for the first prompt first."""
-        handles: list[Handle] = []
-        try:
-            for prompt in self.prompts:
-                handles += self._model.submit(prompt, n=self.n, **self._options)
-        except BaseException:
-            for handle in handles:
-                handle.cancel()
-            raise
-        return handles
+        return self._model.submit_several(self.prompts, n=self.n, **self._options)
 
     @abstractmethod
     def _own_options(self, fields: Fields) -> GenerateOptions:

@@ -161,3 +161,4 @@ async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[C
     finally:
         for task in waiting:
             task.cancel()
+            task.add_done_callback(lambda one: one.cancelled() or one.exception())  # it was heard

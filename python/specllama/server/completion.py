@@ -35,8 +35,8 @@ class Completion(ChoicesCall):
             "max_tokens": most_tokens(
                 fields, "max_tokens", "n_predict", default=_DEFAULT_MAX_TOKENS
             ),
-            "echo": self._echo,
         }
+        self._offsets: dict[int, int] = {}  # of the next token's text, by choice
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)
         if self._logprobs is not None:
             if self._echo:
@@ -54,6 +54,7 @@ class Completion(ChoicesCall):
         prompts = prompt if _is_list_of(prompt, (str, list)) else [prompt]
         if not all((isinstance(one, str) and one) or _is_list_of(one, int) for one in prompts):
             fields.refuse("prompt", "a string, a list of token ids, or a list of those, not empty")
+        self._given: list[str | list[int]] = prompts
         if suffix := fields.text("suffix"):
             return [self._infill(fields, one, suffix) for one in prompts]
         return [
@@ -74,28 +75,38 @@ class Completion(ChoicesCall):
         return self._model.render_infill(prompt, suffix, max_prompt=INT32).tokens
 
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
-        return {"text": generation.text, "logprobs": self._shape(generation.logprobs)}
+        text = self._echoed(index) + generation.text
+        return {"text": text, "logprobs": self._shape(index, generation.logprobs)}
 
     def _beginning(self, index: int) -> list[dict[str, Any]]:
+        return [{"text": self._echoed(index), "logprobs": None}] if self._echo else []
+
+    def _echoed(self, index: int) -> str:
+        """Return the prompt as it was given, where it is wanted before the answer."""
         if not self._echo:
-            return []
-        text = self._model.detokenize(self.prompts[index // self.n])
-        return [{"text": text, "logprobs": None}]
+            return ""
+        prompt = self._given[index // self.n]
+        return prompt if isinstance(prompt, str) else self._model.detokenize(prompt)
 
     def _parts(self, index: int, chunk: Chunk) -> list[dict[str, Any]]:
         logprobs = [] if chunk.logprobs is None else [chunk.logprobs]
-        return [{"text": chunk.text, "logprobs": self._shape(logprobs)}]
+        return [{"text": chunk.text, "logprobs": self._shape(index, logprobs)}]
 
     def _ending(self) -> dict[str, Any]:
         return {"text": "", "logprobs": None}
 
-    def _shape(self, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any] | None:
+    def _shape(self, index: int, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any] | None:
         if self._logprobs is None:
             return None
         text = self._model.token_text
-        shaped: dict[str, Any] = {"tokens": [], "token_logprobs": [], "top_logprobs": []}
+        names = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
+        shaped: dict[str, list[Any]] = {name: [] for name in names}
         for one in logprobs:
-            shaped["tokens"].append(text(one.token))
+            piece = text(one.token)
+            offset = self._offsets.get(index, 0)
+            self._offsets[index] = offset + len(piece)
+            shaped["tokens"].append(piece)
+            shaped["text_offset"].append(offset)
             shaped["token_logprobs"].append(finite(one.logprob))
             shaped["top_logprobs"].append({text(token): finite(of) for token, of in one.top})
         return shaped

@@ -36,11 +36,12 @@ class Infill(Call):
         fields.required("input_prefix")
         fields.required("input_suffix")
         before = fields.text("input_prefix") + fields.text("prompt")
+        room = max(self._model.n_ctx - (self._options["max_tokens"] or 256) - 1, 4)
         infill = self._model.render_infill(
             before,
             fields.text("input_suffix"),
             _files(fields),
-            max_prompt=max(self._model.n_ctx - (self._options["max_tokens"] or 256) - 1, 4),
+            max_prompt=room if self._max_prompt is None else min(room, self._max_prompt),
         )
         self._options["reference"] = infill.left_out
         return [infill.tokens]

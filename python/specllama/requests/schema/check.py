@@ -11,8 +11,8 @@ from typing import Any
 from specllama.errors import ArgumentError
 from specllama.requests.schema.references import References
 
-_MOST_REPEATED = 65536
-"""More of anything makes no grammar that can be read: it has more bytes."""
+MOST_REPEATED = 65536
+"""More of anything makes no grammar that can be read."""
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
@@ -25,7 +25,7 @@ _OBJECTS = ("properties", "$defs", "definitions", "patternProperties")
 
 def check(schema: Any, references: References) -> None:
     """Raise ArgumentError where something is not of the type that it must have, leads nowhere, or
-    would fill the memory: the converter writes as many copies of a rule as there are repetitions.
+    would fill the memory: tuples are written with as many items as there must be.
 
     Args:
         schema: A JSON value.
@@ -107,5 +107,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_repetitions(key: str, n: int) -> None:
-    if n > _MOST_REPEATED:
-        raise ArgumentError(f"its {key} asks for more than {_MOST_REPEATED} repetitions")
+    if n > MOST_REPEATED:
+        raise ArgumentError(f"its {key} asks for more than {MOST_REPEATED} repetitions")

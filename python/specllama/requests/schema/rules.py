@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from llama_cpp.llama_grammar import BuiltinRule, SchemaConverter
+from llama_cpp.llama_grammar import (
+    PRIMITIVE_RULES,
+    STRING_FORMAT_RULES,
+    BuiltinRule,
+    SchemaConverter,
+)
 
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
@@ -17,6 +23,7 @@ from specllama.requests.schema.integers import integer_rule
 from specllama.requests.schema.merged import merged
 from specllama.requests.schema.pattern import pattern_rule, quoted
 from specllama.requests.schema.references import References
+from specllama.requests.schema.repeated import repeated
 from specllama.requests.schema.simplified import said, simplified
 
 _MOST_PARTS = 16384
@@ -87,9 +94,36 @@ class _Converter(SchemaConverter):
     def visit(self, schema: Any, name: str) -> str:
         self._count()
         schema = simplified(self._merged(schema))
-        if schema.get("type") == "integer" and (bounds := _integers(schema)) != (None, None):
+        kind = schema.get("type")
+        if kind == "integer" and (bounds := _integers(schema)) != (None, None):
             return str(self._add_rule(name, f"({integer_rule(*bounds)}) space"))
+        if kind == "string" and not _has_form(schema):
+            return self._visit_text(schema, name)
+        if kind == "array" and "items" in schema:
+            return self._visit_list(schema, name)
         return str(super().visit(schema, name))
+
+    def _visit_text(self, schema: Mapping[str, Any], name: str) -> str:
+        low, high = schema.get("minLength", 0), schema.get("maxLength")
+        if low == 0 and high is None:
+            return str(super().visit({"type": "string"}, name))
+        char = str(self._add_primitive("char", PRIMITIVE_RULES["char"]))
+        text = self._repeated(char, low, high, name)
+        return str(self._add_rule(name, rf'"\"" {text} "\"" space'))
+
+    def _visit_list(self, schema: Mapping[str, Any], name: str) -> str:
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        items = ""
+        if high != 0:
+            first = self.visit(schema["items"], f"{name}-item")
+            another = str(self._add_rule(f"{name}-another", f'"," space {first}'))
+            rest = None if high is None else high - 1
+            items = f"{first} {self._repeated(another, max(low - 1, 0), rest, name)}"
+            items = items if low else f"({items})?"
+        return str(self._add_rule(name, f'"[" space {items} "]" space'))
+
+    def _repeated(self, rule: str, low: int, high: int | None, name: str) -> str:
+        return repeated(rule, low, high, lambda part: str(self._add_rule(f"{name}-block", part)))
 
     def _generate_union_rule(self, name: str, alt_schemas: Sequence[Any]) -> str:
         rules, impossible = [], EmptyError("there is nothing to choose from")
@@ -166,6 +200,13 @@ def _cut(entries: dict[str, str], n: int) -> None:
     """Takes back all but the first n."""
     while len(entries) > n:
         entries.popitem()
+
+
+def _has_form(schema: Mapping[str, Any]) -> bool:
+    """Whether a string's form is what the converter goes by, whatever its length."""
+    form = schema.get("format", "")
+    known = f"{form}-string" in STRING_FORMAT_RULES or re.fullmatch("uuid[1-5]?", form)
+    return "pattern" in schema or bool(known)
 
 
 def _integers(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:

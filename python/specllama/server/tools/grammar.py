@@ -36,7 +36,7 @@ def calls_grammar(
         ArgumentError: The answer's cannot.
     """
     grammar = joined(_rules(choice.tools, choice, calls, answer))
-    if len(grammar.encode()) <= _MOST_BYTES and len(re.findall("[=?*+{]", grammar)) <= _MOST_RULES:
+    if len(grammar.encode()) <= _MOST_BYTES and _n_rules(grammar) <= _MOST_RULES:
         return grammar
     return joined(_rules([loosened(tool) for tool in choice.tools], choice, calls, answer))
 
@@ -62,3 +62,10 @@ def _rules(
         rules |= own
         rules["root"] += f" | {whole}"
     return rules
+
+
+def _n_rules(grammar: str) -> int:
+    """As llama.cpp makes them, or more: one of each repetition that may be there or not."""
+    bounds = re.findall(r"\{(\d+)(?:,(\d*))?\}", grammar)
+    n_repeated = sum(int(high or low) for low, high in bounds)
+    return len(re.findall("[=?*+]", grammar)) + n_repeated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,9 @@ class CallReader:
 
     def __init__(self, calls: CallFormat, tools: Sequence[Tool]) -> None:
         self._head = calls.head
-        self._openings = calls.openings(tools)
+        self._openings = tuple(calls.openings(tools))
+        first = {one[0] for one in self._openings}
+        self._first = re.compile("[" + re.escape("".join(first)) + "]")
         self._text = ""
         self._read: Callable[[], Iterator[Part]] = self._read_content
         self._object = _ObjectEnd()
@@ -99,17 +102,21 @@ class CallReader:
         return taken
 
     def _read_content(self) -> Iterator[Part]:
-        begin = min(
-            (at for one in self._openings if (at := self._text.find(one)) >= 0), default=None
-        )
+        # Of most texts nothing is looked at but this: there may be hundreds of openings.
+        places = [found.start() for found in self._first.finditer(self._text)]
+        begin = next((at for at in places if self._text.startswith(self._openings, at)), None)
         if begin is None:
-            held = max(_n_begun(self._text, one) for one in self._openings)
-            certain = self._text[: len(self._text) - held].rstrip()
+            held = next((at for at in places if self._begins(self._text[at:])), None)
+            certain = self._text[:held].rstrip()
         else:
             certain = self._text[:begin].rstrip()
             self._read = self._read_head
         if certain:
             yield Content(self._take(len(certain)))
+
+    def _begins(self, text: str) -> bool:
+        """Whether it may become an opening."""
+        return any(one.startswith(text) for one in self._openings)
 
     def _read_head(self) -> Iterator[Part]:
         if head := self._head.search(self._text):
@@ -152,8 +159,3 @@ class _ObjectEnd:
                 if self._depth == 0:
                     return i + 1
         return None
-
-
-def _n_begun(text: str, opening: str) -> int:
-    """Return how much of an opening a text ends with."""
-    return next((n for n in range(len(opening) - 1, 0, -1) if text.endswith(opening[:n])), 0)

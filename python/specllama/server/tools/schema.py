@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from specllama.requests.schema.check import MOST_REPEATED
 from specllama.requests.schema.pattern import PatternError, pattern_rule
 from specllama.server.error import ApiError
 
@@ -17,10 +18,8 @@ _ANYTHING: Mapping[str, Any] = {}
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _DEEPEST = 32
 _MOST_PARTS = 2000
-# Each of a repetition's elements is a group in the grammar, inside the one before.
-_MOST_REPEATED = 32
 _LONGEST_PATTERN = 2000
-"""Bytes of its rule."""
+"""Bytes of its rule, and repetitions of anything in it: more llama.cpp reads as any number."""
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
@@ -204,7 +203,7 @@ class _Reader:
                 self._refuse(f"{field}.{name}", "a whole number, 0 or more")
         if len(given) == 2 and given[low] > given[high]:
             self._refuse(f"{field}.{high}", f"at least {low}")
-        return {name: value for name, value in given.items() if value <= _MOST_REPEATED}
+        return {name: value for name, value in given.items() if value <= MOST_REPEATED}
 
     def _parts(self, schemas: Any, field: str, depth: int) -> list[dict[str, Any]]:
         if not isinstance(schemas, list) or not schemas:
@@ -229,5 +228,5 @@ def _has_rule(pattern: str) -> bool:
     except PatternError:
         return False
     return len(rule) <= _LONGEST_PATTERN and all(
-        int(number) <= _MOST_REPEATED for number in re.findall(r"\d{1,9}(?=[,}])", pattern)
+        int(number) <= _LONGEST_PATTERN for number in re.findall(r"\d{1,9}(?=[,}])", pattern)
     )

@@ -1,0 +1,23 @@
+"""What the documents show, as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from cmake_build import ROOT
+
+EXAMPLES = re.findall(
+    r"^```python\n(.*?)^```$", (ROOT / "docs" / "python.md").read_text(), re.DOTALL | re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("i", range(len(EXAMPLES)))
+def test_examples_run(i: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(EXAMPLES[i], "docs/python.md", "exec"), {})
+
+
+def test_there_are_some() -> None:
+    assert len(EXAMPLES) > 2
