@@ -251,4 +251,4 @@ def test_options_of_the_draft_apply(tmp_path: Path, open_session: Open) -> None:
     with pytest.raises(ArgumentError, match="draft_p_min"):
         open_session(target, head, draft_p_min=2.0)
     with pytest.raises(ArgumentError, match="draft_top_k"):
-        open_session(target, head, draft_top_k=-1)
+        open_session(target, head, draft_top_k=-2)

@@ -11,6 +11,7 @@ from conftest import EXACT_HERE
 from prompts import PROMPTS
 from rounds import rounds_of
 from specllama import ClosedError, Generation, SpecSession
+from specllama.requests.request import Hosted, Request
 
 Open = Callable[..., SpecSession]
 MODULE = PROMPTS["module"]
@@ -133,3 +134,18 @@ def test_closing_while_one_waits(session: SpecSession) -> None:
         waiting.result(60)
     with pytest.raises(ClosedError):
         rounds_of(waiting)
+
+
+def test_a_draft_that_comes_before_the_first_token(session: SpecSession) -> None:
+    """It waits for the round that may verify it."""
+    expected = session.generate(MODULE, max_tokens=N).tokens
+    session.generate("x", max_tokens=1)
+    prompt = session.tokenize(MODULE)
+    options = Request.make(session, prompt, {"max_tokens": N}, hosted=Hosted([], paced=True))
+    stream = session.core.start(prompt, options._core_options())
+    stream.offer(len(prompt), expected[:5], [], [])
+    for _ in range(3):
+        session.core.step()
+    assert list(stream.tokens) == expected[:6]
+    assert stream.stats.accepted == 4
+    stream.cancel()

@@ -184,3 +184,18 @@ TEST(a_session_has_room_for_one_costly_drafter) {
     const auto costly = std::make_shared<Ruled>([](Proposal&) {}, true);
     CHECK_THROWS(InvalidArgument, Session(options, costly));
 }
+
+TEST(a_stream_in_the_place_of_another_ends_that_one) {
+    SessionOptions options = options_of(4);
+    options.context.n_seq = 2;
+    Session session(options, nullptr);
+    const std::vector<Token> prompt = session.tokenize("def f(");
+    GenerateOptions endless;
+    endless.max_tokens = -1;
+    Stream stream = session.start(prompt, endless);
+    for (int i = 0; i < 4; ++i) {
+        stream = session.start(prompt, endless);
+        std::vector<Chunk> chunks;
+        CHECK(stream.step(chunks));
+    }
+}

@@ -1,0 +1,70 @@
+"""Requests that come and go in any order, where the memory has snapshots: what one has left serves
+the next only as far as nobody else's decode has moved it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from near_ties import tie
+from numpy.typing import NDArray
+from random_model import N_VOCAB, WRITERS
+from specllama import Drafter, Generation, SpecSession, Stream
+
+Open = Callable[..., SpecSession]
+OPTIONS: dict[str, Any] = {"kv_type": "f16", "flash_attn": "auto", "n_ctx": 512}
+AN_ANSWER: dict[str, Any] = {"logit_bias": {1: -1e9, 2: -1e9}, "logprobs": 20}
+NEAR = 0.15
+"""Nats: rounding, which a state carries along; where a state is another's, tokens are another's."""
+
+
+class Knows(Drafter):
+    """Knows all texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[list[int]] = []
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        n, begun = len(tokens), tokens.tolist()
+        texts = (text for text in self.texts if text[:n] == begun and len(text) > n)
+        return next(texts, begun)[n : n + max_tokens]
+
+
+def prompt(texts: list[list[int]], rng: random.Random) -> list[int]:
+    """What begins like one of the texts: like nearly all of it, or somewhere."""
+    text = rng.choice(texts)
+    end = len(text) - rng.randrange(5) if rng.random() < 0.7 else rng.randrange(1, len(text))
+    return [*text[: max(end, 1)], *(rng.randrange(3, N_VOCAB) for _ in range(rng.randint(1, 2)))]
+
+
+def is_the_same(found: Generation, expected: Generation) -> bool:
+    distance = tie(expected, found.tokens)
+    return distance is None or distance < NEAR
+
+
+@pytest.mark.parametrize("seed", [*range(20), 3436, 4254])  # the last two once went wrong
+@pytest.mark.parametrize("kind", ["hybrid with snapshots", "delta net"])
+def test_in_any_order(open_session: Open, tmp_path: Path, kind: str, seed: int) -> None:
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    rng, drafter = random.Random(seed), Knows()
+    plain = open_session(model, None, **OPTIONS)
+    session = open_session(model, drafter, n_seq=rng.randint(3, 5), **OPTIONS)
+    texts = [[rng.randrange(3, N_VOCAB) for _ in range(n)] for n in (12, 40)]
+    running: list[tuple[Stream, Generation, list[int]]] = []
+    for _ in range(40):
+        if len(running) < session.n_seq and rng.random() < 0.35:
+            asked = prompt(texts, rng)
+            options = AN_ANSWER | {"max_tokens": rng.choice([6, 11, 16, 21, 60])}
+            expected = plain.generate(asked, **options)
+            drafter.texts.append([*asked, *expected.tokens])
+            running.append((session.stream(asked, **options), expected, asked))
+        for _ in range(rng.randint(1, 5) if running else 0):
+            next(rng.choice(running)[0], None)
+        for stream, expected, asked in [one for one in running if one[0].finish_reason]:
+            running = [one for one in running if one[0] is not stream]
+            assert is_the_same(stream.result(), expected)
+            texts.append([*asked, *expected.tokens])
