@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple, Protocol
 
@@ -91,7 +91,7 @@ class Custom:
     def __init__(
         self,
         drafter: Drafter,
-        lock: threading.Lock,
+        lock: AbstractContextManager[bool],
         sequence: int,
         prompt: Sequence[int],
         n_vocab: int,
