@@ -143,13 +143,6 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
     return drafters;
 }
 
-// Measures what is not known, or no longer true.
-void measure(Context& context, int n_max, CostCurve& cost) {
-    if (cost.measured() && still_holds(context, n_max, cost)) return;
-    cost = CostCurve();
-    calibrate(context, n_max, cost);
-}
-
 // Has the speculator know what decodes take, those of the draft model where it plans: from an
 // earlier session, else measured now.
 // n_logits: most rows of the target's logits that a decode may give.
@@ -166,9 +159,9 @@ KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, C
     KeptCurves curves(std::move(keys));
     Planner& planner = speculator.planner();
     curves.load(planner);
-    measure(context, n_logits, planner.cost());
+    calibrate(context, n_logits, planner.cost());
     if (draft_model != nullptr)
-        measure(draft_model->context(), longest_draft(options), planner.draft_cost());
+        calibrate(draft_model->context(), longest_draft(options), planner.draft_cost());
     return curves;
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -9,6 +12,7 @@ from typing import Any, cast
 import pytest
 from scripted_model import BOS, FIRST
 from specllama import ArgumentError, ModelError, SpecSession
+from specllama._interrupt import Interrupt
 from specllama.chat.chat import Chat
 
 Open = Callable[..., SpecSession]
@@ -143,4 +147,24 @@ def test_what_is_not_answered_is_taken_back(error: BaseException) -> None:
     with pytest.raises(type(error)):
         chat.ask_again()
     assert chat.conversation.messages == before
+    chat.conversation.take_back("assistant")
+    with pytest.raises(type(error)):
+        chat.ask_again()
+    assert chat.conversation.messages == before[:1]
+    chat.conversation.take_back("user")
+    chat.conversation.answer("hello")
+    assert not chat.ask_again()
+    assert [one["content"] for one in chat.conversation.messages] == ["hello"]
     assert not Chat(cast(Any, None), None, {}, interactive=True, colored=False).ask_again()
+
+
+def test_ctrl_c_again_where_nothing_ends() -> None:
+    ended: list[bool] = []
+    with Interrupt(lambda: ended.append(True), patience=0.2):
+        for _ in range(3):  # as a hand may shake
+            os.kill(os.getpid(), signal.SIGINT)
+        assert len(ended) == 3
+        time.sleep(0.3)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert len(ended) == 3

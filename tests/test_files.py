@@ -106,6 +106,7 @@ def test_lines_of_other_systems(tmp_path: Path) -> None:
 def test_what_is_replaced_keeps_who_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "file"
     replace(path)
-    path.chmod(0o600)
-    replace(path)
-    assert path.stat().st_mode & 0o777 == 0o600
+    for mode in (0o600, 0o444):
+        path.chmod(mode)
+        replace(path)
+        assert path.stat().st_mode & 0o777 == mode

@@ -15,7 +15,7 @@ from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from random_model import write_dense
 from serving import Server, serve
-from specllama import ArgumentError, ModelError, RemoteError, SpecSession
+from specllama import ArgumentError, ModelError, RemoteError, SpecllamaError, SpecSession
 
 MODULE = PROMPTS["module"]
 
@@ -144,6 +144,7 @@ class Peer(BaseHTTPRequestHandler):
         ("token", 200, "cannot be understood"),
         ("packing", 200, "answered what cannot be read"),
         ("page", 200, "gave no JSON object"),
+        ("page", 413, r"answered with HTTP status 413\.$"),
         ("page", 301, r"failed with HTTP status 301\."),
         ("page", 502, r"Cannot reach http.*: HTTP status 502\."),
     ],
@@ -154,7 +155,7 @@ def test_peers_that_answer_wrongly(wrong: str, status: int, message: str) -> Non
         threading.Thread(target=there.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{there.server_port}"
         with (
-            pytest.raises(RemoteError, match=message),
+            pytest.raises(SpecllamaError, match=message),
             SpecSession(target=url, draft=None, target_mode="lockstep") as session,
         ):
             session.generate([1, 2], max_tokens=5)

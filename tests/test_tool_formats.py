@@ -125,6 +125,8 @@ def test_what_only_looks_like_a_call() -> None:
         ({"type": "string", "pattern": r"^\d+$"}, {"type": "string", "pattern": r"^\d+$"}),
         ({"type": "string", "pattern": "^(?=a).$"}, {"type": "string"}),
         ({"type": "string", "pattern": "a"}, {"type": "string"}),
+        ({"type": "string", "pattern": "^.{1,2000}$"}, {"type": "string"}),
+        ({"type": "string", "pattern": "^([a-z]{1,63}-){1,40}$"}, {"type": "string"}),
         ({"type": "string", "pattern": "^[a-z]+$"}, {"type": "string", "pattern": "^[a-z]+$"}),
         ({"type": "string", "maxLength": 70_000}, {"type": "string"}),
         ({"type": "string", "maxLength": 500}, {"type": "string", "maxLength": 500}),
@@ -177,6 +179,15 @@ def test_as_many_tools_as_there_may_be(open_session: Open, name: str) -> None:
     said = session.generate("x", **options).text
     free = session.generate("x", grammar_triggers=calls.openings(tools), **options).text
     assert said != free == session.generate("x", max_tokens=8).text
+
+
+def test_lengths_go_before_all_else(open_session: Open) -> None:
+    text = {"type": "string", "maxLength": 2000}
+    tools = several(2, properties={f"p{i}": text for i in range(40)})
+    grammar = calls_grammar(ToolChoice(tools, tools, True, True), HermesFormat())
+    assert "p39" in grammar
+    assert "block" not in grammar
+    open_session(draft=None).generate("x", grammar=grammar, max_tokens=2)
 
 
 def test_more_rules_than_a_grammar_may_have(open_session: Open) -> None:

@@ -48,44 +48,43 @@ class Probe {
     std::uniform_int_distribution<Token> token_;
 };
 
-}  // namespace
-
-bool still_holds(Context& context, int n_max, const CostCurve& curve) {
+// Whether what an earlier session has learned of decodes of up to n_max tokens still holds.
+bool still_holds(Probe& probe, int n_max, const CostCurve& curve) {
     constexpr double kMost = tuning::kCalibrationSeconds / kRechecks;
-    int n = std::min({n_max, context.n_batch(), context.n_ctx(), CostCurve::kMaxTokens});
+    int n = std::min(n_max, CostCurve::kMaxTokens);
     while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > kMost)) --n;
     if (n < 2 || !curve.measured(1)) return true;
-    Probe probe(context);
-    try {
-        probe(1);
-        const double one = std::min(probe(1), probe(1));
-        const double many = std::min(probe(n), probe(n));
-        const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
-        // Further off than a timing may be, it is that of a machine that was busy, or of another
-        // power plan.
-        return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
-    } catch (const DecodeError&) {
-        context.memory().rewind(kSequence, 0);
-        return true;
+    probe(1);
+    const double one = std::min(probe(1), probe(1));
+    const double many = std::min(probe(n), probe(n));
+    const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
+    // Further off than a timing may be, it is that of a machine that was busy, or of another power
+    // plan.
+    return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
+}
+
+// compiles: a GPU's kernels are compiled when so many rows are first wanted.
+void measure(Probe& probe, int n_max, bool compiles, CostCurve& curve) {
+    double left = tuning::kCalibrationSeconds;
+    probe(1);
+    // What one is expected to take is a guess at first, and v(1) is worth having anyway.
+    for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left); n = curve.next_probe(n_max)) {
+        if (compiles) probe(n);
+        const double seconds = probe(n);
+        curve.observe(n, 0, seconds);
+        left -= seconds;
     }
 }
+
+}  // namespace
 
 void calibrate(Context& context, int n_max, CostCurve& curve) {
     n_max = std::min({n_max, context.n_batch(), context.n_ctx()});
     Probe probe(context);
-    double left = tuning::kCalibrationSeconds;
-    // A GPU's kernels are compiled when so many rows are first wanted.
-    const bool compiles = context.model().kernels().empty();
     try {
-        probe(1);
-        // What one is expected to take is a guess at first, and v(1) is worth having anyway.
-        for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left);
-             n = curve.next_probe(n_max)) {
-            if (compiles) probe(n);
-            const double seconds = probe(n);
-            curve.observe(n, 0, seconds);
-            left -= seconds;
-        }
+        if (curve.measured() && still_holds(probe, n_max, curve)) return;
+        curve = CostCurve();
+        measure(probe, n_max, context.model().kernels().empty(), curve);
     } catch (const DecodeError&) {
         context.memory().rewind(kSequence, 0);
     }

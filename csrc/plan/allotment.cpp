@@ -9,18 +9,14 @@
 namespace specllama {
 
 void Allotment::clear() {
+    n_certain_ = 0;
     participants_.clear();
     rows_.clear();
 }
 
 void Allotment::add_sequence(int n_rows, double stake, int place, int most) {
+    n_certain_ += n_rows;
     participants_.push_back({n_rows, stake, place, most, rows_.size()});
-}
-
-int Allotment::n_certain() const {
-    int n = 0;
-    for (const Participant& one : participants_) n += one.n_rows;
-    return n;
 }
 
 // Each sequence's rows by their gain. What comes after another row was added after it, and stays
@@ -45,7 +41,7 @@ void Allotment::pass_to(Participant& one, std::size_t row) const {
 void Allotment::allot(Prices prices) {
     sort();
     chosen_.clear();
-    const int n = n_certain();
+    const int n = n_certain_;
     std::size_t best = 0;
     double most_saved = 0;
     double gain = 0;

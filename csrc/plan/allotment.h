@@ -67,7 +67,7 @@ class Allotment {
     double seconds() const { return seconds_; }
 
     // Rows that there may be at most.
-    int n_most() const { return n_certain() + static_cast<int>(rows_.size()); }
+    int n_most() const { return n_certain_ + static_cast<int>(rows_.size()); }
 
  private:
     struct Participant {
@@ -82,10 +82,10 @@ class Allotment {
         double next_gain = 0;
     };
 
-    int n_certain() const;  // rows that are decoded in any case
     void sort();
     void pass_to(Participant& one, std::size_t row) const;
 
+    int n_certain_ = 0;  // rows that are decoded in any case
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
     std::vector<Row> chosen_;

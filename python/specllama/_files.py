@@ -99,9 +99,12 @@ def replacing(path: Path) -> Iterator[Path]:
         if os.path.lexists(place) and not place.is_file():
             raise OSError(errno.EINVAL, "it is no file")
         fresh.touch()  # it can be written: known before the work is done
-        if place.is_file():
-            fresh.chmod(stat.S_IMODE(place.stat().st_mode))
+        mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
+        if mode is not None:
+            fresh.chmod(mode | stat.S_IWUSR)
         yield fresh
+        if mode is not None:
+            fresh.chmod(mode)
         fresh.replace(place)
     except OSError as error:
         raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None

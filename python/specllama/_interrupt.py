@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from math import inf
+from time import monotonic
 from typing import Any
 
 from typing_extensions import Self
@@ -17,16 +19,18 @@ class Interrupt:
 
     Args:
         end: Is called; it must be quick.
-        once: A second Ctrl-C raises KeyboardInterrupt.
+        patience: Seconds after which another Ctrl-C raises KeyboardInterrupt: what was to end does
+            not.
 
     Attributes:
         came: Whether there was one.
     """
 
-    def __init__(self, end: Callable[[], object], *, once: bool = False) -> None:
+    def __init__(self, end: Callable[[], object], *, patience: float) -> None:
         self.came = False
         self._end = end
-        self._once = once
+        self._patience = patience
+        self._lost_patience = inf
         self._before: Any = signal.getsignal(signal.SIGINT)
 
     def __enter__(self) -> Self:
@@ -38,7 +42,8 @@ class Interrupt:
         signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, *_: object) -> None:
-        if self._once:
-            signal.signal(signal.SIGINT, self._before)
+        if monotonic() >= self._lost_patience:
+            raise KeyboardInterrupt
+        self._lost_patience = min(self._lost_patience, monotonic() + self._patience)
         self.came = True
         self._end()

@@ -13,6 +13,9 @@ from specllama.chat.conversation import Conversation
 from specllama.chat.open_model import OpenModel
 from specllama.requests.options import GenerateOptions
 
+_PATIENCE = 1.0
+"""Seconds that an answer has to end after Ctrl-C; then another one leaves it where it is."""
+
 
 class Chat:
     """Answers on stdout; on stderr stands what else is to be said.
@@ -60,28 +63,24 @@ class Chat:
             DecodeError: llama.cpp failed; what was said until then stands.
         """
         self.conversation.ask("\n".join([*self._files, text]))
-        self._files.clear()
         try:
             self._answer()
         finally:
-            self.conversation.take_back("user")
+            if self.conversation.take_back("user") is None:
+                self._files.clear()
 
     def ask_again(self) -> bool:
-        """Have the last message answered anew; False: there is none. Where no word comes the answer
-        before stands. Raises as `ask`."""
+        """Have the last message answered anew; False: there is none. Where no word comes all is as
+        before. Raises as `ask`."""
         before = self.conversation.take_back("assistant")
-        question = self.conversation.take_back("user")
-        if question is None:
-            return False
-        self.conversation.ask(question)
+        asked = self.conversation.asks
         try:
-            self._answer()
+            if asked:
+                self._answer()
         finally:
-            unanswered = self.conversation.take_back("user") is not None
-            if unanswered and before is not None:
-                self.conversation.ask(question)
+            if before is not None and (self.conversation.asks or not asked):
                 self.conversation.answer(before)
-        return True
+        return asked
 
     def attach(self, name: str) -> list[str]:
         """Put a file, or those that fit a pattern, before the next message, and return their paths.
@@ -102,7 +101,7 @@ class Chat:
     def _answer(self) -> None:
         """Add the answer to the conversation, if a word of it comes."""
         stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
-        with Interrupt(stream.cancel, once=True) if self.interactive else nullcontext():
+        with Interrupt(stream.cancel, patience=_PATIENCE) if self.interactive else nullcontext():
             try:
                 with stream:
                     for chunk in stream:

@@ -34,6 +34,11 @@ class Conversation:
         system = [] if self.system is None else [{"role": "system", "content": self.system}]
         return [*system, *self._turns]
 
+    @property
+    def asks(self) -> bool:
+        """Whether the last message is the user's."""
+        return bool(self._turns) and self._turns[-1]["role"] == "user"
+
     def ask(self, text: str) -> None:
         """Add what the user says."""
         self._turns.append({"role": "user", "content": text})

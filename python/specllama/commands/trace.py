@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
         stream = session.stream(prompt, **options)
         if arguments.output is not None:
             _files.check_writable(arguments.output)
-        with Interrupt(stream.cancel, once=True) as interrupt:
+        with Interrupt(stream.cancel, patience=0.0) as interrupt:
             generation = stream.run()
             if generation.tokens or not interrupt.came:
                 _show(generation.trace, arguments.output)

@@ -107,6 +107,7 @@ class Link:
         from websockets.exceptions import InvalidStatus, WebSocketException
 
         url = "ws" + self.url.removeprefix("http") + path
+        last: Exception | None = None
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
             try:
@@ -125,6 +126,9 @@ class Link:
                     proxy=None,
                 ).__enter__()
             except InvalidStatus as error:
+                if error.response.status_code in _FROM_PROXIES:
+                    last = error
+                    continue
                 raise RemoteError(
                     f"{self.url} takes no connection: HTTP status {error.response.status_code}. "
                     "Is it a specllama server, and is target_key right?"
@@ -207,16 +211,17 @@ def _is_server(url: str) -> bool:
 def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
     """Return the error that an answer is."""
     error = told.get("error")
-    message = error.get("message", "") if isinstance(error, dict) else told.get("message", "")
+    said = error.get("message", "") if isinstance(error, dict) else told.get("message", "")
+    message = said or f"HTTP status {status}."
     if status in (409, 410):
         return GoneError(message)
     if status == 503:
-        return QueueFullError(f"{url}: {message or 'It is busy; try again later.'}")
+        return QueueFullError(f"{url}: {message}")
     if status == 404:
-        return NotFoundError(f"{url} does not verify drafts: {message or 'not found'}")
+        return NotFoundError(f"{url} does not verify drafts: {message}")
     if status in (400, 413):
-        return ArgumentError(message)
+        return ArgumentError(said or f"{url} answered with HTTP status {status}.")
     if status in (401, 403):
         return RemoteError(f"{url} refuses: {message} (target_key)")
-    why = f": {message}" if message else "."
+    why = f": {said}" if said else "."
     return RemoteError(f"{url} failed with HTTP status {status}{why}")

@@ -36,7 +36,9 @@ class Served:
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         body = {"content": text, "add_special": add_special, "parse_special": parse_special}
         tokens = self._link.post("/tokenize", body).get("tokens")
-        if not isinstance(tokens, list) or not all(isinstance(one, int) for one in tokens):
+        if not isinstance(tokens, list) or not all(
+            type(one) is int and 0 <= one < 2**31 for one in tokens
+        ):
             raise RemoteError(f"{self.url} gave no tokens; is it a specllama server?")
         return tokens
 

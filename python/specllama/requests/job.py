@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cached_property
 from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from specllama._core import Chunk
 from specllama.requests.request import Request
@@ -39,6 +43,11 @@ class Job:
         self._chunks: list[Chunk] = []
         self._news: list[Round] = []
         self._wakes: list[Wake] = []
+
+    @cached_property
+    def prompt(self) -> NDArray[np.int32]:
+        """The prompt, to be compared with others."""
+        return np.asarray(self.request.tokens, dtype=np.int32)
 
     def give(self, chunks: list[Chunk]) -> None:
         """Leave chunks for the readers. None of them can keep the worker waiting: max_tokens

@@ -11,8 +11,8 @@ from math import inf
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 
-from specllama._check import Tokens
 from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
 from specllama.model.core import Core
 from specllama.model.home import Home
@@ -49,7 +49,7 @@ class Load:
 
 class Worker:
     """Works at requests, as many at once as the session has places, the others in the order in
-    which they came.
+    which they came; but who begins like a prompt that is being read waits for that.
 
     The thread begins with the first request and alone touches the core: what other threads want
     of it they say by the queue and by `Job.wanted`, which it looks at between two rounds. An error
@@ -239,12 +239,16 @@ class Worker:
         )
 
     def _admit(self) -> None:
-        while len(self._running) < self._n_seq:
+        while self._waiting and len(self._running) < self._n_seq:
+            read = self._being_read()
             with self._changed:
-                job = self._next()
-                if job is None:
+                place = next(
+                    (i for i, job in enumerate(self._waiting) if not _waits(job, read)), None
+                )
+                if place is None:
                     return
-                self._waiting.remove(job)
+                job = self._waiting[place]
+                del self._waiting[place]
                 self._running.append(job)
             try:
                 job.record = job.request.begin(self._core)
@@ -253,21 +257,20 @@ class Worker:
                 if self._n_seq > 1:
                     with self._changed:
                         self._running.remove(job)
-                        self._waiting.appendleft(job)
+                        self._waiting.insert(place, job)
                     return
                 self._end(job, error)
             except BaseException as error:
                 self._end(job, error)
 
-    def _next(self) -> Job | None:
-        """Return who waits and may begin. Of whose prompt another request is taking in a good part
-        waits for that one's first token: then it need not be decoded once more."""
-        read = [
-            job.request.tokens
+    def _being_read(self) -> list[tuple[NDArray[np.int32], int]]:
+        """Return the prompts that are being taken in, and how many of their tokens have been. Not
+        with the lock: the core may be at work for a stream."""
+        return [
+            (job.prompt, job.record.core.n_prefilled)
             for job in self._running
-            if job.record is not None and not len(job.record.core.tokens)
+            if job.record is not None and job.record.core.in_prompt
         ]
-        return next((job for job in self._waiting if not _is_among(job.request.tokens, read)), None)
 
     def _step(self) -> None:
         if not self._running and not self._waiting:
@@ -329,15 +332,20 @@ class Worker:
             job.fail(ClosedError("The session was closed before the request had ended."))
 
 
-def _is_among(prompt: Tokens, others: Iterable[Tokens]) -> bool:
-    """Whether it has at least half of another one, from its beginning."""
-    return any(_n_common(prompt, other) >= max(len(other) // 2, _LEAST_COMMON) for other in others)
+def _waits(job: Job, read: Iterable[tuple[NDArray[np.int32], int]]) -> bool:
+    """Whether a good part of its prompt is what another request has still to take in: then it need
+    not be decoded twice."""
+    for prompt, n_read in read:
+        n = min(_n_common(job.prompt, prompt), len(job.prompt) - 1)
+        if n > n_read and n >= max(len(prompt) // 2, _LEAST_COMMON):
+            return True
+    return False
 
 
-def _n_common(tokens: Tokens, others: Tokens) -> int:
+def _n_common(prompt: NDArray[np.int32], other: NDArray[np.int32]) -> int:
     """How many tokens two prompts begin with alike."""
-    n = min(len(tokens), len(others))
-    differ = np.not_equal(tokens[:n], others[:n])
+    n = min(len(prompt), len(other))
+    differ = np.not_equal(prompt[:n], other[:n])
     return int(differ.argmax()) if differ.any() else n
 
 

@@ -37,7 +37,7 @@ class Answer:
 
     def cancel(self) -> None:
         """End the generations; the client gets what there is, if it is still there."""
-        for handle in self._handles:
+        for handle in reversed(self._handles):  # so that none begins in the place of another
             handle.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

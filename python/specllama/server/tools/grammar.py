@@ -12,7 +12,7 @@ from specllama.requests.schema.rules import schema_rules
 from specllama.server.error import ApiError
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
-from specllama.server.tools.tool import Tool, loosened
+from specllama.server.tools.tool import Tool, loosened, unmeasured
 
 # Of the bytes and rules that a grammar may have: what is longer would be refused.
 _MOST_BYTES = 60_000
@@ -24,7 +24,7 @@ def calls_grammar(
 ) -> str:
     """Return the GBNF text of one call of the tools that may be called, or of several.
 
-    Where the schemas make it too long, it leaves the arguments of all tools open.
+    Where the schemas make it too long, it leaves lengths open, or all arguments of all tools.
 
     Args:
         choice: The tools.
@@ -35,9 +35,10 @@ def calls_grammar(
         ApiError: A tool's schema cannot be converted.
         ArgumentError: The answer's cannot.
     """
-    grammar = joined(_rules(choice.tools, choice, calls, answer))
-    if len(grammar.encode()) <= _MOST_BYTES and _n_rules(grammar) <= _MOST_RULES:
-        return grammar
+    for simpler in (lambda tool: tool, unmeasured):
+        grammar = joined(_rules([simpler(tool) for tool in choice.tools], choice, calls, answer))
+        if len(grammar.encode()) <= _MOST_BYTES and _n_rules(grammar) <= _MOST_RULES:
+            return grammar
     return joined(_rules([loosened(tool) for tool in choice.tools], choice, calls, answer))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -19,8 +20,10 @@ _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean",
 _DEEPEST = 32
 _MOST_PARTS = 2000
 _LONGEST_PATTERN = 2000
-"""Bytes of its rule, and repetitions of anything in it: more llama.cpp reads as any number."""
+"""Bytes of its rule. So many repetitions llama.cpp does not read, those within others multiplied.
+"""
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
+_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
@@ -40,6 +43,19 @@ def expressible(schema: Any, field: str) -> dict[str, Any]:
     except _TooLongError:
         return dict(ANY_OBJECT)
     return found if found.get("type") == "object" or "$ref" in found else dict(ANY_OBJECT)
+
+
+def without_lengths(schema: Any) -> Any:
+    """Return a schema that `expressible` has returned, without bounds of lengths."""
+    if isinstance(schema, list):
+        return [without_lengths(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        key: value if key == "enum" else without_lengths(value)
+        for key, value in schema.items()
+        if not (key in _LENGTHS and isinstance(value, int))
+    }
 
 
 class _TooLongError(Exception):
@@ -227,6 +243,5 @@ def _has_rule(pattern: str) -> bool:
         rule = pattern_rule(pattern)
     except PatternError:
         return False
-    return len(rule) <= _LONGEST_PATTERN and all(
-        int(number) <= _LONGEST_PATTERN for number in re.findall(r"\d{1,9}(?=[,}])", pattern)
-    )
+    bounds = [max(int(number), 1) for number in re.findall(r"\d{1,9}(?=[,}])", pattern)]
+    return max(len(rule), math.prod(bounds)) < _LONGEST_PATTERN

@@ -9,7 +9,7 @@ from typing import Any
 
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.tools.schema import ANY_OBJECT, expressible
+from specllama.server.tools.schema import ANY_OBJECT, expressible, without_lengths
 
 _MOST_TOOLS = 128
 _NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
@@ -70,6 +70,11 @@ def _tool(fields: Fields, flat: bool) -> Tool:
         said["parameters"] = function.any("parameters")
         parameters = expressible(said["parameters"], function.full_name("parameters"))
     return Tool(name, parameters, {"type": "function", "function": said})
+
+
+def unmeasured(tool: Tool) -> Tool:
+    """Return a tool whose arguments may be of any length."""
+    return Tool(tool.name, without_lengths(tool.parameters), tool.given)
 
 
 def loosened(tool: Tool) -> Tool:
