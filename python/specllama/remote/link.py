@@ -216,7 +216,7 @@ def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
     if status in (409, 410):
         return GoneError(message)
     if status == 503:
-        return QueueFullError(f"{url}: {message}")
+        return QueueFullError(f"{url}: {said or 'It is busy; try again later.'}")
     if status == 404:
         return NotFoundError(f"{url} does not verify drafts: {message}")
     if status in (400, 413):
