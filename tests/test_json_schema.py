@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -461,3 +462,26 @@ def test_repetitions(low: int, more: int) -> None:
 )
 def test_long_bounds(session: SpecSession, schema: Any, low: int, high: int) -> None:
     assert all(low <= len(found["a"]) <= high for found in values(session, held(schema)))
+
+
+def is_a_moment(text: str) -> bool:
+    """Of any year, month and day that two digits can name, which a grammar does not count."""
+    return (
+        re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", text) is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "holds"),
+    [
+        ("date", lambda text: is_a_moment(f"{text}T00:00:00Z")),
+        ("time", lambda text: is_a_moment(f"2000-01-01T{text}")),
+        ("date-time", is_a_moment),
+        ("uuid", lambda text: str(uuid.UUID(text)) == text.lower()),
+        ("uuid4", lambda text: str(uuid.UUID(text)) == text.lower()),
+        ("email", lambda text: isinstance(text, str)),  # which is left to the model
+    ],
+)
+def test_formats(session: SpecSession, form: str, holds: Callable[[str], bool]) -> None:
+    for found in values(session, held({"type": "string", "format": form, "maxLength": 40})):
+        assert holds(found["a"]), found
