@@ -157,8 +157,8 @@ def test_pending_tokens_shift_the_cost() -> None:
     learn(planner, phase, draft, 0.7, 300)
     assert choose(planner, phase, [draft], 300).n_draft == 7
     assert choose(planner, phase, [draft], 300, n_pending=5).n_draft == 3
-    # Beyond what is learned each row costs as much as any other.
-    assert choose(planner, phase, [PERFECT], 300, n_pending=65).n_draft in range(len(PERFECT) + 1)
+    # Beyond 65 rows each costs as much as any other; how many are worth it is what they promise.
+    assert 0 < choose(planner, phase, [PERFECT], 300, n_pending=65).n_draft < len(PERFECT)
 
 
 def test_overhead_makes_drafts_longer() -> None:

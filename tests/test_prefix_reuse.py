@@ -30,7 +30,7 @@ def sessions(kind: str, tmp_path: Path, open_session: Open) -> tuple[SpecSession
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"exact": EXACT_HERE if kind in CUTTABLE else "auto"}
     if kind == "sliding window":
-        options["exact"] = True
+        options["exact"] = EXACT_HERE
     return open_session(model, None, **options), open_session(model, n_seq=3, **options)
 
 

@@ -211,7 +211,6 @@ void Engine::verify(Group group, double seconds) {
         try {
             verify(i, sequence, seconds);
         } catch (const Error&) {
-            sequence.stats.generated_tokens = static_cast<int>(sequence.generated().size());
             sequence.fail(std::current_exception());
             rewind(sequence, sequence.n_cached());
         }
@@ -343,7 +342,6 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     }
 
     const bool was_prompt = sequence.in_prompt();
-    stats.generated_tokens = static_cast<int>(sequence.generated().size());
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     count_round(stats, draft, path_);
 
@@ -384,7 +382,6 @@ void Engine::commit_certain(Sequence& sequence) {
         // A stop string may take off what the memory holds already.
         if (sequence.n_tokens() < sequence.n_cached()) rewind(sequence, sequence.n_tokens());
         ++sequence.stats.certain;
-        sequence.stats.generated_tokens = static_cast<int>(sequence.generated().size());
     }
 }
 

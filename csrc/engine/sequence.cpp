@@ -54,7 +54,6 @@ void Sequence::take_over(TokenSpan generated) {
                                   "before it, or the grammar forbids it.");
         commit(token, false);
     }
-    stats.generated_tokens = static_cast<int>(this->generated().size());
 }
 
 void Sequence::enter(SequenceId id, int n_reused) {
@@ -81,6 +80,7 @@ bool Sequence::commit(Token token, bool from_draft) {
     } else if (n_tokens_left() == 0) {
         finish(FinishReason::length);
     }
+    stats.generated_tokens = static_cast<int>(generated().size());
     return !done_;
 }
 

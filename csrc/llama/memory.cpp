@@ -1,7 +1,6 @@
 #include "llama/memory.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "llama.h"
 

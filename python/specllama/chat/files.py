@@ -24,7 +24,8 @@ def found(name: str) -> list[str]:
 
 def quoted(path: str) -> str:
     """Return a file's name and text, as a message has them. Raises ArgumentError."""
-    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):  # no end
+    is_plain = os.path.isfile(path) or os.path.isdir(path)
+    if os.path.exists(path) and not is_plain:  # it may never end
         raise ArgumentError(f"{path} cannot be read: it is a device or a pipe.")
     text = _files.read_text(path)
     longest = max(map(len, re.findall("`+", text)), default=0)

@@ -63,17 +63,20 @@ class BackgroundRequests(LoadedModel):
                 choices may.)
             ClosedError: The session is closed.
         """
-        handles = self.submit_several([prompt], n=_count(n), **options)
+        handles = self.submit_several([prompt], n=1 if n is None else n, **options)
         return handles[0] if n is None else handles
 
     def submit_several(
         self, prompts: Iterable[str | Iterable[int]], *, n: int, **options: Unpack[GenerateOptions]
     ) -> list[Handle]:
-        """Have several prompts continued in the background, all or none: as `submit`.
+        """Have several prompts continued in the background, all or none.
+
+        Arguments and errors are those of `submit`; where one request may wait, all may.
 
         Returns:
             Handles: the n choices for the first prompt first.
         """
+        n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
         return self._submit(chain.from_iterable(choices))
 

@@ -20,8 +20,9 @@ _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean",
 _DEEPEST = 32
 _MOST_PARTS = 2000
 _LONGEST_PATTERN = 2000
-"""Bytes of its rule. So many repetitions llama.cpp does not read, those within others multiplied.
-"""
+"""Bytes of its rule."""
+_MOST_IN_PATTERN = 2000
+"""Repetitions, those within others multiplied: as many llama.cpp does not read."""
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -244,4 +245,4 @@ def _has_rule(pattern: str) -> bool:
     except PatternError:
         return False
     bounds = [max(int(number), 1) for number in re.findall(r"\d{1,9}(?=[,}])", pattern)]
-    return max(len(rule), math.prod(bounds)) < _LONGEST_PATTERN
+    return len(rule) <= _LONGEST_PATTERN and math.prod(bounds) < _MOST_IN_PATTERN
