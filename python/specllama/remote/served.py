@@ -44,7 +44,10 @@ class Served:
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
         told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
-        return str(told.get("content", ""))
+        text = told.get("content")
+        if not isinstance(text, str):
+            raise RemoteError(f"{self.url} gave no text; is it a specllama server?")
+        return text
 
     def check(self, options: _core.GenerateOptions) -> None:
         pass  # the server says what it has
