@@ -27,11 +27,12 @@ namespace {
 
 // What llama.cpp warns of though nobody can do anything about it: how a model's file marks its
 // tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote, layers
-// of multi-token prediction that nobody asked for. And how many bytes had come when a connection
-// was lost, of which rpc.cpp says more.
-constexpr std::array<std::string_view, 6> kIdle = {
+// of multi-token prediction that nobody asked for, buffers that had to grow. And how many bytes had
+// come when a connection was lost, of which rpc.cpp says more.
+constexpr std::array<std::string_view, 7> kIdle = {
     "control-looking token",   "using full-size SWA cache", "Added a BOS token to the prompt",
-    "model has unused tensor", "recv failed (bytes_recv",   "send failed (bytes_sent"};
+    "model has unused tensor", "compute buffer size of",    "recv failed (bytes_recv",
+    "send failed (bytes_sent"};
 
 bool is_idle(std::string_view text) {
     return std::ranges::any_of(
