@@ -146,23 +146,22 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
 // Has the speculator know what decodes take, those of the draft model where it plans: from an
 // earlier session, else measured now.
 // n_logits: most rows of the target's logits that a decode may give.
-KeptCurves settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
-                        int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
+CurveKeys settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
+                       int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
     if (!speculator.times()) return {};
     if (!speculator.plans()) draft_model = nullptr;
-    std::vector<std::string> keys = {
+    CurveKeys keys = {
         curve_key(headers.target, options.model, options.context, context.model().kernels())};
     if (draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, options.draft_model->model,
                                  options.draft_model->context,
                                  draft_model->context().model().kernels()));
-    KeptCurves curves(std::move(keys));
     Planner& planner = speculator.planner();
-    curves.load(planner);
+    load_curves(keys, planner);
     calibrate(context, n_logits, planner.cost());
     if (draft_model != nullptr)
         calibrate(draft_model->context(), longest_draft(options), planner.draft_cost());
-    return curves;
+    return keys;
 }
 
 // What the bytes of a KV memory of so many parts depend on besides the numbers in the weights, on
@@ -204,14 +203,14 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     if (options.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    KeptCurves curves = settle_costs(options, headers, *context, n_logits, drafters.model.get(),
-                                     engine->speculator());
+    CurveKeys curve_keys = settle_costs(options, headers, *context, n_logits, drafters.model.get(),
+                                        engine->speculator());
     const int n_parts = memory.split() ? context->n_seq() : 1;
     return {.model = std::move(model),
             .context = std::move(context),
             .engine = std::move(engine),
             .offers = std::move(drafters.offers),
-            .curves = std::move(curves),
+            .curve_keys = std::move(curve_keys),
             .context_options = options.context,
             .exact = exact,
             .state_key = state_key(headers.target, options.context, n_parts, exact)};

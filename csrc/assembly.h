@@ -20,7 +20,7 @@ struct Assembly {
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
     std::shared_ptr<Offers> offers;  // null: none are taken
-    KeptCurves curves;
+    CurveKeys curve_keys;
     // Settled, as the context's own.
     ContextOptions context_options;
     // Whether speculation changes no token at all; see settle_exactness.

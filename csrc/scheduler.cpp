@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -109,16 +108,15 @@ class SharedTimer {
  public:
     explicit SharedTimer(std::span<Sequence* const> sequences) : sequences_(sequences) {}
     ~SharedTimer() {
-        timer_.reset();
-        for (Sequence* sequence : sequences_) sequence->stats.seconds.total += seconds_;
+        const double seconds = watch_.seconds();
+        for (Sequence* sequence : sequences_) sequence->stats.seconds.total += seconds;
     }
     SharedTimer(const SharedTimer&) = delete;
     SharedTimer& operator=(const SharedTimer&) = delete;
 
  private:
     std::span<Sequence* const> sequences_;
-    double seconds_ = 0;
-    std::optional<Timer> timer_{seconds_};
+    Stopwatch watch_;
 };
 
 }  // namespace
@@ -129,7 +127,7 @@ Scheduler::Scheduler(Assembly parts)
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
       offers_(std::move(parts.offers)),
-      curves_(std::move(parts.curves)),
+      curve_keys_(std::move(parts.curve_keys)),
       slots_(std::make_unique<SlotPool>(context_->memory(), context_->n_seq())),
       context_options_(std::move(parts.context_options)),
       n_ctx_(context_->n_ctx()),
@@ -157,7 +155,7 @@ const Scheduler& Scheduler::open() const {
 }
 
 Scheduler::~Scheduler() {
-    if (engine_) curves_.keep(engine_->speculator().planner());
+    if (engine_) keep_curves(curve_keys_, engine_->speculator().planner());
 }
 
 void Scheduler::close() {
@@ -175,7 +173,7 @@ void Scheduler::close() {
         }
     }
     active_.clear();
-    curves_.keep(engine_->speculator().planner());
+    keep_curves(curve_keys_, engine_->speculator().planner());
     slots_.reset();
     engine_.reset();
     context_.reset();
@@ -357,8 +355,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         throw InvalidArgument(
             "n_beams cannot be had with this model: beams share what they have in common, which "
             "states (of recurrent and hybrid models) do not allow.");
-    double seconds = 0;
-    std::optional<Timer> timer(seconds);
+    const Stopwatch watch;
     // No request has this id.
     BeamSearch search(model, context_options_, engine_->speculator(), n_seq_, prompt, options);
     // What was left by others serves the search, and its prompt those that follow.
@@ -376,8 +373,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
     } catch (const std::bad_alloc&) {
         // Then it does not serve those that follow.
     }
-    timer.reset();
-    result.stats.seconds.total = seconds;
+    result.stats.seconds.total = watch.seconds();
     result.stats.exact = exact_;
     return result;
 }

@@ -96,7 +96,7 @@ class Scheduler {
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
     std::shared_ptr<Offers> offers_;  // null: none are taken
-    KeptCurves curves_;
+    CurveKeys curve_keys_;
     std::unique_ptr<SlotPool> slots_;
     ContextOptions context_options_;
     int n_ctx_;

@@ -12,8 +12,6 @@ namespace specllama {
 
 namespace {
 
-constexpr int kDefaultMaxTokens = 256;
-
 // Further ahead hardly anything is foreseen, where the length is not given.
 constexpr int kMostPlannedLevels = 16;
 
@@ -102,7 +100,7 @@ BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextO
       request_(vocab_, prompt, own_request(max_tokens_), context.n_ctx),
       trie_(n_successors(options, vocab_)),
       hypotheses_(trie_, options, max_tokens_),
-      continuations_(speculator.drafters(), trie_, request_, id, options.reference, vocab_.size()),
+      continuations_(speculator.drafters(), trie_, request_, id, options.reference, vocab_),
       batch_(target_.n_batch()) {
     for (const std::string& one : options_.stop)
         longest_stop_ = std::max(longest_stop_, one.size());
@@ -295,11 +293,9 @@ void BeamSearch::decode(std::size_t first, std::size_t last) {
         const Position position = request_.n_tokens() + trie_.depth(row.node) - 1;
         batch_.add(trie_.token(row.node), position, row.sequence, true);
     }
-    double seconds = 0;
-    {
-        const Timer timer(seconds);
-        target_.decode(batch_);
-    }
+    const Stopwatch watch;
+    target_.decode(batch_);
+    const double seconds = watch.seconds();
     Stats& stats = request_.stats;
     ++stats.rounds;
     stats.seconds.verify += seconds;

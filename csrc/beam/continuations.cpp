@@ -1,39 +1,28 @@
 #include "beam/continuations.h"
 
-#include <algorithm>
 #include <string>
 
-#include "engine/clock.h"
-#include "specllama/error.h"
+#include "engine/proposal_check.h"
 
 namespace specllama {
 
 Continuations::Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                             Sequence& request, SequenceId id, TokenSpan reference, int n_vocab)
-    : trie_(trie), request_(request), id_(id), n_vocab_(n_vocab) {
+                             Sequence& request, SequenceId id, TokenSpan reference,
+                             const Vocab& vocab)
+    : trie_(trie), request_(request), id_(id), vocab_(vocab) {
     const TokenSpan prompt = request.tokens();
     text_.assign(prompt.begin(), prompt.end());
     for (const auto& drafter : drafters)
         if (!drafter->costly()) drafters_.push_back(drafter.get());
-    for (Drafter* drafter : drafters_) contained([&] { drafter->begin(id_, prompt, reference); });
+    for (Drafter* drafter : drafters_)
+        contained(request_, [&] { drafter->begin(id_, prompt, reference); });
 }
 
 Continuations::~Continuations() {
     try {
-        for (Drafter* drafter : drafters_) contained([&] { drafter->end(id_); });
+        for (Drafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
     } catch (...) {
         // What else a drafter throws at its end concerns nobody any more.
-    }
-}
-
-template <typename Call>
-void Continuations::contained(Call call) {
-    const Timer timer(request_.stats.seconds.draft);
-    try {
-        call();
-    } catch (const Error& error) {
-        ++request_.stats.drafter_errors;
-        request_.stats.last_drafter_error = error.what();
     }
 }
 
@@ -48,30 +37,24 @@ void Continuations::guess(NodeId node, int n, std::vector<Outlook::Guessed>& tok
     tokens.clear();
     behind_.clear();
     trie_.append_path(stem_, node, behind_);
-    const auto n_behind = static_cast<std::ptrdiff_t>(behind_.size());
+    const auto n_behind = static_cast<int>(behind_.size());
     for (Drafter* drafter : drafters_) {
         proposal_.sequence = id_;
         proposal_.tokens = text_;
-        proposal_.max_tokens = static_cast<int>(n_behind) + n;
+        proposal_.max_tokens = n_behind + n;
         proposal_.sampler = &request_.sampler();
         proposal_.error.clear();
         proposal_.draft.clear();
         for (const Token token : behind_) proposal_.draft.push(token, {});
-        contained([&] {
+        contained(request_, [&] {
             drafter->propose({&proposal_, 1});
-            if (!proposal_.error.empty()) throw DrafterError(proposal_.error);
-            const TokenSpan proposed = proposal_.draft.tokens;
-            const bool fits =
-                proposal_.draft.whole() && std::ssize(proposed) <= proposal_.max_tokens &&
-                std::ssize(proposed) >= n_behind && std::ranges::all_of(proposed, [&](Token token) {
-                    return token >= 0 && token < n_vocab_;
-                });
-            if (!fits)
-                throw DrafterError(
-                    "The drafter proposed tokens that the model does not have, or more than were "
-                    "asked for, or some without evidence.");
-            for (auto i = n_behind; i < std::ssize(proposed); ++i)
-                tokens.push_back({proposed[i], proposal_.draft.evidence[i].source});
+            const Draft& draft = proposal_.draft;
+            std::string wrong = fault(proposal_, vocab_);
+            if (wrong.empty() && draft.size() < n_behind)
+                wrong = "The drafter took back tokens that it was to go on from.";
+            if (!wrong.empty()) throw DrafterError(wrong);
+            for (int i = n_behind; i < draft.size(); ++i)
+                tokens.push_back({draft.tokens[i], draft.evidence[i].source});
         });
         if (!tokens.empty()) return;
     }

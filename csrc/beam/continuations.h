@@ -22,7 +22,7 @@ class Continuations {
  public:
     // id: what the drafters know the search by. Everything must outlive this.
     Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                  Sequence& request, SequenceId id, TokenSpan reference, int n_vocab);
+                  Sequence& request, SequenceId id, TokenSpan reference, const Vocab& vocab);
     ~Continuations();
     Continuations(const Continuations&) = delete;
     Continuations& operator=(const Continuations&) = delete;
@@ -37,14 +37,11 @@ class Continuations {
     void guess(NodeId node, int n, std::vector<Outlook::Guessed>& tokens);
 
  private:
-    template <typename Call>
-    void contained(Call call);
-
     std::vector<Drafter*> drafters_;
     const Trie& trie_;
     Sequence& request_;
     SequenceId id_;
-    int n_vocab_;
+    const Vocab& vocab_;
     NodeId stem_ = Trie::kRoot;
     std::vector<Token> text_;    // the prompt and the stem
     std::vector<Token> behind_;  // from the stem to the node

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "engine/clock.h"
@@ -20,36 +21,11 @@ constexpr unsigned kSeed = 1;
 // Decodes by which still_holds() looks.
 constexpr int kRechecks = 5;
 
-class Probe {
- public:
-    explicit Probe(Context& context)
-        : context_(context),
-          batch_(context.n_batch()),
-          random_(kSeed),
-          token_(0, context.model().vocab().size() - 1) {}
-
-    // Seconds of a decode of n tokens, whose logits are all wanted, as in a verification.
-    double operator()(int n) {
-        batch_.clear();
-        for (int i = 0; i < n; ++i) batch_.add(token_(random_), i, kSequence, true);
-        double seconds = 0;
-        {
-            const Timer timer(seconds);
-            context_.decode(batch_);
-        }
-        context_.memory().rewind(kSequence, 0);
-        return seconds;
-    }
-
- private:
-    Context& context_;
-    Batch batch_;
-    std::mt19937 random_;
-    std::uniform_int_distribution<Token> token_;
-};
+// Seconds of a decode of n tokens.
+using Probe = std::function<double(int n)>;
 
 // Whether what an earlier session has learned of decodes of up to n_max tokens still holds.
-bool still_holds(Probe& probe, int n_max, const CostCurve& curve) {
+bool still_holds(const Probe& probe, int n_max, const CostCurve& curve) {
     constexpr double kMost = tuning::kCalibrationSeconds / kRechecks;
     int n = std::min(n_max, CostCurve::kMaxTokens);
     while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > kMost)) --n;
@@ -64,7 +40,7 @@ bool still_holds(Probe& probe, int n_max, const CostCurve& curve) {
 }
 
 // compiles: a GPU's kernels are compiled when so many rows are first wanted.
-void measure(Probe& probe, int n_max, bool compiles, CostCurve& curve) {
+void measure(const Probe& probe, int n_max, bool compiles, CostCurve& curve) {
     double left = tuning::kCalibrationSeconds;
     probe(1);
     // What one is expected to take is a guess at first, and v(1) is worth having anyway.
@@ -80,7 +56,19 @@ void measure(Probe& probe, int n_max, bool compiles, CostCurve& curve) {
 
 void calibrate(Context& context, int n_max, CostCurve& curve) {
     n_max = std::min({n_max, context.n_batch(), context.n_ctx()});
-    Probe probe(context);
+    Batch batch(context.n_batch());
+    std::mt19937 random(kSeed);
+    std::uniform_int_distribution<Token> token(0, context.model().vocab().size() - 1);
+    const Probe probe = [&](int n) {
+        batch.clear();
+        // All logits are wanted, as in a verification.
+        for (int i = 0; i < n; ++i) batch.add(token(random), i, kSequence, true);
+        const Stopwatch watch;
+        context.decode(batch);
+        const double seconds = watch.seconds();
+        context.memory().rewind(kSequence, 0);
+        return seconds;
+    };
     try {
         if (curve.measured() && still_holds(probe, n_max, curve)) return;
         curve = CostCurve();

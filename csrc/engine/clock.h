@@ -4,19 +4,28 @@
 
 namespace specllama {
 
-// Adds the time between its construction and its destruction to a number of seconds.
-class Timer {
+// Seconds since its construction.
+class Stopwatch {
  public:
-    explicit Timer(double& seconds) : seconds_(seconds), start_(Clock::now()) {}
-    ~Timer() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
-    Timer(const Timer&) = delete;
-    Timer& operator=(const Timer&) = delete;
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
     using Clock = std::chrono::steady_clock;
 
+    Clock::time_point start_ = Clock::now();
+};
+
+// Adds the time between its construction and its destruction to a number of seconds.
+class Timer {
+ public:
+    explicit Timer(double& seconds) : seconds_(seconds) {}
+    ~Timer() { seconds_ += watch_.seconds(); }
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+
+ private:
     double& seconds_;
-    Clock::time_point start_;
+    Stopwatch watch_;
 };
 
 }  // namespace specllama

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/clock.h"
-#include "engine/round_counts.h"
+#include "engine/round_record.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -18,12 +18,6 @@ namespace {
 // Most tokens that come again before a draft, where the memory cannot be cut.
 constexpr int kMostPending = 16;
 
-// A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
-// a saved state, however long the draft was.
-int most_at_once(int spec_length, int n_cuttable) {
-    return n_cuttable == 0 ? spec_length : std::min(spec_length, n_cuttable);
-}
-
 }  // namespace
 
 Engine::Engine(Context& target, Speculator speculator)
@@ -32,15 +26,16 @@ Engine::Engine(Context& target, Speculator speculator)
     path_.reserve(kMaxSpecLength);
 }
 
+// A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
+// a saved state, however long the draft was.
 int Engine::longest_draft() const {
     if (!speculator_.speculates()) return 0;
-    const int most = most_at_once(speculator_.longest(), target_.memory().n_cuttable());
-    return std::min({most, speculator_.most_nodes(), target_.n_batch() - 1});
+    const int n_cuttable = target_.memory().n_cuttable();
+    const int most = n_cuttable == 0 ? Memory::kAnyNumber : n_cuttable;
+    return std::min({speculator_.longest(), most, target_.n_batch() - 1});
 }
 
-int Engine::most_nodes() const {
-    return std::max(std::min(speculator_.most_nodes(), target_.n_batch() - 1), longest_draft());
-}
+int Engine::most_nodes() const { return std::min(speculator_.most_nodes(), target_.n_batch() - 1); }
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // What the next prompt can go back to where the memory cannot be cut: a conversation that is
@@ -120,16 +115,7 @@ bool Engine::must_prefill(const Sequence& sequence) const {
 void Engine::prefill() {
     if (in_prompt_.empty()) return;
     take_chunks();
-    attempt(in_prompt_, {0, chunks_.size()}, [&](Group group) {
-        double seconds = 0;
-        {
-            const Timer timer(seconds);
-            batch_.clear();
-            add_chunks(group);
-            target_.decode(batch_);
-        }
-        chunks_decoded(group, seconds);
-    });
+    attempt(in_prompt_, {0, chunks_.size()}, [this](Group group) { decode_chunks(group); });
 }
 
 // As much of the prompts as there is room for, beginning with the one whose turn it is: the next
@@ -152,16 +138,17 @@ void Engine::take_chunks() {
     prefilled_ = in_prompt_.back()->id();
 }
 
-void Engine::add_chunks(Group group) {
+void Engine::decode_chunks(Group group) {
+    const Stopwatch watch;
+    batch_.clear();
     for (std::size_t i = group.first; i < group.last; ++i) {
         const Sequence& sequence = *in_prompt_[i];
         Position position = sequence.n_cached();
         for (const Token token : sequence.pending().first(chunks_[i]))
             batch_.add(token, position++, sequence.id(), false);
     }
-}
-
-void Engine::chunks_decoded(Group group, double seconds) {
+    target_.decode(batch_);
+    const double seconds = watch.seconds();
     int row = 0;
     for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
@@ -237,44 +224,40 @@ void Engine::draft() {
         if (!may_draft(*sequence)) continue;
         const auto n_pending = static_cast<int>(sequence->pending().size());
         // A round of g drafted tokens generates up to g + 1.
-        limit.depth =
-            std::max(std::min({most_at_once(speculator_.longest(), target_.memory().n_cuttable()),
-                               quota_ - n_pending, sequence->n_tokens_left() - 1}),
-                     0);
+        limit.depth = std::max(
+            std::min({longest_draft(), quota_ - n_pending, sequence->n_tokens_left() - 1}), 0);
         // Tokens at one position take a place each.
-        limit.nodes = std::min(
-            {speculator_.most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
+        limit.nodes =
+            std::min({most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
     }
     speculator_.propose(ready_, limits_);
 }
 
 double Engine::decode(Group group) {
-    double seconds = 0;
-    {
-        const Timer timer(seconds);
-        batch_.clear();
-        for (std::size_t i = group.first; i < group.last; ++i) {
-            const Sequence& sequence = *ready_[i];
-            const Tree& draft = speculator_.draft(i);
-            Memory& memory = target_.memory();
-            if (!draft.empty() && memory.n_cuttable() == 0)
-                memory.checkpoint(sequence.id(), Memory::Mark::round);
-            memory.branch(sequence.id(), draft.n_leaves() - 1);
-            const std::span<SequenceId> ids = memory.ids(sequence.id());
-            const std::span<SequenceId> all = ids.first(draft.n_leaves());
-            const TokenSpan pending = sequence.pending();
-            Position position = sequence.n_cached();
-            for (const Token token : pending.first(pending.size() - 1))
-                batch_.add(token, position++, all, false);
-            rows_[i] = batch_.add(pending.back(), position++, all, true);
-            for (const Tree::Node& node : draft.nodes())
-                batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
-                           true);
-        }
-        const int n_padded = pad(group);
-        target_.decode(batch_);
-        ready_[group.last - 1]->stats.padded += n_padded;
+    const Stopwatch watch;
+    batch_.clear();
+    for (std::size_t i = group.first; i < group.last; ++i) {
+        const Sequence& sequence = *ready_[i];
+        const Tree& draft = speculator_.draft(i);
+        Memory& memory = target_.memory();
+        if (!draft.empty() && memory.n_cuttable() == 0)
+            memory.checkpoint(sequence.id(), Memory::Mark::round);
+        memory.branch(sequence.id(), draft.n_leaves() - 1);
+        const std::span<SequenceId> ids = memory.ids(sequence.id());
+        const std::span<SequenceId> all = ids.first(draft.n_leaves());
+        const TokenSpan pending = sequence.pending();
+        Position position = sequence.n_cached();
+        for (const Token token : pending.first(pending.size() - 1))
+            batch_.add(token, position++, all, false);
+        rows_[i] = batch_.add(pending.back(), position++, all, true);
+        for (const Tree::Node& node : draft.nodes())
+            batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
+                       true);
     }
+    const int n_padded = pad(group);
+    target_.decode(batch_);
+    ready_[group.last - 1]->stats.padded += n_padded;
+    const double seconds = watch.seconds();
     for (std::size_t i = group.first; i < group.last; ++i) {
         Seconds& spent = ready_[i]->stats.seconds;
         (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
@@ -343,7 +326,7 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
 
     const bool was_prompt = sequence.in_prompt();
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
-    count_round(stats, draft, path_);
+    count_round(sequence, draft, path_);
 
     absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
     // Behind an accepted token that ended the text nothing was said.

@@ -50,8 +50,7 @@ class Engine {
     void recover(const Sequence* alone);
     void prefill();
     void take_chunks();
-    void add_chunks(Group group);
-    void chunks_decoded(Group group, double seconds);
+    void decode_chunks(Group group);
     void round();
     void draft();
     bool may_draft(const Sequence& sequence) const;

@@ -69,15 +69,15 @@ std::string curve_key(const Header& header, const ModelOptions& model,
     return key + ", " + model.device + ", " + context.kv_type.value_or("f16") + ", " + kernels;
 }
 
-void KeptCurves::load(Planner& planner) const {
-    for (std::size_t i = 0; i < keys_.size(); ++i)
-        if (const auto points = read(keys_[i])) curves(planner)[i]->restore(*points);
+void load_curves(const CurveKeys& keys, Planner& planner) {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        if (const auto points = read(keys[i])) curves(planner)[i]->restore(*points);
 }
 
-void KeptCurves::keep(Planner& planner) const {
-    for (std::size_t i = 0; i < keys_.size(); ++i)
+void keep_curves(const CurveKeys& keys, Planner& planner) {
+    for (std::size_t i = 0; i < keys.size(); ++i)
         if (const CostCurve& curve = *curves(planner)[i]; curve.measured())
-            write(keys_[i], curve.points());
+            write(keys[i], curve.points());
 }
 
 }  // namespace specllama

@@ -53,4 +53,9 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
     });
 }
 
+void record_error(Sequence& sequence, const std::string& message) {
+    ++sequence.stats.drafter_errors;
+    sequence.stats.last_drafter_error = message;
+}
+
 }  // namespace specllama

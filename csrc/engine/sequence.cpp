@@ -10,12 +10,6 @@
 
 namespace specllama {
 
-namespace {
-
-constexpr int kDefaultMaxTokens = 256;
-
-}  // namespace
-
 Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
     : vocab_(&vocab),
       n_prompt_(prompt.size()),
@@ -43,11 +37,7 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
     tokens_.assign(prompt.begin(), prompt.end());
     stats.prompt_tokens = static_cast<int>(prompt.size());
     stats.seed = sampler_.seed();
-    take_over(options.generated);
-}
-
-void Sequence::take_over(TokenSpan generated) {
-    for (const Token token : generated) {
+    for (const Token token : options.generated) {
         if (done_ || vocab_->is_end(token) || !sampler_.allows(token))
             throw InvalidArgument("Token " + std::to_string(token) +
                                   " cannot have been generated where it stands; the text ends "
@@ -61,8 +51,6 @@ void Sequence::enter(SequenceId id, int n_reused) {
     n_cached_ = n_reused;
     stats.reused_tokens = n_reused;
 }
-
-int Sequence::n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
 
 bool Sequence::commit(Token token, bool from_draft) {
     if (vocab_->is_end(token) && replayed_.empty()) {

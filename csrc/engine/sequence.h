@@ -49,7 +49,7 @@ class Sequence {
     // Whether the prompt's own logits have not been read yet.
     bool in_prompt() const { return stats.rounds == 0; }
 
-    int n_tokens_left() const;
+    int n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
 
     // The token that the target's logits after the last token call for, see Sampler::verify; or,
     // where a text is replayed, that text's.
@@ -95,8 +95,6 @@ class Sequence {
     Stats stats;
 
  private:
-    void take_over(TokenSpan generated);
-
     SequenceId id_ = -1;
     const Vocab* vocab_;
     std::vector<Token> tokens_;

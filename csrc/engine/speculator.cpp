@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "draft/rest.h"
-#include "engine/clock.h"
 #include "engine/proposal_check.h"
-#include "engine/round_trace.h"
+#include "engine/round_record.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -21,22 +20,6 @@ constexpr int kLongestDrawn = 4;
 // Tokens of a tree that the planner chooses from: more than it may have verified, since the longest
 // draft alone can be as many.
 constexpr int kMostOffered = 4 * kMaxSpecLength;
-
-void record_error(Sequence& sequence, const std::string& message) {
-    ++sequence.stats.drafter_errors;
-    sequence.stats.last_drafter_error = message;
-}
-
-// Calls the drafter about one sequence; what it throws as an Error is recorded, no more.
-template <typename Call>
-void contained(Sequence& sequence, Call call) {
-    const Timer timer(sequence.stats.seconds.draft);
-    try {
-        call();
-    } catch (const Error& error) {
-        record_error(sequence, error.what());
-    }
-}
 
 }  // namespace
 
@@ -188,16 +171,14 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
 
 // Asks a row's drafter about all sequences at once.
 double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
-    double seconds = 0;
     std::string error;
-    {
-        const Timer timer(seconds);
-        try {
-            drafter(row).propose(proposals_[row]);
-        } catch (const Error& thrown) {
-            error = thrown.what();
-        }
+    const Stopwatch watch;
+    try {
+        drafter(row).propose(proposals_[row]);
+    } catch (const Error& thrown) {
+        error = thrown.what();
     }
+    const double seconds = watch.seconds();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
         Proposal& proposal = proposals_[row][i];
@@ -224,11 +205,10 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         Work& work = work_[i];
         const Tree& prefix = work.verified;
         // Of what the others have drafted, a head has no states to go on from.
-        const int n_beside = static_cast<int>(sequences.size()) - 1;
-        work.n_prefix = reader_ != nullptr ? 0 : planner_.n_prefix(turns_[i], n_beside);
+        work.n_prefix = reader_ != nullptr ? 0 : planner_.n_prefix(turns_[i]);
         for (int t = 0; t < work.n_prefix; ++t)
             proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
-        work.started = Clock::now();
+        work.asked = Stopwatch();
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
         proposals[i].another = &work.another;
     }
@@ -258,19 +238,16 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
     if (!work.replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
         vocab_->is_end(draft.tokens.back()))
         return false;
-    const double asked = std::chrono::duration<double>(Clock::now() - work.started).count();
-    return planner_.goes_on(turns_[i], draft.evidence, asked, static_cast<int>(turns_.size()) - 1);
+    return planner_.goes_on(turns_[i], draft.evidence, work.asked.seconds());
 }
 
 // Chooses what is verified of the drafts at hand.
 void Speculator::choose(std::span<Sequence* const> sequences, Branching branching) {
-    double seconds = 0;
-    {
-        const Timer timer(seconds);
-        for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, branching);
-        if (plans()) planner_.choose(turns_);
-        for (std::size_t i = 0; i < sequences.size(); ++i) verify(i, branching);
-    }
+    const Stopwatch watch;
+    for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, branching);
+    if (plans()) planner_.choose(turns_);
+    for (std::size_t i = 0; i < sequences.size(); ++i) verify(i, branching);
+    const double seconds = watch.seconds();
     for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
 }
 
@@ -353,11 +330,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
     turn.n_accepted = static_cast<int>(path.size());
     turn.n_judged = static_cast<int>(work.heard.size());
     turn.n_again = turn.n_accepted - n_in_trunk(path);
-    if (sequence.traces()) {
-        sequence.trace.push_back(trace_of(turn, plans(), verified, path, next));
-        sequence.trace.back().position -= sequence.stats.prompt_tokens;
-        sequence.trace.back().decode_seconds = seconds;
-    }
+    if (sequence.traces()) trace_round(sequence, turn, plans(), verified, path, next, seconds);
     if (plans() && !sequence.paced()) {
         const Timer timer(sequence.stats.seconds.draft);
         judge(i);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "draft/offers.h"
 #include "draft/state_reader.h"
 #include "draft/tree.h"
+#include "engine/clock.h"
 #include "engine/joined_draft.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
@@ -110,8 +110,6 @@ class Speculator {
     Token certain(Sequence& sequence);
 
  private:
-    using Clock = std::chrono::steady_clock;
-
     // What is under way for a sequence in this round.
     struct Work {
         bool replays = false;             // whether it goes on behind tokens that end a generation
@@ -123,7 +121,7 @@ class Speculator {
         // another's follow its own.
         int n_prefix = 0;
         int n_rest = 0;
-        Clock::time_point started;                  // when it was asked
+        Stopwatch asked;                            // since it was asked
         std::function<bool(const Draft&)> another;  // whether it should go on
     };
 

@@ -1,21 +1,17 @@
 #include "engine/text_stream.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "utf8.h"
 
 namespace specllama {
 
-TextStream::TextStream(std::vector<std::string> stop) : stop_(std::move(stop)) {
-    for (const std::string& one : stop_) longest_stop_ = std::max(longest_stop_, one.size());
-}
-
 // The first n_searched bytes hold no whole stop string.
 bool TextStream::find_stop(std::size_t n_searched) {
-    if (stop_.empty()) return false;
-    const std::size_t from = n_searched - std::min(n_searched, longest_stop_ - 1);
-    for (const std::string& one : stop_) stop_at_ = std::min(stop_at_, bytes_.find(one, from));
+    for (const std::string& one : stop_) {
+        const std::size_t from = n_searched - std::min(n_searched, one.size() - 1);
+        stop_at_ = std::min(stop_at_, bytes_.find(one, from));
+    }
     return stop_at_ != std::string::npos;
 }
 
@@ -23,12 +19,9 @@ bool TextStream::find_stop(std::size_t n_searched) {
 std::size_t TextStream::n_certain() const {
     std::size_t n_open = 0;
     for (const std::string& one : stop_) {
-        for (std::size_t n = std::min(one.size() - 1, bytes_.size()); n > n_open; --n) {
-            if (bytes_.ends_with(std::string_view(one).substr(0, n))) {
-                n_open = n;
-                break;
-            }
-        }
+        std::size_t n = std::min(one.size() - 1, bytes_.size());
+        while (n > n_open && !bytes_.ends_with(std::string_view(one).substr(0, n))) --n;
+        n_open = std::max(n_open, n);
     }
     return bytes_.size() - n_open;
 }

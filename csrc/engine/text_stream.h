@@ -19,7 +19,7 @@ namespace specllama {
 class TextStream {
  public:
     // stop: no empty strings.
-    explicit TextStream(std::vector<std::string> stop);
+    explicit TextStream(std::vector<std::string> stop) : stop_(std::move(stop)) {}
 
     // Takes one more token, whose bytes `append_piece(bytes)` appends to a string. Returns whether
     // a stop string is complete now: nothing may be pushed after that.
@@ -57,7 +57,6 @@ class TextStream {
     std::size_t n_certain() const;
 
     std::vector<std::string> stop_;
-    std::size_t longest_stop_ = 0;
     std::string bytes_;
     std::vector<PushedToken> tokens_;
     std::size_t stop_at_ = std::string::npos;  // byte at which the text ends

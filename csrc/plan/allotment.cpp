@@ -1,9 +1,5 @@
 #include "plan/allotment.h"
 
-#include <algorithm>
-#include <functional>
-#include <limits>
-#include <span>
 #include <tuple>
 
 namespace specllama {
@@ -19,43 +15,30 @@ void Allotment::add_sequence(int n_rows, double stake, int place, int most) {
     participants_.push_back({n_rows, stake, place, most, rows_.size()});
 }
 
-// Each sequence's rows by their gain. What comes after another row was added after it, and stays
-// there. Chains are in order already.
-void Allotment::sort() {
-    for (Participant& one : participants_) {
-        const std::span own = std::span(rows_).subspan(one.first_row, one.longest);
-        if (!std::ranges::is_sorted(own, std::greater{}, &Row::gain))
-            std::ranges::sort(own, [](const Row& a, const Row& b) {
-                return std::tie(b.gain, a.number) < std::tie(a.gain, b.number);
-            });
-        pass_to(one, one.first_row);
-    }
-}
-
-void Allotment::pass_to(Participant& one, std::size_t row) const {
-    const bool ends = row == one.first_row + std::min(one.longest, one.most);
-    one.next_row = row;
-    one.next_gain = ends ? -std::numeric_limits<double>::infinity() : rows_[row].gain;
-}
-
+// A heap: of many sequences' rows only those that may pay are looked at.
 void Allotment::allot(Prices prices) {
-    sort();
+    // What comes after another row was added after it, and stays there.
+    const auto later = [](const Row& a, const Row& b) {
+        return std::tie(a.gain, b.sequence, b.number) < std::tie(b.gain, a.sequence, a.number);
+    };
+    std::ranges::make_heap(rows_, later);
     chosen_.clear();
     const int n = n_certain_;
     std::size_t best = 0;
     double most_saved = 0;
     double gain = 0;
     double stake = 0;
-    while (!participants_.empty()) {
-        Participant& one = *std::ranges::max_element(participants_, {}, &Participant::next_gain);
-        if (one.next_gain < 0) break;
+    for (std::span left(rows_); !left.empty(); left = left.first(left.size() - 1)) {
+        std::ranges::pop_heap(left, later);
+        const Row& row = left.back();
+        Participant& one = participants_[row.sequence];
+        if (one.n_chosen >= one.most) continue;
         const std::size_t n_rows = n + chosen_.size() + 1;
         const double step = prices[n_rows] - prices[n_rows - 1];
-        if (n_rows > kMaxSpecLength + 1 && one.next_gain < step) break;
-        if (one.next_row == one.first_row) stake += one.stake;
-        gain += one.next_gain;
-        chosen_.push_back(rows_[one.next_row]);
-        pass_to(one, one.next_row + 1);
+        if (row.gain < 0 || (n_rows > kMaxSpecLength + 1 && row.gain < step)) break;
+        if (one.n_chosen++ == 0) stake += one.stake;
+        gain += row.gain;
+        chosen_.push_back(row);
         const double extra = prices[n_rows] - prices[n];
         if (extra > stake || gain - extra <= most_saved) continue;
         most_saved = gain - extra;

@@ -54,7 +54,7 @@ class Allotment {
         return static_cast<int>(rows_.size()) - 1;
     }
 
-    // Chooses the rows, and with them all that follows.
+    // Chooses the rows, and with them all that follows; once, until clear().
     void allot(Prices prices);
     // The same where only neighbours in the memory with as many rows each are decoded at once.
     // Then those that draft verify as many rows each, and every change from one place to the next
@@ -77,13 +77,8 @@ class Allotment {
         int most;
         std::size_t first_row;
         int longest = 0;  // rows that it may have
-        // Of the row that is its next, and that one's gain; -inf: it has no more.
-        std::size_t next_row = 0;
-        double next_gain = 0;
+        int n_chosen = 0;
     };
-
-    void sort();
-    void pass_to(Participant& one, std::size_t row) const;
 
     int n_certain_ = 0;  // rows that are decoded in any case
     std::vector<Participant> participants_;

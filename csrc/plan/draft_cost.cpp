@@ -1,5 +1,9 @@
 #include "plan/draft_cost.h"
 
+#include <algorithm>
+
+#include "plan/constants.h"
+
 namespace specllama {
 
 double DraftCost::step(int n, int n_context) const {
@@ -25,6 +29,12 @@ void DraftCost::observe(int n_steps, int n_drafted, int n_behind, int n_context,
     const double share = seconds / (first + (n_steps - 1) * later);
     curve_.observe(n + n_behind, n_context, share * first);
     if (n_steps > 1) curve_.observe(n, n_context, share * later);
+}
+
+void DraftCost::account(double saved, double plain, int n_tokens) {
+    balance_ += saved;
+    balance_ = balance_ > 0 ? balance_ * std::max(1 - n_tokens / tuning::kLongText, 0.0)
+                            : std::min(balance_ + tuning::kNegligible * plain, 0.0);
 }
 
 }  // namespace specllama

@@ -77,14 +77,6 @@ Planner::Common Planner::common(std::span<const Turn> turns) const {
     return all;
 }
 
-// For a turn whose neighbours have no drafts; seconds: what the draft model has taken so far.
-Planner::Common Planner::common(const Turn& turn, double seconds, int n_beside) const {
-    return {.n_sequences = 1 + n_beside,
-            .n_rows = turn.n_pending + n_beside,
-            .n_context = turn.n_tokens,
-            .spent = turn.spent + turn.overhead + std::max(seconds - catch_up(turn), 0.0)};
-}
-
 void Planner::choose(std::span<Turn> turns) {
     if (turns.empty()) return;
     Common all = common(turns);
@@ -186,17 +178,15 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
 // The rows of a draft, and of what is beside it. What is right there comes again with the next
 // decode, see Turn::n_again, so that much less is gained.
 void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
-    const auto reached = [&](int g) {
-        if (g > chain.longest) return Reach{};
-        return Reach{chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
-    };
     const int n_trunk = offer.sides.empty() ? chain.longest : longest(turn, offer.evidence);
+    reach_.assign(n_trunk + 1, {});
+    reach_[0] = {1, chain.token_worth};
+    for (int g = 1; g <= chain.longest; ++g)
+        reach_[g] = {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
     int row = Allotment::kCommitted;
     for (int g = 1; g <= n_trunk; ++g)
-        row = allotment_.add_row(row, reached(g).tokens, reached(g).gain);
+        row = allotment_.add_row(row, reach_[g].tokens, reach_[g].gain);
     if (offer.sides.empty() || n_trunk < std::ssize(offer.evidence)) return;
-    reach_.assign(1, {1, chain.token_worth});
-    for (int g = 1; g <= n_trunk; ++g) reach_.push_back(reached(g));
     const int first = row - n_trunk + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
     const Caution caution = caution_to_verify(turn, offer);
@@ -246,37 +236,41 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
     }
 }
 
-// What may come of a draft that begins so, and that the draft model goes on with up to the cap.
-const Chain& Planner::with_model(const Common& common, const Turn& turn, EvidenceSpan prefix) {
+// What may come of a draft that begins so, and that the draft model goes on with up to the cap,
+// beside others that have none. seconds: what that one has taken so far.
+const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double seconds) {
+    const int n_sequences = turn.choice.n_sequences;
+    const Common common = {
+        .n_sequences = n_sequences,
+        .n_rows = turn.n_pending + n_sequences - 1,
+        .n_context = turn.n_tokens,
+        .spent = turn.spent + turn.overhead + std::max(seconds - catch_up(turn), 0.0)};
     Chain& chain = chains_[0];
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
-            draft_cost_.step(common.n_sequences, turn.n_tokens));
+            draft_cost_.step(n_sequences, turn.n_tokens));
     chain.weigh(kAny);
     return chain;
 }
 
-int Planner::n_prefix(const Turn& turn, int n_beside) {
+int Planner::n_prefix(const Turn& turn) {
     const Choice& choice = turn.choice;
     if (choice.offer < 0 || turn.offers[choice.offer].drawn) return 0;
-    const Common common = Planner::common(turn, 0, n_beside);
     const auto saved = [&](EvidenceSpan prefix) {
-        const Chain& chain = with_model(common, turn, prefix);
+        const Chain& chain = with_model(turn, prefix, 0);
         return chain.most_saved(0, chain.longest);
     };
     const double behind = saved(turn.offers[choice.offer].evidence.first(choice.n_draft));
     return saved({}) > behind ? 0 : choice.n_draft;
 }
 
-bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside) {
+bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     const int n_drafted = static_cast<int>(draft.size());
-    const int cap = std::min(turn.max_draft, kMaxSpecLength);
-    if (n_drafted >= cap) return false;
-    const Common common = Planner::common(turn, seconds, n_beside);
-    const double step = draft_cost_.step(common.n_sequences, turn.n_tokens);
+    if (n_drafted >= std::min(turn.max_draft, kMaxSpecLength)) return false;
+    const double step = draft_cost_.step(turn.choice.n_sequences, turn.n_tokens);
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
-    const Chain& chain = with_model(common, turn, draft);
+    const Chain& chain = with_model(turn, draft, seconds);
     // What is saved by the best that is there already.
     const double so_far =
         std::max(turn.choice.saved, chain.most_saved(0, std::min(n_drafted, chain.longest)));
@@ -286,11 +280,11 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int 
     // (Renting or buying: nobody knows how long the text goes on like that.)
     double& missed = turn.phase->missed;
     if (behind > step) missed += std::max(saved, 0.0);
-    const bool may = behind <= step || (missed >= behind && model_account_.balance() >= -stake);
+    const bool may = behind <= step || (missed >= behind && draft_cost_.balance() >= -stake);
     if (may && saved > 0) return true;
 
     // Else it is tried where that may be lost, and would pay in some phase of the text.
-    if (!begins || step + behind > model_account_.balance() + stake) return false;
+    if (!begins || step + behind > draft_cost_.balance() + stake) return false;
     for (int phase = 0; phase < kPhases; ++phase)
         for (int g = n_drafted + 1; g <= chain.longest; ++g)
             if (chain.saved_in(phase, g) > so_far) return true;
@@ -339,7 +333,7 @@ void Planner::learn(const Turn& turn) {
         choice.n_draft > 0 ? static_cast<double>(choice.n_draft) / choice.n_drafted : 0;
     const double extra = part * added_by(choice.n_drafted) + added_by(turn.n_again);
     const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
-    model_account_.add(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
+    draft_cost_.account(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
     const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;
     if (choice.offer >= 0)

@@ -11,7 +11,6 @@
 #include "plan/chain.h"
 #include "plan/cost_curve.h"
 #include "plan/draft_cost.h"
-#include "plan/model_account.h"
 #include "plan/turn.h"
 
 namespace specllama {
@@ -49,16 +48,15 @@ class Planner {
     void choose(std::span<Turn> turns);
 
     // From behind how many tokens of the draft that was chosen a draft model should go on: all, or
-    // none, where its own are so much better that it had better draft these, too. n_beside: as
-    // below.
-    int n_prefix(const Turn& turn, int n_beside = 0);
+    // none, where its own are so much better that it had better draft these, too.
+    int n_prefix(const Turn& turn);
 
     // Whether a draft model should draft another token after those of `draft`, which took `seconds`
     // beside turn.spent: unless no continuation up to the cap can be expected to beat the best
     // that could be done without, which is to verify some of what is drafted or what turn.choice
     // says. And whether it is tried, which may be lost on its account. To be asked before the
-    // first token, too. n_beside: other sequences in the decode.
-    bool goes_on(const Turn& turn, EvidenceSpan draft, double seconds, int n_beside = 0);
+    // first token, too.
+    bool goes_on(const Turn& turn, EvidenceSpan draft, double seconds);
 
     // What came of a turn.
     void learn(const Turn& turn);
@@ -93,7 +91,6 @@ class Planner {
     };
 
     Common common(std::span<const Turn> turns) const;
-    Common common(const Turn& turn, double seconds, int n_beside) const;
     // The caution of a request with such a debt; and for verifying a draft that is there.
     Caution caution(double debt) const;
     Caution caution_to_verify(const Turn& turn, const Offer& offer) const;
@@ -112,7 +109,7 @@ class Planner {
                  Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
-    const Chain& with_model(const Common& common, const Turn& turn, EvidenceSpan prefix);
+    const Chain& with_model(const Turn& turn, EvidenceSpan prefix, double seconds);
     double saved_by_model(const Turn& turn, const Offer& own) const;
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
@@ -124,7 +121,6 @@ class Planner {
     CostCurve cost_;
     DraftCost draft_cost_;
     Acceptance acceptance_;
-    ModelAccount model_account_;
     // Of the request that learned last.
     std::array<double, kViews> debt_{};
     double spent_ = 0;

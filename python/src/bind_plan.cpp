@@ -195,16 +195,13 @@ void bind_plan(py::module_& m) {
         .def("choose", &choose, py::arg("turns"))
         .def(
             "n_prefix",
-            [](Planner& planner, const HeldTurn& held, int n_beside) {
-                return planner.n_prefix(held.turn, n_beside);
-            },
-            py::arg("turn"), py::arg("n_beside") = 0)
+            [](Planner& planner, const HeldTurn& held) { return planner.n_prefix(held.turn); },
+            py::arg("turn"))
         .def(
             "goes_on",
             [](Planner& planner, const HeldTurn& held, const std::vector<Evidence>& draft,
-               double seconds,
-               int n_beside) { return planner.goes_on(held.turn, draft, seconds, n_beside); },
-            py::arg("turn"), py::arg("draft"), py::arg("seconds") = 0.0, py::arg("n_beside") = 0)
+               double seconds) { return planner.goes_on(held.turn, draft, seconds); },
+            py::arg("turn"), py::arg("draft"), py::arg("seconds") = 0.0)
         .def(
             "learn", [](Planner& planner, const HeldTurn& held) { planner.learn(held.turn); },
             py::arg("turn"))

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "check.h"
+#include "plan/constants.h"
 
 using namespace specllama;
 
@@ -58,4 +59,28 @@ TEST(less_time_than_the_steps_take_says_nothing_about_reading) {
     const double guess = cost.catch_up(1000, 0);
     cost.observe(4, 4, 500, 0, 0.2);
     CHECK(cost.catch_up(1000, 0) == guess);
+}
+
+TEST(what_a_model_has_lost_is_forgiven_slowly) {
+    DraftCost cost;
+    cost.account(-10, 1, 1);
+    CHECK(cost.balance() == -10 + tuning::kNegligible);
+    for (int i = 0; i < 10'000; ++i) cost.account(0, 1, 1);
+    CHECK(cost.balance() == 0);
+}
+
+TEST(what_a_model_has_saved_is_forgotten) {
+    DraftCost cost;
+    cost.account(10, 1, 1);
+    CHECK(cost.balance() < 10);
+    CHECK(cost.balance() > 9);
+    for (int i = 0; i < 10'000; ++i) cost.account(0, 1, 1);
+    CHECK(cost.balance() < 1);
+    CHECK(cost.balance() >= 0);
+}
+
+TEST(many_tokens_at_once_leave_no_debt_behind) {
+    DraftCost cost;
+    cost.account(10, 1, 10'000);
+    CHECK(cost.balance() == 0);
 }

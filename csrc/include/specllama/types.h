@@ -26,6 +26,9 @@ inline constexpr int kMaxSpecLength = 64;
 // Most guesses at one position.
 inline constexpr int kMaxGuesses = 8;
 
+// Most tokens of a text where that is left open.
+inline constexpr int kDefaultMaxTokens = 256;
+
 // A vocabulary's tokens for filling in the middle of a text; kNoToken where it has none.
 struct FimTokens {
     // Before what precedes the gap, before what follows it, and before what fills it.

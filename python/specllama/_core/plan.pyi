@@ -320,20 +320,17 @@ class Planner:
     def choose(self, turns: Sequence[Turn]) -> None:
         """Choose for turns that share a decode."""
 
-    def n_prefix(self, turn: Turn, n_beside: int = 0) -> int:
+    def n_prefix(self, turn: Turn) -> int:
         """Return from behind how many tokens of the chosen draft a draft model should go on: all,
-        or none. n_beside: Other sequences in the decode."""
+        or none."""
 
-    def goes_on(
-        self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0, n_beside: int = 0
-    ) -> bool:
+    def goes_on(self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0) -> bool:
         """Return whether a draft model should draft another token after those of `draft`.
 
         Args:
             turn: The sequence's, chosen.
             draft: What is known of each token so far.
             seconds: What they took.
-            n_beside: Other sequences in the decode.
         """
 
     def learn(self, turn: Turn) -> None:

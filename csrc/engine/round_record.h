@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "draft/tree.h"
+#include "engine/sequence.h"
+#include "plan/turn.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// What a round of a sequence was: what was verified, and which of its nodes were accepted, each the
+// child of the one before.
+
+// Counts it in the statistics.
+void count_round(Sequence& sequence, const Tree& verified, std::span<const int> accepted);
+
+// Adds it to the trace: also what came behind them, negative if nothing could; what the decode
+// took; and where it was planned, what was expected of it.
+void trace_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
+                 std::span<const int> accepted, Token next, double decode_seconds);
+
+}  // namespace specllama
