@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from draws import Draws, Guessing

@@ -20,6 +20,7 @@ from conftest import EXACT, EXACT_FLAG, FIXED
 from prompts import ENDLESS, PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
+from specllama.commands.serve import model_name
 
 PROMPT = PROMPTS["module"]
 DRAWN: dict[str, Any] = {"temperature": 0.8, "seed": 1, **ENDLESS}
@@ -80,10 +81,14 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("seed", 2**64),
         ("stop", 5),
         ("stop", ["a", 5]),
-        ("stop", ["a"] * 17),
+        ("stop", ["a"] * 65),
         ("logprobs", 21),
         ("logit_bias", [1]),
         ("logit_bias", {"a": 1}),
+        ("logit_bias", [["a", 1]]),
+        ("json_schema", 5),
+        ("guided_regex", "a+"),
+        ("guided_json", {"type": "object"}),
         ("stream", "yes"),
         ("echo", 1),
         ("suffix", "x"),
@@ -166,6 +171,24 @@ def test_too_large(server: Server) -> None:
     assert error["code"] == "context_length_exceeded"
     assert error["param"] == "prompt"
     assert "at most 2047" in error["message"]
+    assert "larger --ctx-size" in error["message"]
+
+
+def test_more_tokens_than_there_is_room_for(server: Server) -> None:
+    """Clients ask for as many as their model could ever write."""
+    prompt = server.session.tokenize(PROMPT * 20)[:2040]
+    answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": 32_000, **ENDLESS})
+    (choice,) = answer.json()["choices"]
+    assert choice["finish_reason"] == "length"
+    assert answer.json()["usage"]["completion_tokens"] == 8
+
+
+def test_paths_without_a_version(server: Server) -> None:
+    """As llama-server has them, for clients whose base URL ends in the port."""
+    client = openai.OpenAI(base_url=server.url, api_key="none")
+    assert client.models.list().data[0].id == "test"
+    assert client.models.retrieve("test").id == "test"
+    assert client.completions.create(model="", prompt="x", max_tokens=1, **ENDLESS).choices
 
 
 def test_prompts_may_be_limited(session: SpecSession) -> None:
@@ -264,8 +287,8 @@ def test_the_api_key(session: SpecSession) -> None:
         for wrong in ("secret", "secret éé", "x"):
             header = {"Authorization": f"Bearer {wrong}".encode()}
             refused(server.get("/v1/models", headers=header), 401)
-        right = {"Authorization": "Bearer secret é".encode()}
-        assert server.get("/v1/models", headers=right).is_success
+        for name, value in (("Authorization", "Bearer secret é"), ("X-Api-Key", "secret é")):
+            assert server.get("/v1/models", headers={name: value.encode()}).is_success
         assert server.get("/health").is_success
         assert server.get("/").is_success
         with pytest.raises(openai.AuthenticationError):
@@ -340,6 +363,17 @@ def test_sigterm(process: Any, seconds: int) -> None:
     assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
     assert served.wait(60) == 0
     assert served.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("models/Llama-3.2-1B.Q4_K_M.gguf", "Llama-3.2-1B.Q4_K_M"),
+        ("hf://Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0", "Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0"),
+    ],
+)
+def test_what_a_model_is_called(model: str, name: str) -> None:
+    assert model_name(model) == name
 
 
 def test_ctrl_c(process: Any) -> None:

@@ -51,7 +51,8 @@ def test_a_text(server: Server) -> None:
 
 
 def test_calls(server: Server) -> None:
-    answer = respond(server, tools=FLAT)
+    """Tools of the API's owner are passed over: there are clients that always name some."""
+    answer = respond(server, tools=[{"type": "web_search"}, *FLAT, {"type": "local_shell"}])
     message, add, now = answer.output
     assert (message.type, message.content[0].text) == ("message", "Let me add.")
     assert (add.type, add.name, json.loads(add.arguments)) == (
@@ -119,11 +120,10 @@ def test_a_schema(server: Server) -> None:
         ({"input": [{"type": "function_call_output", "call_id": "x"}]}, "input[0].output"),
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
         ({"background": True}, "background"),
-        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": 5}]}, "tools[0].type"),
         ({"tools": FLAT, "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
         ({"text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
         ({"max_output_tokens": -2}, "max_output_tokens"),
-        ({"max_output_tokens": 10**6}, "max_output_tokens"),
         ({"text": {"format": {"type": "json_schema", "schema": {"type": "x"}}}}, "text"),
     ],
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from specllama.commands import _arguments
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.model.bundled import BUNDLED_MODEL
+from specllama.model.hub import SCHEME
 from specllama.server.settings import Settings
 from specllama.session import SpecSession
 
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f'and its port, or "*", not {origin!r}.'
             )
     settings = Settings(
-        name=arguments.alias or Path(arguments.model or BUNDLED_MODEL).stem,
+        name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
         api_key=arguments.api_key or os.environ.get("SPECLLAMA_API_KEY") or None,
         cors_origins=tuple(arguments.cors_origin),
@@ -61,6 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
         ).serve_at(listening)
     return 0
+
+
+def model_name(model: str) -> str:
+    """Return what a model is called: the name on the Hub, or that of the file."""
+    if model.startswith(SCHEME):
+        return model.removeprefix(SCHEME)
+    return Path(model).name.removesuffix(".gguf")
 
 
 def _listen(host: str, port: int) -> socket.socket:

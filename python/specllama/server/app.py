@@ -33,6 +33,7 @@ from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
 
+# Those of /v1 also without it, as at llama-server, for clients whose base URL lacks it.
 _CALLS: dict[str, type[Call]] = {
     "/v1/completions": Completion,
     "/v1/chat/completions": ChatCompletion,
@@ -74,11 +75,18 @@ class App:
                 *page.routes(),
                 Route("/health", self._health),
                 Route("/metrics", self._show_metrics),
-                Route("/v1/models", self._list_models),
-                Route("/v1/models/{name:path}", self._show_model),
+                *(
+                    route
+                    for path in ("/v1/models", "/models")
+                    for route in (
+                        Route(path, self._list_models),
+                        Route(path + "/{name:path}", self._show_model),
+                    )
+                ),
                 *(
                     Route(path, partial(self._answer, kind), methods=["POST"])
-                    for path, kind in _CALLS.items()
+                    for name, kind in _CALLS.items()
+                    for path in {name, name.removeprefix("/v1")}
                 ),
                 *Inspection(session, settings).routes,
                 *self._verify.routes,

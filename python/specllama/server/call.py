@@ -50,10 +50,14 @@ class Call(ABC):
         if longest > most:
             raise ApiError(
                 400,
-                f"The prompt has {longest} tokens; at most {most} are allowed.",
+                f"The prompt has {longest} tokens; at most {most} are allowed. Start the server "
+                "with a larger --ctx-size (or --max-prompt), or shorten it.",
                 param=self.prompt_field,
                 code="context_length_exceeded",
             )
+        wanted = self._options.get("max_tokens")
+        if wanted is not None:  # clients ask for more than there is room for; as for llama-server
+            self._options["max_tokens"] = min(wanted, max(model.n_ctx - longest, 0))
 
     def submit(self) -> list[Handle]:
         """Hand it to the session: the choices for the first prompt first."""

@@ -9,12 +9,18 @@ from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 
-_MAX_STOPS = 16
+_MAX_STOPS = 64
 _TEMPERATURE = 1.0  # as in the OpenAI API
+
+_CONSTRAINTS_ELSEWHERE = (
+    "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
+)  # fmt: skip
+"""By which vLLM constrains an answer: who asks for that should not get any text."""
 
 
 def sampling_options(fields: Fields) -> GenerateOptions:
     """Return what all kinds of calls have in common. Raises ApiError."""
+    fields.refuse_unsupported(*_CONSTRAINTS_ELSEWHERE)
     options: dict[str, Any] = {"temperature": _TEMPERATURE}
     for name, field in FIELDS.items():
         if field.api is None or field.api not in fields:
@@ -32,7 +38,11 @@ def sampling_options(fields: Fields) -> GenerateOptions:
     if "grammar" in fields:
         options["grammar"] = fields.text("grammar")
     wanted = fields.object("response_format")
-    schema = schema_of(wanted, wanted.object("json_schema"))
+    # llama-server also takes the schema beside the type, or without a format.
+    described = wanted if "schema" in wanted else wanted.object("json_schema")
+    schema = schema_of(wanted, described)
+    if schema is None:
+        schema = _whole_object(fields, "json_schema") or None
     if schema is not None:
         options["json_schema"] = schema
     return cast(GenerateOptions, options)
@@ -72,13 +82,19 @@ def _stop(fields: Fields) -> list[str]:
     stops = [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
         fields.refuse("stop", "a string or a list of strings")
+    stops = [one for one in stops if one]  # forms in which nothing was filled in
     if len(stops) > _MAX_STOPS:
         raise ApiError(400, f"stop has more than {_MAX_STOPS} strings.", param="stop")
     return stops
 
 
 def _logit_bias(fields: Fields) -> dict[int, float]:
-    biases = fields.object("logit_bias")
+    if isinstance(pairs := fields.any("logit_bias"), list):  # llama-server's form
+        if not all(isinstance(one, list) and len(one) == 2 for one in pairs):
+            fields.refuse("logit_bias", "an object, or a list of pairs of a token id and a number")
+        biases = Fields({str(token): bias for token, bias in pairs}, "logit_bias")
+    else:
+        biases = fields.object("logit_bias")
     return {_token_id(token): biases.number(token) or 0.0 for token in biases.given}
 
 

@@ -157,7 +157,7 @@ class _Reader:
             name: self._part(one, f"{field}.properties.{name}", depth + 1)
             for name, one in self._object(schema, "properties", field).items()
         }
-        required = schema.get("required", [])
+        required = schema.get("required") or []  # null: as some clients write an empty list
         if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
             self._refuse(f"{field}.required", "a list of names")
         more = schema.get("additionalProperties")

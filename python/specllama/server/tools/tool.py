@@ -35,7 +35,9 @@ def read_tools(fields: Fields, *, flat: bool = False) -> list[Tool]:
 
     Args:
         fields: The request.
-        flat: What is said of a function stands in the tool itself, as in /v1/responses.
+        flat: What is said of a function stands in the tool itself, as in /v1/responses. There
+            clients always name tools of the API's owner, too (web_search, ...): these are passed
+            over.
     """
     given = fields.any("tools")
     if given is None:
@@ -44,13 +46,16 @@ def read_tools(fields: Fields, *, flat: bool = False) -> list[Tool]:
         fields.refuse("tools", "a list of tools")
     if len(given) > _MOST_TOOLS:
         raise ApiError(400, f"tools has more than {_MOST_TOOLS} tools.", param="tools")
-    tools = [_tool(Fields(one, f"tools[{i}]"), flat) for i, one in enumerate(given)]
-    names = [tool.name for tool in tools]
-    for i, name in enumerate(names):
-        if name in names[:i]:
+    tools: dict[str, Tool] = {}
+    for i, one in enumerate(given):
+        if flat and isinstance(one.get("type"), str) and one["type"] != "function":
+            continue
+        tool = _tool(Fields(one, f"tools[{i}]"), flat)
+        if tool.name in tools:
             field = f"tools[{i}].name" if flat else f"tools[{i}].function.name"
-            raise ApiError(400, f"{field} {name!r} is the name of another tool.", param=field)
-    return tools
+            raise ApiError(400, f"{field} {tool.name!r} is the name of another tool.", param=field)
+        tools[tool.name] = tool
+    return list(tools.values())
 
 
 def _tool(fields: Fields, flat: bool) -> Tool:
