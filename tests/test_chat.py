@@ -104,6 +104,28 @@ def test_templates_see_where_there_is_no_content(
     assert list(session.render_chat([user("b"), answer])) == [FIRST + 2, FIRST]
 
 
+def test_system_messages_in_between(scripted: Script, open_session: Open) -> None:
+    """Of a template that knows them at the beginning only; another has them where they are."""
+    strict = (
+        "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+        "{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
+        "{% if m.role == 'critic' %}{{ raise_exception('no critics') }}{% endif %}"
+        "{{ m.content }}{% endfor %}"
+    )
+    pieces = [*PIECES, "\n\n"]
+    system = [{"role": "system", "content": text} for text in "cd"]
+    messages = [system[0], user("u"), system[1], user("a")]
+    tokens = {}
+    for name, template in (("strict", strict), ("free", TEMPLATE)):
+        model = scripted(pieces, chat_template=template)
+        with open_session(model, kv_type="f16") as session:
+            rendered = session.render_chat(messages)
+            tokens[name] = [pieces[token - FIRST] for token in rendered if token >= FIRST]
+            with pytest.raises(ArgumentError, match=r"(no critics|at the beginning)\.$"):
+                session.render_chat([*messages, {"role": "critic", "content": "u"}])
+    assert tokens == {"strict": ["c", "\n\n", "d", "u", "a"], "free": ["c", "u", "d", "a"]}
+
+
 @pytest.mark.parametrize(
     ("messages", "message"),
     [

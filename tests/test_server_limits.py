@@ -325,6 +325,34 @@ def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
         first.cancel()
 
 
+def test_signs_of_life(session: SpecSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits long for the first token hears so, and what comes then, be it an error."""
+    monkeypatch.setattr("specllama.server.answer._SILENCE", 0.02)
+    streamed = {"prompt": "x", "max_tokens": 3, "seed": 0, "stream": True, **ENDLESS}
+    with serve(session) as server:
+        first = session.submit(PROMPT, max_tokens=1900, **ENDLESS)
+        lines: list[str] = []
+        with httpx.stream(
+            "POST", f"{server.url}/v1/completions", json=streamed, timeout=60
+        ) as coming:
+            assert coming.status_code == 200
+            for line in coming.iter_lines():
+                lines += [line] if line else []
+                first.cancel()
+    assert lines[0] == ":"
+    events = [line.removeprefix("data: ") for line in lines if line != ":"]
+    text = "".join(json.loads(one)["choices"][0]["text"] for one in events[:-1])
+    expected = session.generate("x", max_tokens=3, temperature=1.0, seed=0, **ENDLESS)
+    assert text == expected.text
+    assert events[-1] == "[DONE]"
+    with serve(session, timeout=0.2) as server:
+        first = session.submit(PROMPT, max_tokens=1900, **ENDLESS)
+        *signs, error = server.post("/v1/completions", streamed).text.split("\n\n")[:-1]
+        first.cancel()
+    assert set(signs) == {":"}
+    assert "before it had begun" in json.loads(error.removeprefix("data: "))["error"]["message"]
+
+
 @pytest.fixture
 def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
     """Starts `specllama serve`; returns it and where it listens."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from specllama import _check
@@ -54,7 +55,9 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
     ) -> str:
-        """Return the prompt, special tokens included as text.
+        """Return the prompt, special tokens included as text. Of a conversation that the template
+        refuses as it is, all system messages are joined into one before the others, if it has any
+        elsewhere: many templates know them there only, and clients send several.
 
         Args:
             messages: The conversation; the last message is what the model is to answer.
@@ -76,10 +79,23 @@ class ChatTemplate:
         passed = _arguments(arguments)
         conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
         try:
-            prompt: str = self._formatter(messages=conversation, **passed).prompt
+            return self._rendered(conversation, passed)
         except Exception as error:  # a template may raise anything
-            raise ArgumentError(f"The chat template refuses these messages: {error}.") from None
+            if any(one["role"] == "system" for one in conversation[1:]):
+                with suppress(Exception):
+                    return self._rendered(_system_first(conversation), passed)
+            why = str(error).rstrip(".")
+            raise ArgumentError(f"The chat template refuses these messages: {why}.") from None
+
+    def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
+        prompt: str = self._formatter(messages=conversation, **passed).prompt
         return prompt
+
+
+def _system_first(conversation: Sequence[Message]) -> list[Message]:
+    texts = [one.get("content") or "" for one in conversation if one["role"] == "system"]
+    others = [one for one in conversation if one["role"] != "system"]
+    return [{"role": "system", "content": "\n\n".join(texts)}, *others]
 
 
 def _arguments(value: Any) -> Mapping[str, Any]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from specllama import Handle, SpecllamaError
-from specllama.server.call import Call, encoded
+from specllama.server.call import Call, encoded, event
 from specllama.server.error import ApiError
+
+_SILENCE = 10.0
+"""Seconds after which a client that waits for the first token hears that somebody is there: proxies
+and HTTP libraries hang up on who says nothing."""
+
+_SIGN_OF_LIFE = b":\n\n"  # a comment
 
 
 class Answer:
@@ -28,6 +34,7 @@ class Answer:
         self._call = call
         self._handles = handles
         self._timeout = timeout
+        self._begun = False
         self._ended = False
 
     @property
@@ -62,16 +69,37 @@ class Answer:
                 await Response(whole, media_type="application/json")(scope, receive, send)
                 return
             async with aclosing(self._call.events(self._handles)) as events:
-                # What is wrong with a request shows when it begins: then there is still a status.
-                event = await anext(events)
-                headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
-                await send({"type": "http.response.start", "status": 200, "headers": headers})
-                while event:
-                    await send({"type": "http.response.body", "body": event, "more_body": True})
-                    event = await anext(events, b"")
-                await send({"type": "http.response.body", "body": b""})
+                part = await self._first(events, send)
+                while part:
+                    await self._send_part(part, send)
+                    part = await anext(events, b"")
         except SpecllamaError as error:
-            await ApiError.of(error, self._call.given).response()(scope, receive, send)
+            refusal = ApiError.of(error, self._call.given)
+            if not self._begun:
+                await refusal.response()(scope, receive, send)
+                return
+            await self._send_part(event(refusal.body), send)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _first(self, events: AsyncGenerator[bytes, None], send: Send) -> bytes:
+        """Return the first event. What is wrong with a request shows when it begins: then there is
+        still a status, unless the client has waited for long."""
+        first = asyncio.ensure_future(anext(events))
+        try:
+            while not (await asyncio.wait({first}, timeout=_SILENCE))[0]:
+                await self._send_part(_SIGN_OF_LIFE, send)
+        finally:
+            if not first.done():  # it has to rest before it is closed
+                first.cancel()
+                await asyncio.wait({first})
+        return first.result()
+
+    async def _send_part(self, part: bytes, send: Send) -> None:
+        if not self._begun:
+            self._begun = True
+            headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
 async def _disconnect(receive: Receive) -> None:
