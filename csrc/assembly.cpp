@@ -166,14 +166,16 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers, Co
 
 // What the bytes of a KV memory of so many parts depend on besides the numbers in the weights, on
 // one line.
-std::string state_key(const Header& header, const ContextOptions& context, int n_parts,
+std::string state_key(const Header& header, const ContextOptions& context, int n_ctx, int n_parts,
                       bool exact) {
     const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
     return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
            number(header.weight_bytes) + " bytes, " + number(header.n_vocab) +
            " tokens, heads of " + number(header.head_size) + ", memory in " + number(n_parts) +
            " parts of type " + context.kv_type.value_or("f16") + ", flash attention " +
-           number(context.flash_attn) + (exact ? ", exact" : ", not exact");
+           number(context.flash_attn) +
+           (header.long_rope ? ", turned for " + number(n_ctx) + " tokens" : "") +
+           (exact ? ", exact" : ", not exact");
 }
 
 }  // namespace
@@ -205,6 +207,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys = settle_costs(options, headers, *context, n_logits, drafters.model.get(),
                                         engine->speculator());
+    const int n_ctx = context->n_ctx();
     const int n_parts = memory.split() ? context->n_seq() : 1;
     return {.model = std::move(model),
             .context = std::move(context),
@@ -213,7 +216,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .curve_keys = std::move(curve_keys),
             .context_options = options.context,
             .exact = exact,
-            .state_key = state_key(headers.target, options.context, n_parts, exact)};
+            .state_key = state_key(headers.target, options.context, n_ctx, n_parts, exact)};
 }
 
 }  // namespace specllama

@@ -80,8 +80,8 @@ void check_triggers(const SamplingOptions& options) {
 }
 
 void check_options(const GenerateOptions& options, int n_room) {
-    const int max_tokens = options.max_tokens.value_or(0);
-    const std::size_t most = max_tokens > 0 ? max_tokens : n_room;
+    const int max_tokens = options.max_tokens.value_or(-1);
+    const std::size_t most = max_tokens >= 0 ? max_tokens : n_room;
     if (options.generated.size() > most)
         throw InvalidArgument("What was generated has " + std::to_string(options.generated.size()) +
                               " tokens, more than the " + std::to_string(most) +

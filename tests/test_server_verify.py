@@ -119,6 +119,7 @@ def test_unknown_generations(server: Server) -> None:
         ({"prompt": "x", "options": {"json_schema": {}}}, "json_schema"),
         ({"prompt": "x", "options": {"max_tokens": "x"}}, "max_tokens"),
         ({"prompt": "x", "options": {"max_tokens": -1}}, "max_tokens"),
+        ({"prompt": "x", "generated": [5], "options": {"max_tokens": 0}}, "generated"),
         ({"prompt": "x", "options": {"max_tokens": 10**30}}, "max_tokens"),
         ({"prompt": "x", "options": {"max_tokens": 5000}}, "max_tokens"),
         ({"prompt": "x", "options": {"stop": 5}}, "stop"),

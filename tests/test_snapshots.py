@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from near_ties import tie
 from numpy.typing import NDArray
-from random_model import N_VOCAB, WRITERS
+from random_model import N_VOCAB, WINDOW, WRITERS, words, write_hybrid_with_snapshots
 from specllama import Drafter, Generation, SpecSession, Stream
 
 Open = Callable[..., SpecSession]
@@ -68,3 +68,20 @@ def test_in_any_order(open_session: Open, tmp_path: Path, kind: str, seed: int) 
             running = [one for one in running if one[0] is not stream]
             assert is_the_same(stream.result(), expected)
             texts.append([*asked, *expected.tokens])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_window_beside_states(open_session: Open, tmp_path: Path, seed: int) -> None:
+    """Two requests with one prompt, of which the window has forgotten the beginning."""
+    fields = {"attention.sliding_window": WINDOW}
+    model = write_hybrid_with_snapshots(tmp_path / "random.gguf", **fields)
+    asked, options = words(200, seed), AN_ANSWER | {"max_tokens": 30}
+    expected = open_session(model, None, **OPTIONS).generate(asked, **options)
+    session = open_session(model, None, n_seq=2, **OPTIONS)
+    first = session.stream(asked, **options)
+    next(first)
+    second = session.stream(asked, **options)
+    for stream in (second, first):
+        for _ in stream:
+            pass
+        assert is_the_same(stream.result(), expected)

@@ -398,3 +398,22 @@ def test_a_trace_tells_the_tree(tmp_path: Path) -> None:
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(BUNDLED_MODEL, **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_draws_of_a_draft_model_alone(tmp_path: Path, seed: int) -> None:
+    """The target does not draw, its draft model does: there is nothing beside what was drawn, and no
+    more in a decode than there is room for."""
+    model = write_dense(tmp_path / "random.gguf")
+    options: dict[str, Any] = {"max_tokens": None, "seed": seed, "logit_bias": {2: -1e9}}
+    with (
+        exact(model, None, n_ctx=256) as plain,
+        exact(
+            model, model, n_ctx=256, n_batch=8, spec_tree=4, spec_length="auto",
+            draft_temperature=0.7,
+        ) as session,
+    ):  # fmt: skip
+        for acceptance in ("rejection", "coupled"):
+            found = session.generate(RANDOM_PROMPT, acceptance=acceptance, **options)
+            assert found.tokens == plain.generate(RANDOM_PROMPT, **options).tokens
+            assert found.stats.drafted > 0

@@ -58,13 +58,13 @@ int most_rows(const BeamOptions& options, const Speculator& speculator, int n_ba
 
 // Room for all tokens of all beams, and as many that are drafted and wrong, if one request has it.
 ContextOptions own_context(ContextOptions context, const BeamOptions& options, int n_prompt,
-                           int max_tokens, bool longrope) {
+                           int max_tokens, bool long_rope) {
     context.n_seq = 1;
     context.n_forks = Branches::n_forks(options.n_beams);
     // A window forgets no cell that several share.
     context.whole_window = true;
     // Such models turn positions by the size of the memory.
-    if (!longrope)
+    if (!long_rope)
         context.n_ctx = std::min(context.n_ctx, n_prompt + 2 * options.n_beams * max_tokens);
     return context;
 }
@@ -93,7 +93,7 @@ BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextO
       most_rows_(most_rows(options, speculator, context.n_batch)),
       target_(open_context(model,
                            own_context(context, options, static_cast<int>(prompt.size()),
-                                       max_tokens_, model->is_longrope()),
+                                       max_tokens_, model->header().long_rope),
                            most_rows_, options.n_beams)),
       vocab_(target_.model().vocab()),
       speculator_(speculator),

@@ -139,8 +139,11 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.max_tokens = turns_[i].max_draft;
         proposal.max_drawn =
             plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
-        // What was drawn must be verified, whatever it is; the planner leaves that at chains.
-        proposal.max_beside = plans() && sequence.sampler().rejects() ? 0 : branching_.siblings - 1;
+        // What was drawn must be verified, whatever it is; the planner leaves that at chains. (A
+        // draft model may draw where the target, at temperature 0, does not.)
+        const bool may_be_drawn =
+            sequence.sampler().options().acceptance == AcceptanceRule::rejection;
+        proposal.max_beside = plans() && may_be_drawn ? 0 : branching_.siblings - 1;
         proposal.another = nullptr;
     }
 }
@@ -255,9 +258,6 @@ void Speculator::offer(std::size_t i, Branching branching) {
     Turn& turn = turns_[i];
     turn.offers.clear();
     const bool trees = branching.siblings > 1;
-    const Tree::Limits limits{.nodes = plans() ? kMostOffered : turn.max_rows,
-                              .leaves = branching.leaves,
-                              .siblings = branching.siblings};
     beside_.clear();
     if (trees) {
         for (const std::vector<Proposal>& of_row : proposals_) beside_.push_back(&of_row[i].draft);
@@ -276,7 +276,10 @@ void Speculator::offer(std::size_t i, Branching branching) {
         turn.offers.push_back({proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});
         if (!trees) continue;
         JoinedDraft& joined = work_[i].joined[row];
-        joined.join(beside_, row, limits);
+        joined.join(beside_, row,
+                    {.nodes = plans() && !drawn ? kMostOffered : turn.max_rows,
+                     .leaves = branching.leaves,
+                     .siblings = branching.siblings});
         turn.offers.back().sides = joined.sides();
     }
     if (!plans()) take_first(turn);

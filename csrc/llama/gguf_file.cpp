@@ -58,8 +58,12 @@ class File : private GgufReader {
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
             header.weight_bytes += gguf_get_tensor_size(gguf(), i);
             add_matrix(i, recurrent, header.matrices);
+            // Phi-3 and its like have these and do not name the kind of scaling.
+            header.long_rope |= std::string_view(gguf_get_tensor_name(gguf(), i))
+                                    .ends_with("rope_factors_long.weight");
         }
         const std::string prefix = header.architecture + ".";
+        header.long_rope |= text(prefix + "rope.scaling.type") == "longrope";
         const auto value = [&](const char* name) {
             return static_cast<double>(number(prefix + name).value_or(0));
         };

@@ -31,6 +31,8 @@ struct Header {
     int n_heads = 0;
     int head_size = 0;
     bool slides = false;  // whether there are sliding windows
+    bool long_rope =
+        false;  // whether positions are turned otherwise in long contexts than in short
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
     // Numbers that the KV memory of one token takes at least: sliding windows and recurrent layers

@@ -142,14 +142,21 @@ int Memory::rewind(SequenceId sequence, int keep) {
 
 int Memory::rewindable(SequenceId sequence, int keep) const {
     return keep > 0 && in_reach(sequence, keep) ? std::min(keep, size(sequence))
-                                                : copyable(sequence, keep);
+                                                : held(sequence, keep);
 }
 
+// Of a state that is restored a window lies elsewhere than in the sequence that it was saved of;
+// and the copy, which llama.cpp makes no sooner than with the next decode, would come over that.
 int Memory::copyable(SequenceId from, int keep) const {
-    const int now = size(from);
+    const bool disagrees = split_ && slides() && n_cuttable_ != kAnyNumber;
+    return disagrees ? 0 : held(from, keep);
+}
+
+int Memory::held(SequenceId sequence, int keep) const {
+    const int now = size(sequence);
     if (now <= keep) return now;
-    if (n_cuttable_ == kAnyNumber) return keep > 0 && in_reach(from, keep) ? keep : 0;
-    const Saved* saved = latest(from, keep);
+    if (n_cuttable_ == kAnyNumber) return keep > 0 && in_reach(sequence, keep) ? keep : 0;
+    const Saved* saved = latest(sequence, keep);
     return saved == nullptr ? 0 : saved->size;
 }
 

@@ -100,6 +100,8 @@ class Memory {
     };
 
     int size(SequenceId sequence) const;
+    // Most of a sequence's first `keep` positions that it holds or a saved state of it does.
+    int held(SequenceId sequence, int keep) const;
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
     void cut_branches(SequenceId sequence, int keep);

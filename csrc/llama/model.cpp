@@ -143,10 +143,6 @@ std::string Model::value(const std::string& key) const {
 
 std::string Model::architecture() const { return value("general.architecture"); }
 
-bool Model::is_longrope() const {
-    return value(architecture() + ".rope.scaling.type") == "longrope";
-}
-
 std::optional<std::string> Model::chat_template() const {
     const char* text = llama_model_chat_template(model_.get(), nullptr);
     return text == nullptr ? std::nullopt : std::optional<std::string>(text);

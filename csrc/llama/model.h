@@ -42,8 +42,6 @@ class Model {
     const std::string& kernels() const { return kernels_; }
     // Its Jinja chat template, if it has one.
     std::optional<std::string> chat_template() const;
-    // Whether positions are turned otherwise in long contexts than in short ones.
-    bool is_longrope() const;
 
     // For the rest of this folder. llama.cpp takes a non-const pointer but does not write.
     llama_model* get() const { return model_.get(); }

@@ -235,7 +235,7 @@ def write_hybrid(path: Path) -> Path:
     return model.write(path, "jamba", 2, STATE_SPACE | {"attention.head_count_kv": [0, 2]})
 
 
-def write_hybrid_with_snapshots(path: Path) -> Path:
+def write_hybrid_with_snapshots(path: Path, **more: Any) -> Path:
     """An LFM2: a short convolution, then attention."""
     model = RandomModel(5)
     del model.tensors["output.weight"], model.tensors["output_norm.weight"]
@@ -250,7 +250,7 @@ def write_hybrid_with_snapshots(path: Path) -> Path:
     for layer in range(2):
         model.feed_forward(layer)
     fields = {"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}
-    return model.write(path, "lfm2", 2, fields)
+    return model.write(path, "lfm2", 2, fields | more)
 
 
 def write_delta_net(path: Path) -> Path:

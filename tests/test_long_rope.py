@@ -1,0 +1,60 @@
+"""Models that turn positions otherwise in long contexts than in short ones, as Phi-3 does: whose
+keys lie in a memory of one kind are of no use in one of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_model import FFN, HEAD, WIDTH, RandomModel, words
+from specllama import ArgumentError, SpecSession
+
+Open = Callable[..., SpecSession]
+N_SHORT = 512
+"""Up to a memory of so many tokens positions are turned in one way, above in another."""
+
+SHORT, LONG = N_SHORT // 2, 2 * N_SHORT
+PROMPT = words(40, 1)
+AN_ANSWER: dict[str, Any] = {"max_tokens": 30, "logit_bias": {2: -1e9}}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A Phi-3, which does not name the kind of its scaling, as the files that people have."""
+    drawn = RandomModel(8)
+    for layer in range(2):
+        drawn.attention(layer)
+        drawn.tensors[f"blk.{layer}.ffn_norm.weight"] = np.ones(WIDTH)
+        drawn.tensors[f"blk.{layer}.ffn_up.weight"] = drawn.matrix(2 * FFN, WIDTH)
+        drawn.tensors[f"blk.{layer}.ffn_down.weight"] = drawn.matrix(WIDTH, FFN)
+    drawn.tensors["rope_factors_short.weight"] = np.ones(HEAD // 2)
+    drawn.tensors["rope_factors_long.weight"] = np.full(HEAD // 2, 8.0)
+    fields = {"rope.dimension_count": HEAD, "rope.scaling.original_context_length": N_SHORT}
+    return drawn.write(tmp_path / "phi3.gguf", "phi3", 2, fields)
+
+
+def test_the_places_of_a_session_change_nothing(model: Path, open_session: Open) -> None:
+    alone = open_session(model, n_ctx=SHORT).generate(PROMPT, **AN_ANSWER).tokens
+    assert open_session(model, n_ctx=SHORT, n_seq=4).generate(PROMPT, **AN_ANSWER).tokens == alone
+    # Or this test would say nothing.
+    assert open_session(model, n_ctx=LONG).generate(PROMPT, **AN_ANSWER).tokens != alone
+
+
+def test_a_search_leaves_the_memory_as_it_was(model: Path, open_session: Open) -> None:
+    expected = open_session(model, n_ctx=LONG).generate(PROMPT, **AN_ANSWER).tokens
+    session = open_session(model, n_ctx=LONG)
+    session.generate(PROMPT, n_beams=2, max_tokens=20)
+    assert session.generate(PROMPT, **AN_ANSWER).tokens == expected
+
+
+def test_a_state_of_the_other_kind(model: Path, open_session: Open, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    short = open_session(model, n_ctx=SHORT)
+    short.generate(PROMPT, **AN_ANSWER)
+    short.save_state(state)
+    short.load_state(state)
+    with pytest.raises(ArgumentError):
+        open_session(model, n_ctx=LONG).load_state(state)
