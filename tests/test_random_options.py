@@ -78,14 +78,9 @@ class Comparison:
             with pytest.raises(type(error), match=re.escape(str(error))):
                 self.session.generate(tokens, **options)
             return
-        if len(expected.text) > 3 and self.rng.random() < 0.3:
-            at = self.rng.randrange(len(expected.text) - 1)
-            options["stop"] = [expected.text[at : at + self.rng.randrange(1, 5)], "zz"]
-            expected = self.plain.generate(tokens, **options)
+        expected = self.draws.told(self.plain, tokens, options, expected)
         if self.drafter:
             self.drafter.coming[tuple(tokens)] = expected.tokens
-        if self.rng.random() < 0.3:
-            options["reference"] = [*expected.tokens[self.rng.randrange(3) :], 5, 6, 7]
         way = self.rng.choice(sorted(WAYS))
         WAYS[way](self, tokens, options, expected)
         self.before = tokens + expected.tokens[: self.rng.randrange(len(expected.tokens) + 1)]

@@ -99,14 +99,9 @@ class Crowd:
             with pytest.raises(type(error), match=re.escape(str(error))):
                 self.session.generate(prompt, **options)
             return
-        if len(expected.text) > 3 and self.rng.random() < 0.3:
-            at = self.rng.randrange(len(expected.text) - 1)
-            options["stop"] = [expected.text[at : at + self.rng.randrange(1, 5)], "zz"]
-            expected = self.plain.generate(prompt, **options)
+        expected = self.draws.told(self.plain, prompt, options, expected)
         if self.drafter:
             self.drafter.coming[tuple(prompt)] = expected.tokens
-        if self.rng.random() < 0.3:
-            options["reference"] = [*expected.tokens[self.rng.randrange(3) :], 5, 6, 7]
         self.running.append(Running(self.session.stream(prompt, **options), expected, prompt))
 
     def same(self, one: Running) -> None:

@@ -402,8 +402,8 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_draws_of_a_draft_model_alone(tmp_path: Path, seed: int) -> None:
-    """The target does not draw, its draft model does: there is nothing beside what was drawn, and no
-    more in a decode than there is room for."""
+    """The target does not draw, its draft model does: nothing stands beside what was drawn, and no
+    more is decoded at once than there is room for."""
     model = write_dense(tmp_path / "random.gguf")
     options: dict[str, Any] = {"max_tokens": None, "seed": seed, "logit_bias": {2: -1e9}}
     with (

@@ -19,7 +19,7 @@ from random_model import (
     write_hybrid_with_snapshots,
     write_sliding_window,
 )
-from specllama import Drafter
+from specllama import Drafter, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 GRAMMARS: list[dict[str, Any]] = [
@@ -179,6 +179,20 @@ class Draws:
             **self.maybe(0.2, {"trace": True}),
             **self.maybe(0.4, rng.choice([held, held, lazy])),
         }
+
+    def told(
+        self, plain: SpecSession, prompt: list[int], options: dict[str, Any], expected: Generation
+    ) -> Generation:
+        """Add to the options what depends on the text that is expected, and return what is expected
+        then."""
+        rng = self.rng
+        if len(expected.text) > 3 and rng.random() < 0.3:
+            at = rng.randrange(len(expected.text) - 1)
+            options["stop"] = [expected.text[at : at + rng.randrange(1, 5)], "zz"]
+            expected = plain.generate(prompt, **options)
+        if rng.random() < 0.3:
+            options["reference"] = [*expected.tokens[rng.randrange(3) :], 5, 6, 7]
+        return expected
 
 
 def _alone(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[Any]]]:
