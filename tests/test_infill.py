@@ -161,7 +161,6 @@ def test_infill_as_llama_server_has_it(server: Server) -> None:
     for field, value in (
         ("input_prefix", 5), ("input_suffix", None), ("input_extra", "x"),
         ("input_extra", [{"filename": "a"}]), ("prompt", []), ("n_predict", -2),
-        ("n_predict", 10**6),
     ):  # fmt: skip
         refused = server.post("/infill", body | {field: value})
         assert refused.status_code == 400
@@ -173,3 +172,13 @@ def test_infill_leaves_out_what_may_not_be_asked(server: Server) -> None:
     with serve(server.session, max_prompt=40) as limited:
         answer = limited.post("/infill", body)
     assert answer.json()["tokens_evaluated"] <= 40
+
+
+def test_infill_of_more_than_there_is_room_for(server: Server) -> None:
+    """No prompt makes room for tokens that hardly anybody means."""
+    body = {"input_prefix": BEFORE, "input_suffix": BEHIND, "temperature": 0}
+    few = server.post("/infill", body | {"n_predict": 1}).json()
+    many = server.post("/infill", body | {"n_predict": 10**6}).json()
+    assert many["tokens_evaluated"] == few["tokens_evaluated"]
+    assert many["content"].startswith(few["content"])
+    assert many["tokens_evaluated"] + many["tokens_predicted"] <= server.session.n_ctx

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from draws import Draws, Guessing
-from specllama import ArgumentError, Generation, SpecllamaError, SpecSession
+from draws import Draws, Guessing, found
+from specllama import ArgumentError, Generation, SpecSession
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="exactness is claimed for x86-64 only"
@@ -23,12 +22,6 @@ TOLD = ("stop", "grammar", "json_schema", "grammar_triggers", "max_tokens")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
-
-
-def found(generation: Generation) -> Any:
-    """What must be the same."""
-    logprobs = [(one.token, one.logprob, one.top) for one in generation.logprobs]
-    return generation.tokens, generation.text, generation.finish_reason, logprobs
 
 
 class Comparison:
@@ -67,18 +60,9 @@ class Comparison:
         tokens = self.plain.tokenize(prompt) if isinstance(prompt, str) else prompt
         if self.before and self.rng.random() < 0.4:
             tokens = self.before
-        room = self.plain.n_ctx - len(tokens)
-        if room < 1:
+        if (drawn := self.draws.asked(self.plain, self.session, tokens, words)) is None:
             return
-        options = self.draws.request(words, self.plain.n_vocab)
-        options["max_tokens"] = min(options["max_tokens"], room)
-        try:
-            expected = self.plain.generate(tokens, **options)
-        except SpecllamaError as error:
-            with pytest.raises(type(error), match=re.escape(str(error))):
-                self.session.generate(tokens, **options)
-            return
-        expected = self.draws.told(self.plain, tokens, options, expected)
+        options, expected = drawn
         if self.drafter:
             self.drafter.coming[tuple(tokens)] = expected.tokens
         way = self.rng.choice(sorted(WAYS))

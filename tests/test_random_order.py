@@ -4,13 +4,12 @@ tokens of plain decoding alone."""
 from __future__ import annotations
 
 import platform
-import re
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from draws import Draws, Guessing
-from specllama import Generation, SpecllamaError, SpecSession, Stream
+from draws import Draws, Guessing, found
+from specllama import Generation, SpecSession, Stream
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="exactness is claimed for x86-64 only"
@@ -88,32 +87,19 @@ class Crowd:
 
     def begin(self, words: bool) -> None:
         prompt = self.prompt(words)
-        room = self.plain.n_ctx - len(prompt)
-        if room < 1:
+        if (drawn := self.draws.asked(self.plain, self.session, prompt, words)) is None:
             return
-        options = self.draws.request(words, self.plain.n_vocab)
-        options["max_tokens"] = min(options["max_tokens"], room)
-        try:
-            expected = self.plain.generate(prompt, **options)
-        except SpecllamaError as error:
-            with pytest.raises(type(error), match=re.escape(str(error))):
-                self.session.generate(prompt, **options)
-            return
-        expected = self.draws.told(self.plain, prompt, options, expected)
+        options, expected = drawn
         if self.drafter:
             self.drafter.coming[tuple(prompt)] = expected.tokens
         self.running.append(Running(self.session.stream(prompt, **options), expected, prompt))
 
     def same(self, one: Running) -> None:
-        found, expected = one.stream.result(), one.expected
-        assert (found.tokens, found.text) == (expected.tokens, expected.text)
-        assert found.finish_reason == expected.finish_reason
-        logprobs = [[(each.token, each.logprob, each.top) for each in generation.logprobs]
-                    for generation in (found, expected)]  # fmt: skip
-        assert logprobs[0] == logprobs[1]
-        assert found.stats.exact
-        self.n_accepted += found.stats.accepted
-        self.texts.append([*one.prompt, *found.tokens])
+        result = one.stream.result()
+        assert found(result) == found(one.expected)
+        assert result.stats.exact
+        self.n_accepted += result.stats.accepted
+        self.texts.append([*one.prompt, *result.tokens])
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
+from conftest import EXACT_HERE
 from numpy.typing import NDArray
-from random_model import N_VOCAB, write_dense
+from random_model import EOS, N_VOCAB, write_dense
 from reference_sampler import OFF, Row, chi_square, kept_probabilities, sampler
 from specllama import ArgumentError, SpecSession, theory
 from specllama.session import BUNDLED_DRAFT
@@ -372,3 +373,24 @@ def test_bad_options(open_session: Open, options: dict[str, Any], message: str) 
 def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(draft=BUNDLED_DRAFT, **options)
+
+
+def test_a_draft_model_that_draws_alone(tmp_path: Path) -> None:
+    """The target does not draw, its draft model does: what was drawn is verified whole, so nothing
+    may stand beside it, or more would be decoded at once than there is room for."""
+    model = write_dense(tmp_path / "target.gguf", n_layers=24)
+    draft = write_dense(tmp_path / "draft.gguf", n_layers=1)  # so cheap that it is tried
+    small: dict[str, Any] = {
+        "exact": EXACT_HERE, "n_threads": 1, "n_gpu_layers": 0, "n_ctx": 256, "n_batch": 8,
+    }  # fmt: skip
+    asked: dict[str, Any] = {"prompt": [1, 5, 6], "max_tokens": 100, "logit_bias": {EOS: -math.inf}}
+    with (
+        SpecSession(model, None, **small) as plain,
+        SpecSession(
+            model, draft, cascade=False, spec_tree=4, draft_temperature=2.0, **small
+        ) as session,
+    ):
+        found = session.generate(acceptance="rejection", **asked)
+        assert found.tokens == plain.generate(**asked).tokens
+        assert found.stats.drafted > 0
+        assert len(found.stats.drafted_by_rank) == 1

@@ -93,27 +93,6 @@ def test_sampling_fields(server: Server) -> None:
     assert complete(server, extra_body=extra, **options).choices[0].text != expected
 
 
-def test_forms_of_other_servers(server: Server) -> None:
-    """Which clients written for them send."""
-    plain = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0}
-
-    def text(**more: Any) -> str:
-        answer = server.post("/v1/completions", plain | more)
-        assert answer.is_success, answer.text
-        return str(answer.json()["choices"][0]["text"])
-
-    assert text(stop="") == text(stop=["", ""]) == text()
-    banned = server.session.generate(PROMPT, max_tokens=1).tokens[0]
-    other = text(logit_bias={str(banned): -100})
-    assert text(logit_bias=[[banned, -100]]) == other != text()
-    schema = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
-    described = {"name": "x", "schema": schema}
-    by_format = text(response_format={"type": "json_schema", "json_schema": described})
-    assert list(json.loads(by_format)) == ["b"]
-    assert text(response_format={"type": "json_schema", "schema": schema}) == by_format
-    assert text(json_schema=schema) == by_format
-
-
 def test_stop(server: Server) -> None:
     text = complete(server, max_tokens=40, temperature=0).choices[0].text
     stop = text[10:14]

@@ -398,20 +398,3 @@ def test_a_trace_tells_the_tree(tmp_path: Path) -> None:
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(BUNDLED_MODEL, **options)
-
-
-def test_draws_of_a_draft_model_alone() -> None:
-    """The target does not draw, its draft model does: nothing stands beside what was drawn, and no
-    more is decoded at once than there is room for."""
-    small: dict[str, Any] = {"n_ctx": 512, "n_batch": 8}
-    by_draws = {"spec_tree": 4, "spec_length": "auto", "draft_temperature": 0.7}
-    n_drafted = 0
-    with (
-        exact(BUNDLED_MODEL, None, **small) as plain,
-        exact(BUNDLED_MODEL, BUNDLED_DRAFT, cascade=False, **by_draws, **small) as session,
-    ):
-        for prompt in [text for text in PROMPTS.values() if len(text) < 200][:6]:
-            found = session.generate(prompt, max_tokens=100, acceptance="rejection")
-            assert found.tokens == plain.generate(prompt, max_tokens=100).tokens
-            n_drafted += found.stats.drafted
-    assert n_drafted > 0

@@ -11,7 +11,7 @@
 
 namespace specllama {
 
-// What a drafter has answered, before anything is made of it.
+// What a drafter has answered, before anything is made of it; and what becomes of its errors.
 
 // What is wrong with a proposal, in a sentence, or "": its drafter's own error, evidence that is
 // missing or of no source there is, more tokens than were asked for, tokens that the model has not.

@@ -113,8 +113,7 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
 }
 
 // Several sequences of some models must lie apart: states always do; a sliding window forgets no
-// cell that two share; and there are models that take their rotations by the size of the whole
-// memory.
+// cell that two share; and some models turn positions by the size of the whole memory.
 ContextOptions settled(ContextOptions options, const Model& model) {
     options.split =
         options.n_seq > 1 && (options.split || llama_model_is_recurrent(model.get()) ||

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from conftest import EXACT_HERE
 from heads import write_eagle3, write_glm, write_knowing_pair, write_qwen
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from random_model import (
     write_hybrid_with_snapshots,
     write_sliding_window,
 )
-from specllama import Drafter, Generation, SpecSession
+from specllama import Drafter, Generation, SpecllamaError, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 GRAMMARS: list[dict[str, Any]] = [
@@ -180,19 +182,35 @@ class Draws:
             **self.maybe(0.4, rng.choice([held, held, lazy])),
         }
 
-    def told(
-        self, plain: SpecSession, prompt: list[int], options: dict[str, Any], expected: Generation
-    ) -> Generation:
-        """Add to the options what depends on the text that is expected, and return what is expected
-        then."""
-        rng = self.rng
+    def asked(
+        self, plain: SpecSession, other: SpecSession, prompt: list[int], words: bool
+    ) -> tuple[dict[str, Any], Generation] | None:
+        """Draw a generation, and return its options and what `plain` makes of it. None if there is
+        no room behind the prompt, or it fails, as it must in the other session then."""
+        rng, room = self.rng, plain.n_ctx - len(prompt)
+        if room < 1:
+            return None
+        options = self.request(words, plain.n_vocab)
+        options["max_tokens"] = min(options["max_tokens"], room)
+        try:
+            expected = plain.generate(prompt, **options)
+        except SpecllamaError as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                other.generate(prompt, **options)
+            return None
         if len(expected.text) > 3 and rng.random() < 0.3:
             at = rng.randrange(len(expected.text) - 1)
             options["stop"] = [expected.text[at : at + rng.randrange(1, 5)], "zz"]
             expected = plain.generate(prompt, **options)
         if rng.random() < 0.3:
             options["reference"] = [*expected.tokens[rng.randrange(3) :], 5, 6, 7]
-        return expected
+        return options, expected
+
+
+def found(generation: Generation) -> Any:
+    """What must be the same."""
+    logprobs = [(one.token, one.logprob, one.top) for one in generation.logprobs]
+    return generation.tokens, generation.text, generation.finish_reason, logprobs
 
 
 def _alone(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[Any]]]:

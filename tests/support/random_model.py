@@ -171,17 +171,18 @@ def finish(writer: gguf.GGUFWriter) -> None:
     writer.close()
 
 
-def dense_model(seed: int) -> RandomModel:
+def dense_model(seed: int, n_layers: int = 2) -> RandomModel:
     """A Llama."""
     model = RandomModel(seed)
-    for layer in range(2):
+    for layer in range(n_layers):
         model.attention(layer)
         model.feed_forward(layer)
     return model
 
 
-def write_dense(path: Path, seed: int = 1, **fields: Any) -> Path:
-    return dense_model(seed).write(path, "llama", 2, {"rope.dimension_count": HEAD} | fields)
+def write_dense(path: Path, seed: int = 1, n_layers: int = 2, **fields: Any) -> Path:
+    fields = {"rope.dimension_count": HEAD} | fields
+    return dense_model(seed, n_layers).write(path, "llama", n_layers, fields)
 
 
 def write_experts(path: Path) -> Path:

@@ -33,7 +33,7 @@ from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
 
-# Those of /v1 also without it, as at llama-server, for clients whose base URL lacks it.
+# Those of /v1 also without it, for clients whose base URL lacks it.
 _CALLS: dict[str, type[Call]] = {
     "/v1/completions": Completion,
     "/v1/chat/completions": ChatCompletion,

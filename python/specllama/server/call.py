@@ -48,10 +48,11 @@ class Call(ABC):
         longest = max(map(len, self.prompts))
         most = model.n_ctx - 1 if self._max_prompt is None else self._max_prompt
         if longest > most:
+            limit = "--ctx-size" if self._max_prompt is None else "--max-prompt"
             raise ApiError(
                 400,
-                f"The prompt has {longest} tokens; at most {most} are allowed. Start the server "
-                "with a larger --ctx-size (or --max-prompt), or shorten it.",
+                f"The prompt has {longest} tokens; at most {most} are allowed: shorten it, or "
+                f"start the server with a larger {limit}.",
                 param=self.prompt_field,
                 code="context_length_exceeded",
             )

@@ -14,7 +14,6 @@ _OTHER_NAMES = {
     "json_schema": ("response_format", "text"),
     "grammar": ("response_format", "tools", "text"),
     "template_args": ("chat_template_kwargs",),
-    "max_tokens": ("max_completion_tokens", "max_output_tokens", "n_predict"),
 }
 """Fields by which a client may have given an option of ours."""
 

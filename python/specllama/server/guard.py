@@ -57,9 +57,9 @@ class Guard:
                 403, f"Pages of {origin:.80} may not use this server; see --cors-origin."
             )
         if self._settings.api_key is not None and not (path in _OPEN or path.startswith(PREFIX)):
-            given = headers.get("x-api-key") or headers.get("authorization", "")
-            given = given.removeprefix("Bearer ")
-            if not hmac.compare_digest(given.encode("latin-1"), self._settings.api_key.encode()):
+            expected = f"Bearer {self._settings.api_key}".encode()
+            given = headers.get("authorization") or f"Bearer {headers.get('x-api-key', '')}"
+            if not hmac.compare_digest(given.encode("latin-1"), expected):
                 raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
 
 

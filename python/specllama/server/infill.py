@@ -36,7 +36,9 @@ class Infill(Call):
         fields.required("input_prefix")
         fields.required("input_suffix")
         before = fields.text("input_prefix") + fields.text("prompt")
-        room = max(self._model.n_ctx - (self._options["max_tokens"] or 256) - 1, 4)
+        # Who asks for more than half of the context gets what is left behind the prompt.
+        n_most = min(self._options["max_tokens"] or 256, self._model.n_ctx // 2)
+        room = max(self._model.n_ctx - n_most - 1, 4)
         infill = self._model.render_infill(
             before,
             fields.text("input_suffix"),

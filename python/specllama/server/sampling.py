@@ -38,11 +38,11 @@ def sampling_options(fields: Fields) -> GenerateOptions:
     if "grammar" in fields:
         options["grammar"] = fields.text("grammar")
     wanted = fields.object("response_format")
-    # llama-server also takes the schema beside the type, or without a format.
+    # llama-server takes the schema beside the type, too, or without a format.
     described = wanted if "schema" in wanted else wanted.object("json_schema")
     schema = schema_of(wanted, described)
-    if schema is None:
-        schema = _whole_object(fields, "json_schema") or None
+    if schema is None and "json_schema" in fields:
+        schema = _whole_object(fields, "json_schema")
     if schema is not None:
         options["json_schema"] = schema
     return cast(GenerateOptions, options)

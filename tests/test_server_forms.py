@@ -1,0 +1,60 @@
+"""What clients send that were written for other servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from conftest import EXACT, FIXED
+from prompts import ENDLESS, PROMPTS
+from serving import Server, serve
+from specllama import SpecSession
+
+PROMPT = PROMPTS["module"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with SpecSession(**EXACT, **FIXED) as session, serve(session) as running:
+        yield running
+
+
+def test_forms_of_fields(server: Server) -> None:
+    plain = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0}
+
+    def text(**more: Any) -> str:
+        answer = server.post("/v1/completions", plain | more)
+        assert answer.is_success, answer.text
+        return str(answer.json()["choices"][0]["text"])
+
+    assert text(stop="") == text(stop=["", ""]) == text()
+    banned = server.session.generate(PROMPT, max_tokens=1).tokens[0]
+    other = text(logit_bias={str(banned): -100})
+    assert text(logit_bias=[[banned, -100]]) == other != text()
+    schema = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
+    described = {"name": "x", "schema": schema}
+    by_format = text(response_format={"type": "json_schema", "json_schema": described})
+    assert list(json.loads(by_format)) == ["b"]
+    assert text(response_format={"type": "json_schema", "schema": schema}) == by_format
+    assert text(json_schema=schema) == by_format
+    json.loads(text(json_schema={}, max_tokens=300))
+
+
+def test_more_tokens_than_there_is_room_for(server: Server) -> None:
+    """Clients ask for as many as their model could ever write."""
+    prompt = server.session.tokenize(PROMPT * 20)[:2040]
+    answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": 32_000, **ENDLESS})
+    (choice,) = answer.json()["choices"]
+    assert choice["finish_reason"] == "length"
+    assert answer.json()["usage"]["completion_tokens"] == 8
+
+
+def test_paths_without_a_version(server: Server) -> None:
+    """For clients whose base URL ends in the port."""
+    client = openai.OpenAI(base_url=server.url, api_key="none")
+    assert client.models.list().data[0].id == "test"
+    assert client.models.retrieve("test").id == "test"
+    assert client.completions.create(model="", prompt="x", max_tokens=1, **ENDLESS).choices

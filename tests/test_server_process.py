@@ -1,0 +1,136 @@
+"""`specllama serve` as a process: how it begins, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from conftest import EXACT_FLAG
+from prompts import ENDLESS, PROMPTS
+from specllama.commands.serve import model_name
+
+LONG: dict[str, Any] = {
+    "prompt": PROMPTS["module"], "max_tokens": 1900, "temperature": 0.8, "seed": 1, **ENDLESS,
+}  # fmt: skip
+
+
+@pytest.fixture
+def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
+    """Starts `specllama serve`; returns it and where it listens."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1"]
+        started.append(
+            subprocess.Popen([*command, "-ngl", "0", *arguments], stderr=subprocess.PIPE, text=True)
+        )
+        assert started[-1].stderr is not None
+        line = started[-1].stderr.readline()
+        assert line.startswith("Serving "), line
+        return started[-1], line.split()[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_sigterm(process: Any, seconds: int) -> None:
+    """What is at work finishes, or is cut in good order; then the process ends."""
+    served, url = process(*EXACT_FLAG, "--shutdown-timeout", str(seconds))
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    whole = client.completions.create(model="", **LONG).choices[0]
+    stream = iter(client.completions.create(model="", stream=True, **LONG))
+    choices = [next(stream).choices[0]]
+    served.send_signal(signal.SIGTERM)
+    choices += [event.choices[0] for event in stream]
+    text = "".join(choice.text for choice in choices)
+    assert whole.text.startswith(text)
+    assert (text == whole.text) == (seconds > 0)
+    # Not a connection that breaks.
+    assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
+    assert served.wait(60) == 0
+    assert served.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("models/Llama-3.2-1B.Q4_K_M.gguf", "Llama-3.2-1B.Q4_K_M"),
+        ("hf://Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0", "Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0"),
+    ],
+)
+def test_what_a_model_is_called(model: str, name: str) -> None:
+    assert model_name(model) == name
+
+
+def test_ctrl_c(process: Any) -> None:
+    served, url = process("--alias", "me", "--api-key", "k")
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k")
+    assert client.models.list().data[0].id == "me"
+    served.send_signal(signal.SIGINT)
+    assert served.wait(60) == 130
+    assert served.stderr.read() == ""
+
+
+def test_ctrl_c_twice(process: Any) -> None:
+    """The second cuts what the first lets finish, in good order."""
+    served, url = process("--shutdown-timeout", "600")
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    stream = iter(client.completions.create(model="", stream=True, **LONG))
+    next(stream)
+    served.send_signal(signal.SIGINT)
+    assert served.stderr.readline().startswith("Answers under way: 1.")
+    served.send_signal(signal.SIGINT)
+    assert [event.choices[0].finish_reason for event in stream][-1] == "length"
+    assert served.wait(60) == 130
+    assert served.stderr.read() == ""
+
+
+def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECLLAMA_API_KEY", "secret")
+    _, url = process()
+    assert httpx.get(f"{url}/v1/models").status_code == 401
+    answer = httpx.get(f"{url}/v1/models", headers={"Authorization": "Bearer secret"})
+    assert answer.status_code == 200
+
+
+def test_the_command_with_bad_input() -> None:
+    def serve_with(*arguments: str) -> tuple[int, str]:
+        process = subprocess.run(
+            [sys.executable, "-m", "specllama", "serve", *arguments],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert "Traceback" not in process.stderr
+        return process.returncode, process.stderr
+
+    assert serve_with("-m", "missing.gguf", "--port", "0")[0] == 2
+    assert serve_with("--port", "70000")[0] == 2
+    assert serve_with("--max-queue", "-1")[0] == 2
+    assert serve_with("--api-key", "")[0] == 2
+    code, message = serve_with("--port", "0", "-ngl", "0", "--exact", "on", "--flash-attn", "off")
+    assert (code, "flash attention is off" in message) == (2, True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, message = serve_with("--port", str(taken.getsockname()[1]))
+    assert code == 1
+    assert "Cannot listen at 127.0.0.1 port" in message
+
+
+def test_without_its_packages() -> None:
+    script = (
+        "import sys\nsys.modules['starlette'] = None\n"
+        "from specllama.__main__ import main\nsys.exit(main(['serve']))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert process.stderr.endswith("run: pip install specllama[server]\n")
