@@ -366,7 +366,7 @@ def test_bad_options(open_session: Open, options: dict[str, Any], message: str) 
         ({"draft_temperature": -1.0}, "draft_temperature must be 0 or more, not -1"),
         ({"draft_temperature": "hot"}, "draft_temperature must be a number"),
         ({"draft_top_k": -2}, "draft_top_k must be -1 or 0"),
-        ({"draft_top_p": 0.0}, "draft_top_p must be more than 0"),
+        ({"draft_top_p": -0.1}, "draft_top_p must be from 0 to 1"),
         ({"draft_min_p": 2.0}, "draft_min_p must be from 0"),
     ],
 )

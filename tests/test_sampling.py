@@ -263,7 +263,7 @@ def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
         ("temperature", True, "temperature must be a number"),
         ("top_k", -2, "top_k must be -1 or 0 \\(off\\) or more, not -2"),
         ("top_k", 1.5, "top_k must be a whole number"),
-        ("top_p", 0.0, "top_p must be more than 0 and at most 1"),
+        ("top_p", -0.1, "top_p must be from 0 to 1"),
         ("top_p", 1.1, "top_p must be"),
         ("top_p", math.nan, "top_p must be"),
         ("min_p", -0.1, "min_p must be from 0"),

@@ -58,3 +58,36 @@ def test_paths_without_a_version(server: Server) -> None:
     assert client.models.list().data[0].id == "test"
     assert client.models.retrieve("test").id == "test"
     assert client.completions.create(model="", prompt="x", max_tokens=1, **ENDLESS).choices
+
+
+def test_what_an_answer_took(server: Server) -> None:
+    body = {"prompt": PROMPT, "max_tokens": 12, "temperature": 0, **ENDLESS}
+    whole = server.post("/v1/completions", body).json()
+    timings, usage = whole["timings"], whole["usage"]
+    assert timings["predicted_n"] == usage["completion_tokens"] == 12
+    assert timings["cache_n"] + timings["prompt_n"] == usage["prompt_tokens"]
+    assert (timings["draft_n"], timings["draft_n_accepted"]) == (
+        usage["drafted_tokens"],
+        usage["accepted_tokens"],
+    )
+    assert timings["predicted_ms"] > 0
+    assert "timings" not in server.post("/v1/completions", {**body, "n": 2}).json()
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    lines = server.post("/v1/completions", body | options).text.split("\n\n")
+    assert json.loads(lines[-3].removeprefix("data: "))["timings"]["predicted_n"] == 12
+
+
+def test_no_weight_at_all_is_the_likeliest_token(server: Server) -> None:
+    body = {"prompt": PROMPT, "max_tokens": 12}
+    greedy = server.post("/v1/completions", {**body, "temperature": 0}).json()
+    drawn = server.post("/v1/completions", {**body, "temperature": 1, "top_p": 0}).json()
+    assert drawn["choices"] == greedy["choices"]
+
+
+def test_how_tokens_are_chosen_by_default(server: Server) -> None:
+    body = {"prompt": PROMPT, "max_tokens": 12}
+    greedy = server.post("/v1/completions", {**body, "temperature": 0}).json()["choices"]
+    with serve(server.session, sampling={"temperature": 1.0, "top_k": 1}) as other:
+        assert other.post("/v1/completions", body).json()["choices"] == greedy
+        hot = {**body, "temperature": 5, "top_k": 0, "seed": 1}
+        assert other.post("/v1/completions", hot).json()["choices"] != greedy

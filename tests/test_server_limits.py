@@ -66,7 +66,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("temperature", True),
         ("temperature", -1),
         ("top_p", [1]),
-        ("top_p", 0),
+        ("top_p", -1),
         ("top_k", 0.5),
         ("min_p", "x"),
         ("n", 0),

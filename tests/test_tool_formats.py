@@ -10,6 +10,7 @@ import pytest
 from specllama import SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.server.error import ApiError
+from specllama.server.parts import Arguments, CallBegun, Content
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.generic import GenericFormat
@@ -17,7 +18,7 @@ from specllama.server.tools.grammar import calls_grammar
 from specllama.server.tools.hermes import HermesFormat
 from specllama.server.tools.llama3 import Llama3Format
 from specllama.server.tools.mistral import MistralArgsFormat, MistralFormat
-from specllama.server.tools.reader import Arguments, CallBegun, CallReader, Content
+from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 from specllama.server.tools.schema import expressible
 from specllama.server.tools.tool import Tool

@@ -49,7 +49,7 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
     require(o.temperature >= 0 && o.temperature < kInfinity, "temperature", "0 or more",
             o.temperature);
     require(o.top_k >= -1, "top_k", "-1 or 0 (off) or more", o.top_k);
-    require(o.top_p > 0 && o.top_p <= 1, "top_p", "more than 0 and at most 1 (off)", o.top_p);
+    require(o.top_p >= 0 && o.top_p <= 1, "top_p", "from 0 to 1 (off)", o.top_p);
     require(o.min_p >= 0 && o.min_p <= 1, "min_p", "from 0 (off) to 1", o.min_p);
     require(o.repeat_penalty > 0 && o.repeat_penalty < kInfinity, "repeat_penalty",
             "more than 0 (1 is off)", o.repeat_penalty);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from specllama.errors import ArgumentError
@@ -38,6 +39,11 @@ def add_session(
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
+    parser.add_argument(
+        "-dev", "--device", metavar="NAME,...",
+        help="GPUs that hold them, by `spec-cli --list-devices`, or none (all)",
+    )  # fmt: skip
+    parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
     add_rpc(parser)
     parser.add_argument(
         "--spec-length", type=_length, default="auto",
@@ -58,6 +64,8 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
+        "device": arguments.device,
+        "kv_type": arguments.kv_type,
         "rpc": arguments.rpc,
         "spec_length": arguments.spec_length,
         "spec_tree": arguments.spec_tree,
@@ -151,20 +159,25 @@ def add_exact(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exact", choices=SWITCH, default="auto", help="as a session's (auto)")
 
 
-def add_sampling(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Add options of a generation, by their names as such; none: all that command lines have."""
+def add_sampling(
+    parser: argparse.ArgumentParser, *names: str, defaults: Mapping[str, float] | None = None
+) -> None:
+    """Add options of a generation, by their names as such; none: all that command lines have.
+    `defaults`: of options that have others than in Python."""
+    own = defaults or {}
     for name in names or _SAMPLING:
         field = FIELDS[name]
         brief = field.brief[0].lower() + field.brief[1:]
         parser.add_argument(
-            *field.flags, dest=name, type=field.kind, default=field.default,
-            help=f"{brief} ({field.by_default})",
+            *field.flags, dest=name, type=field.kind, default=own.get(name, field.default),
+            help=f"{brief} ({own.get(name, field.by_default)})",
         )  # fmt: skip
 
 
 def sampling_options(arguments: argparse.Namespace) -> GenerateOptions:
     """Return the options of a generation that `add_sampling` added, all of them."""
-    return cast(GenerateOptions, {name: getattr(arguments, name) for name in _SAMPLING})
+    found = {name: getattr(arguments, name) for name in _SAMPLING if hasattr(arguments, name)}
+    return cast(GenerateOptions, found)
 
 
 def with_flags(message: str, parser: argparse.ArgumentParser) -> str:

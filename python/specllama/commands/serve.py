@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
         idle=arguments.idle_timeout,
+        sampling=_arguments.sampling_options(arguments),
     )
     with (
         _listen(arguments.host, arguments.port) as listening,
@@ -55,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
             offers=True,
         ) as session,
     ):
+        # What every answer would be refused for.
+        session.stream([0], **settings.sampling).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
@@ -117,6 +120,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
         help="requests worked at together (8)",
     )  # fmt: skip
+    # Of requests that do not say; the temperature as in the OpenAI API.
+    _arguments.add_sampling(
+        parser, "temperature", "top_k", "top_p", "min_p", defaults={"temperature": 1.0}
+    )
     _arguments.add_exact(parser)
     parser.add_argument(
         "-fa", "--flash-attn", choices=_arguments.SWITCH, default="auto",

@@ -8,6 +8,7 @@ from typing import Any
 
 from specllama import _check
 from specllama.errors import ArgumentError, ModelError
+from specllama.model.thinking import Thinking, thinking_of
 
 Message = Mapping[str, Any]
 """One message: {"role": "user", "content": "..."}, and whatever else the template reads. A content
@@ -29,6 +30,9 @@ class ChatTemplate:
         bos: Text of the model's BOS token, "" if it has none.
         eos: The same of EOS.
 
+    Attributes:
+        thinking: What stands around the thoughts of the model; None: it has none.
+
     Raises:
         ModelError: There is no template, or it cannot be read.
     """
@@ -46,6 +50,7 @@ class ChatTemplate:
         except TemplateError as error:
             raise ModelError(f"The model's chat template cannot be read: {error}.") from None
         self._source = source
+        self.thinking = thinking_of(source)
 
     @property
     def source(self) -> str:
@@ -60,7 +65,8 @@ class ChatTemplate:
         elsewhere: many templates know them there only, and clients send several.
 
         Args:
-            messages: The conversation; the last message is what the model is to answer.
+            messages: The conversation; the last message is what the model is to answer. One of the
+                assistant is the beginning of the answer: the model goes on from it.
             arguments: Passed to the template, e.g. {"enable_thinking": False}.
 
         Raises:
@@ -78,18 +84,43 @@ class ChatTemplate:
                 )
         passed = _arguments(arguments)
         conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
+        begun = conversation.pop() if _begins_answer(conversation) else None
         try:
-            return self._rendered(conversation, passed)
+            return self._begun(self._rendered(conversation, passed), begun)
         except Exception as error:  # a template may raise anything
             if any(one["role"] == "system" for one in conversation[1:]):
                 with suppress(Exception):
-                    return self._rendered(_system_first(conversation), passed)
+                    return self._begun(self._rendered(_system_first(conversation), passed), begun)
             why = str(error).rstrip(".")
             raise ArgumentError(f"The chat template refuses these messages: {why}.") from None
 
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
         prompt: str = self._formatter(messages=conversation, **passed).prompt
         return prompt
+
+    def opened_thought(self, prompt: str) -> Thinking | None:
+        """Return what stands around the thought that a prompt ends with the opening of, if any."""
+        if self.thinking is not None and prompt.rstrip().endswith(self.thinking.opening):
+            return self.thinking
+        return None
+
+    def _begun(self, prompt: str, message: Message | None) -> str:
+        """Return a prompt with the beginning of the answer."""
+        if message is None:
+            return prompt
+        thought = message.get("reasoning_content") or ""
+        if opened := self.opened_thought(prompt):
+            prompt = f"{prompt.rstrip()}\n{thought}\n{opened.closing}\n\n"
+        elif thought and self.thinking is not None:
+            prompt += f"{self.thinking.opening}\n{thought}\n{self.thinking.closing}\n\n"
+        return prompt + str(message["content"])
+
+
+def _begins_answer(conversation: Sequence[Message]) -> bool:
+    """Whether the last message is the beginning of what is to be said."""
+    last = conversation[-1]
+    said = last.get("content") and not last.get("tool_calls")
+    return bool(len(conversation) > 1 and last["role"] == "assistant" and said)
 
 
 def _system_first(conversation: Sequence[Message]) -> list[Message]:

@@ -42,8 +42,9 @@ class GenerateOptions(TypedDict, total=False):
         int, Range(-1, INT32), ("--top-k",), "top_k",
     )]  # fmt: skip
     top_p: Annotated[float, Field(
-        1.0, "1: off", _check.number, "Only the most likely tokens that together are this likely.",
-        float, Range(0, 1, above=True), ("--top-p",), "top_p",
+        1.0, "1: off", _check.number,
+        "Only the most likely tokens that together are this likely, at least one.",
+        float, Range(0, 1), ("--top-p",), "top_p",
     )]  # fmt: skip
     min_p: Annotated[float, Field(
         0.0, "0: off", _check.number,

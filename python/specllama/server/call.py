@@ -40,7 +40,7 @@ class Call(ABC):
         self._max_prompt = settings.max_prompt
         self.given = fields.given
         self.streams = fields.flag("stream")
-        self._options: GenerateOptions = sampling_options(fields)
+        self._options: GenerateOptions = sampling_options(fields, settings.sampling)
         self._options.update(self._own_options(fields))
         self.prompts = self._read_prompts(fields)
         if len(self.prompts) * self.n > MOST_CHOICES:

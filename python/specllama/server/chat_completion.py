@@ -15,9 +15,9 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, finite
 from specllama.server.messages import content_text
+from specllama.server.parts import CallBegun, Content, Part, Thought, calls, content, thoughts
 from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
-from specllama.server.tools.reader import CallBegun, Content, Part, calls, content
 
 
 class ChatCompletion(ChoicesCall):
@@ -58,6 +58,9 @@ class ChatCompletion(ChoicesCall):
         reader = self._readers[index]
         parts = reader.read(chunks)
         message: dict[str, Any] = {"role": "assistant", "content": generation.text, "refusal": None}
+        if thought := thoughts(parts):
+            message["content"] = content(parts)
+            message["reasoning_content"] = thought
         if reader.called:
             message["content"] = content(parts) or None
             message["tool_calls"] = calls(parts)
@@ -89,6 +92,9 @@ class ChatCompletion(ChoicesCall):
     def _ending(self) -> dict[str, Any]:
         return {"delta": {}, "logprobs": None}
 
+    def _n_thinking(self) -> int:
+        return sum(reader.n_thinking for reader in self._readers)
+
     def _shape(self, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any] | None:
         if not self._logprobs:
             return None
@@ -110,6 +116,8 @@ def _delta(part: Part) -> dict[str, Any]:
     """Return a part of an answer as a streamed message has it."""
     if isinstance(part, Content):
         return {"content": part.text}
+    if isinstance(part, Thought):
+        return {"reasoning_content": part.text}
     if isinstance(part, CallBegun):
         function = {"name": part.name, "arguments": ""}
         call = {"index": part.index, "id": part.call_id, "type": "function", "function": function}

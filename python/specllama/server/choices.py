@@ -15,6 +15,7 @@ from specllama.server.call import MOST_CHOICES, Call, all_chunks, end_reason, ev
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
+from specllama.server.timings import timings
 
 
 class ChoicesCall(Call):
@@ -53,7 +54,8 @@ class ChoicesCall(Call):
             }
             for i, one in enumerate(generations)
         ]
-        return {**self._head, "choices": choices, "usage": self._usage(generations)}
+        usage = {"usage": self._usage(generations), **_timings(generations)}
+        return {**self._head, "choices": choices, **usage}
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         begun: set[int] = set()
@@ -80,8 +82,9 @@ class ChoicesCall(Call):
             yield event(ApiError.of(error).body)
             return
         if self._include_usage:
-            usage = self._usage([await handle for handle in handles])
-            yield event({**self._head, "choices": [], "usage": usage})
+            generations = [await handle for handle in handles]
+            usage = {"usage": self._usage(generations), **_timings(generations)}
+            yield event({**self._head, "choices": [], **usage})
         yield b"data: [DONE]\n\n"
 
     def _event(
@@ -108,6 +111,7 @@ class ChoicesCall(Call):
             "total_tokens": n_prompt + n_generated,
             "prompt_tokens_details": {"cached_tokens": sum(one.reused_tokens for one in prompts)},
             "completion_tokens_details": {
+                "reasoning_tokens": self._n_thinking(),
                 "accepted_prediction_tokens": accepted,
                 "rejected_prediction_tokens": drafted - accepted,
             },
@@ -118,6 +122,10 @@ class ChoicesCall(Call):
     def _reason(self, index: int, generation: Generation) -> str:
         """Return why a choice ended."""
         return end_reason(generation)
+
+    def _n_thinking(self) -> int:
+        """Return how many of all tokens so far were thoughts."""
+        return 0
 
     @abstractmethod
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
@@ -143,6 +151,11 @@ class ChoicesCall(Call):
 def _trace(generation: Generation) -> dict[str, Any]:
     """Return, as a field of its choice, who drafted what as HTML; nothing, if not asked for."""
     return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
+
+
+def _timings(generations: Sequence[Generation]) -> dict[str, Any]:
+    """Return what a single generation took, as llama-server says it, as a field of the answer."""
+    return {"timings": timings(generations[0].stats)} if len(generations) == 1 else {}
 
 
 async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[Chunk]], None]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
-from specllama import Chunk, GenerateOptions
+from specllama import GenerateOptions
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
+from specllama.server.answer_reader import AnswerReader
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import read_messages
 from specllama.server.rewritten import rewritten
+from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.grammar import calls_grammar
-from specllama.server.tools.reader import CallReader, Content, Part
+from specllama.server.tools.grammar import answer_grammar, calls_grammar
+from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 
 _template_format = lru_cache(maxsize=8)(call_format)
@@ -29,6 +31,7 @@ class Conversation:
         messages: As `read_messages` gives them.
         choice: The tools.
         template_args: What else the model's chat template takes.
+        tells_thoughts: Whether what the model thinks is told apart from what it says.
     """
 
     def __init__(
@@ -37,6 +40,8 @@ class Conversation:
         messages: Sequence[Message],
         choice: ToolChoice,
         template_args: Mapping[str, Any],
+        *,
+        tells_thoughts: bool = True,
     ) -> None:
         if not model.has_chat_template:
             raise ApiError(400, "The model has no chat template; use /v1/completions.")
@@ -45,25 +50,29 @@ class Conversation:
         self._choice = choice
         self._template_args = template_args
         self._format = _template_format(model.chat_template)
-        self._marks: dict[int | None, str] = {}
-        if choice.tools:
-            for mark in self._format.marks:
-                tokens = model.tokenize(mark, add_special=False)
-                if len(tokens) == 1:
-                    self._marks[tokens[0]] = mark
+        self._thinking = model.chat_template.thinking if tells_thoughts else None
+        self._opened = False
 
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
         """Read the conversation of a chat completion. Raises ApiError."""
         template_args = dict(fields.object("chat_template_kwargs").given)
-        return cls(model, read_messages(fields), ToolChoice.read(fields), template_args)
+        told = fields.text("reasoning_format", "auto")  # as for llama-server
+        if told not in ("auto", "deepseek", "none"):
+            fields.refuse("reasoning_format", '"auto", "deepseek" or "none"')
+        return cls(
+            model, read_messages(fields), ToolChoice.read(fields), template_args,
+            tells_thoughts=told != "none",
+        )  # fmt: skip
 
     def prompt(self) -> list[int]:
-        """Return the token ids of the prompt. Raises as `LoadedModel.render_chat`."""
-        return self._model.render_chat(*self._for_template())
+        """Return the token ids of the prompt. Raises as `ChatTemplate.render`."""
+        # The template has written the special tokens itself.
+        return self._model.tokenize(self.text, add_special=False)
 
+    @cached_property
     def text(self) -> str:
-        """Return the prompt as text. Raises as `ChatTemplate.render`."""
+        """The prompt as text. Raises as `ChatTemplate.render`."""
         return self._model.chat_template.render(*self._for_template())
 
     def _for_template(self) -> tuple[Sequence[Message], dict[str, Any]]:
@@ -77,18 +86,28 @@ class Conversation:
 
     def constrain(self, options: GenerateOptions) -> None:
         """Hold calls to their schemas: from the start where there must be one, or where the answer
-        has a schema as well; else from where one begins. Raises ApiError."""
-        if not self._choice.tools:
+        has a schema as well; else from where one begins. Where the prompt has begun a thought, the
+        start is behind it. Raises ApiError."""
+        if "grammar" in options:  # which holds from the start, whatever the prompt has begun
+            if self._choice.tools:
+                raise ApiError(400, "grammar and tools exclude each other.", param="grammar")
             return
-        if "grammar" in options:
-            raise ApiError(400, "grammar and tools exclude each other.", param="grammar")
-        answer = options.pop("json_schema", None)
-        if self._choice.must:
-            answer = None
+        closing = self._closing()
+        self._opened = bool(closing)
+        answer = options.get("json_schema")
         assert answer is None or isinstance(answer, Mapping)
-        options["grammar"] = calls_grammar(self._choice, self._format, answer)
-        if not self._choice.must and answer is None:
-            options["grammar_triggers"] = self._format.openings(self._choice.tools)
+        if self._choice.tools:
+            options.pop("json_schema", None)
+            answer = None if self._choice.must else answer
+            options["grammar"] = calls_grammar(self._choice, self._format, answer, closing)
+            if not self._choice.must and answer is None:
+                options["grammar_triggers"] = self._format.openings(self._choice.tools)
+                return
+        elif answer is not None and closing:
+            del options["json_schema"]
+            options["grammar"] = answer_grammar(answer, closing)
+        if "grammar" in options and closing:
+            options["grammar_triggers"] = [closing]
 
     def refer(self, options: GenerateOptions) -> None:
         """Have an answer that is held to a form copy what it has to write otherwise."""
@@ -99,36 +118,20 @@ class Conversation:
     def reader(self) -> AnswerReader:
         """Return what takes one answer apart."""
         calls = CallReader(self._format, self._choice.tools) if self._choice.tools else None
-        return AnswerReader(calls, self._marks)
+        thoughts = None
+        if self._thinking is not None:
+            thoughts = ThoughtReader(self._thinking, opened=self._opened)
+        return AnswerReader(thoughts, calls, self._marks())
 
+    def _closing(self) -> str:
+        """Return the text behind the thought that the prompt has opened, "" if it has not."""
+        opened = self._model.chat_template.opened_thought(self.text)
+        return "" if opened is None else opened.closing
 
-class AnswerReader:
-    """Takes one answer apart into content and calls.
-
-    Args:
-        calls: What looks for calls; None: there are none.
-        marks: Texts of tokens that chunks do not show, by token.
-    """
-
-    def __init__(self, calls: CallReader | None, marks: Mapping[int | None, str]) -> None:
-        self._calls = calls
-        self._marks = marks
-
-    @property
-    def called(self) -> bool:
-        """Whether there was a call."""
-        return self._calls is not None and self._calls.n_calls > 0
-
-    def read(self, chunks: Iterable[Chunk]) -> list[Part]:
-        """Return all parts of an answer that is there as a whole."""
-        return [part for chunk in chunks for part in self.push(chunk)] + self.finish()
-
-    def push(self, chunk: Chunk) -> list[Part]:
-        """Take the next chunk; return what is certain."""
-        if self._calls is None:
-            return [Content(chunk.text)]
-        return self._calls.push(chunk.text or self._marks.get(chunk.token, ""))
-
-    def finish(self) -> list[Part]:
-        """Return what was held back."""
-        return [] if self._calls is None else self._calls.finish()
+    def _marks(self) -> dict[int | None, str]:
+        """Return the texts that mean something and whose tokens may not be shown, by token."""
+        marks = list(self._format.marks) if self._choice.tools else []
+        if self._thinking is not None:
+            marks += [self._thinking.opening, self._thinking.closing]
+        tokens = [self._model.tokenize(mark, add_special=False) for mark in marks]
+        return {one[0]: mark for one, mark in zip(tokens, marks, strict=True) if len(one) == 1}

@@ -11,6 +11,7 @@ from specllama.server.call import Call, event
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.sampling import most_tokens
+from specllama.server.timings import timings
 
 _DEFAULTS: GenerateOptions = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 """Those of llama.cpp's server."""
@@ -72,9 +73,7 @@ class Infill(Call):
 
     def _end(self, generation: Generation) -> dict[str, Any]:
         stats = generation.stats
-        n_new = stats.prompt_tokens - stats.reused_tokens
-        n, seconds = stats.generated_tokens, stats.seconds
-        spent = max(seconds.total - seconds.prefill, 0.0)
+        n = stats.generated_tokens
         return {
             "stop": True,
             "stop_type": "eos" if generation.finish_reason == "stop" else "limit",
@@ -83,23 +82,8 @@ class Infill(Call):
             "tokens_evaluated": stats.prompt_tokens,
             "tokens_cached": stats.prompt_tokens + n,
             "generation_settings": {"n_ctx": self._model.n_ctx, "seed": stats.seed},
-            "timings": {
-                "cache_n": stats.reused_tokens,
-                **_timing("prompt", n_new, seconds.prefill),
-                **_timing("predicted", n, spent),
-                "draft_n": stats.drafted,
-                "draft_n_accepted": stats.accepted,
-            },
+            "timings": timings(stats),
         }
-
-
-def _timing(what: str, n: int, seconds: float) -> dict[str, float]:
-    return {
-        f"{what}_n": n,
-        f"{what}_ms": 1000 * seconds,
-        f"{what}_per_token_ms": 1000 * seconds / max(n, 1),
-        f"{what}_per_second": n / seconds if seconds > 0 else 0.0,
-    }
 
 
 def _files(fields: Fields) -> list[tuple[str, str]]:

@@ -77,7 +77,7 @@ class Inspection:
     async def _apply_template(self, request: Request) -> Response:
         fields = Fields.parse(await read_body(request, self._settings.max_body))
         try:
-            text = await run_in_threadpool(lambda: Conversation.read(self._session, fields).text())
+            text = await run_in_threadpool(lambda: Conversation.read(self._session, fields).text)
         except SpecllamaError as error:
             raise ApiError.of(error, fields.given) from None
         return Response(encoded({"prompt": text}), media_type="application/json")

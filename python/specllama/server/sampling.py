@@ -10,7 +10,6 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 
 _MAX_STOPS = 64
-_TEMPERATURE = 1.0  # as in the OpenAI API
 
 _CONSTRAINTS_ELSEWHERE = (
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
@@ -18,10 +17,10 @@ _CONSTRAINTS_ELSEWHERE = (
 """By which vLLM constrains an answer: who asks for that should not get any text."""
 
 
-def sampling_options(fields: Fields) -> GenerateOptions:
+def sampling_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     """Return what all kinds of calls have in common. Raises ApiError."""
     fields.refuse_unsupported(*_CONSTRAINTS_ELSEWHERE)
-    options: dict[str, Any] = {"temperature": _TEMPERATURE}
+    options: dict[str, Any] = {**defaults}
     for name, field in FIELDS.items():
         if field.api is None or field.api not in fields:
             continue

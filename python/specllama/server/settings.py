@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from specllama import GenerateOptions
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Names of this machine that no other one reaches."""
@@ -22,6 +24,7 @@ class Settings:
         timeout: Most seconds from a request's arrival to the end of its generation.
         idle: Seconds after which a generation that waits for a draft is given up, and a connection
             for such drafts over which nothing is generated.
+        sampling: How tokens are chosen for requests that do not say; of completions and chats.
     """
 
     name: str
@@ -32,3 +35,4 @@ class Settings:
     max_prompt: int | None = None
     timeout: float = 600.0
     idle: float = 60.0
+    sampling: GenerateOptions = field(default_factory=lambda: GenerateOptions(temperature=1.0))

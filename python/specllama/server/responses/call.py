@@ -64,8 +64,9 @@ class ResponseCall(Call):
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
         generation = await handle
-        parts = self._conversation.reader().read(await all_chunks(handle))
-        return self._body(Output.whole(parts, _status(generation)), generation)
+        reader = self._conversation.reader()
+        output = Output.whole(reader.read(await all_chunks(handle)), _status(generation))
+        return self._body(output, generation, reader.n_thinking)
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles
@@ -91,10 +92,12 @@ class ResponseCall(Call):
         status = _status(generation)
         for event in output.end(status):
             yield number.event(event)
-        body = self._body(output, generation)
+        body = self._body(output, generation, reader.n_thinking)
         yield number.event({"type": f"response.{status}", "response": body})
 
-    def _body(self, output: Output, generation: Generation | None = None) -> dict[str, Any]:
+    def _body(
+        self, output: Output, generation: Generation | None = None, n_thinking: int = 0
+    ) -> dict[str, Any]:
         status = "in_progress" if generation is None else _status(generation)
         cut = {"reason": "max_output_tokens"} if status == "incomplete" else None
         return {
@@ -102,7 +105,7 @@ class ResponseCall(Call):
             "status": status,
             "incomplete_details": cut,
             "output": output.items,
-            "usage": None if generation is None else _usage(generation),
+            "usage": None if generation is None else _usage(generation, n_thinking),
         }
 
 
@@ -121,13 +124,13 @@ def _status(generation: Generation) -> str:
     return "incomplete" if end_reason(generation) == "length" else "completed"
 
 
-def _usage(generation: Generation) -> dict[str, Any]:
+def _usage(generation: Generation, n_thinking: int) -> dict[str, Any]:
     stats = generation.stats
     return {
         "input_tokens": stats.prompt_tokens,
         "input_tokens_details": {"cached_tokens": stats.reused_tokens},
         "output_tokens": stats.generated_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": n_thinking},
         "total_tokens": stats.prompt_tokens + stats.generated_tokens,
         "drafted_tokens": stats.drafted,
         "accepted_tokens": stats.accepted,

@@ -26,6 +26,8 @@ def read_input(fields: Fields) -> list[Message]:
         messages.append({"role": "system", "content": instructions})
     for i, item in enumerate(given):
         _add(messages, Fields(item, f"input[{i}]"))
+    if messages and _only_thought(messages[-1]):
+        messages.pop()
     if not messages:
         raise ApiError(400, "input is empty; give at least one message.", param="input")
     return list(messages)
@@ -38,7 +40,7 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
         if role not in _ROLES:
             item.required("role")
             item.refuse("role", '"user", "assistant", "system" or "developer"')
-        messages.append({"role": _ROLES[role], "content": content_text(item)})
+        _say(messages, _ROLES[role], content_text(item))
     elif kind == "function_call":
         item.required("call_id")
         item.required("name")
@@ -53,5 +55,20 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
         item.required("output")
         output = content_text(item, "output")
         messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
-    elif kind != "reasoning":  # which no template takes back
+    elif kind == "reasoning":  # some templates take it back while tools are called
+        if thought := content_text(item) or content_text(item, "summary"):
+            messages.append({"role": "assistant", "content": "", "reasoning_content": thought})
+    else:
         item.refuse("type", '"message", "function_call" or "function_call_output"')
+
+
+def _say(messages: list[dict[str, Any]], role: str, content: str) -> None:
+    """Add a message; what was thought before it is part of it, and of nobody else's."""
+    thought = messages.pop() if messages and _only_thought(messages[-1]) else {}
+    before = thought if role == "assistant" else {}
+    messages.append({**before, "role": role, "content": content})
+
+
+def _only_thought(message: dict[str, Any]) -> bool:
+    said = message["content"] or message.get("tool_calls")
+    return not said and "reasoning_content" in message

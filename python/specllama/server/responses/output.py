@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from specllama.server.tools.reader import Arguments, CallBegun, Content, Part
+from specllama.server.parts import Arguments, CallBegun, Content, Part, Thought
 
 Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A kind of items that are texts, and how it is told of them."""
+
+    item: str
+    prefix: str  # of their ids
+    more: Mapping[str, Any]  # fields of the item
+    part: str
+    beside: Mapping[str, Any]  # fields of the part
+    events: str
+
+    def shown(self, **text: str) -> Event:
+        known = {"logprobs": self.beside["logprobs"]} if "logprobs" in self.beside else {}
+        return {"content_index": 0, **text, **known}
+
+
+_TEXTS: Mapping[type[Part], _Text] = {
+    Content: _Text(
+        "message", "msg", {"role": "assistant"},
+        "output_text", {"annotations": [], "logprobs": []}, "response.output_text",
+    ),
+    Thought: _Text(
+        "reasoning", "rs", {"summary": []}, "reasoning_text", {}, "response.reasoning_text"
+    ),
+}  # fmt: skip
 
 
 class Output:
@@ -32,9 +60,9 @@ class Output:
 
     def take(self, part: Part) -> Iterator[Event]:
         """Add a part of the answer; yield what is to be said of it."""
-        if isinstance(part, Content):
+        if isinstance(part, (Content, Thought)):
             if part.text:
-                yield from self._write(part.text)
+                yield from self._write(_TEXTS[type(part)], part.text)
         elif isinstance(part, CallBegun):
             yield from self.end("completed")
             yield from self._begin({
@@ -58,29 +86,27 @@ class Output:
             return
         item = self.items[-1]
         item["status"] = status
-        if item["type"] == "message":
+        if kind := next((one for one in _TEXTS.values() if one.item == item["type"]), None):
             (part,) = item["content"]
-            text = {"content_index": 0, "text": part["text"], "logprobs": []}
-            yield self._of_item("response.output_text.done", **text)
+            yield self._of_item(f"{kind.events}.done", **kind.shown(text=part["text"]))
             yield self._of_item("response.content_part.done", content_index=0, part=part)
         else:
             done = {"name": item["name"], "arguments": item["arguments"]}
             yield self._of_item("response.function_call_arguments.done", **done)
         yield self._whole("response.output_item.done")
 
-    def _write(self, text: str) -> Iterator[Event]:
+    def _write(self, kind: _Text, text: str) -> Iterator[Event]:
         last = self.items[-1] if self.items else {"type": "", "status": ""}
-        if (last["type"], last["status"]) != ("message", "in_progress"):
+        if (last["type"], last["status"]) != (kind.item, "in_progress"):
             yield from self.end("completed")
-            item = {"type": "message", "id": f"msg_{secrets.token_hex(12)}", "role": "assistant"}
-            yield from self._begin({**item, "content": []})
-            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            item_id = f"{kind.prefix}_{secrets.token_hex(12)}"
+            yield from self._begin({"type": kind.item, "id": item_id, **kind.more, "content": []})
+            part = {"type": kind.part, "text": "", **kind.beside}
             self.items[-1]["content"].append(part)
             added = {"content_index": 0, "part": dict(part)}
             yield self._of_item("response.content_part.added", **added)
         self.items[-1]["content"][0]["text"] += text
-        delta = {"content_index": 0, "delta": text, "logprobs": []}
-        yield self._of_item("response.output_text.delta", **delta)
+        yield self._of_item(f"{kind.events}.delta", **kind.shown(delta=text))
 
     def _begin(self, item: dict[str, Any]) -> Iterator[Event]:
         self.items.append({**item, "status": "in_progress"})

@@ -11,7 +11,7 @@ from specllama.requests.grammar import joined
 from specllama.requests.schema.rules import schema_rules
 from specllama.server.error import ApiError
 from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.format import CallFormat
+from specllama.server.tools.format import CallFormat, literal
 from specllama.server.tools.tool import Tool, loosened, unmeasured
 
 # Of the bytes and rules that a grammar may have: what is longer would be refused.
@@ -20,7 +20,10 @@ _MOST_RULES = 3500
 
 
 def calls_grammar(
-    choice: ToolChoice, calls: CallFormat, answer: Mapping[str, Any] | None = None
+    choice: ToolChoice,
+    calls: CallFormat,
+    answer: Mapping[str, Any] | None = None,
+    closing: str = "",
 ) -> str:
     """Return the GBNF text of one call of the tools that may be called, or of several.
 
@@ -30,16 +33,32 @@ def calls_grammar(
         choice: The tools.
         calls: How a model writes calls.
         answer: A JSON schema that a text may follow instead of being calls.
+        closing: What stands before, and blanks.
 
     Raises:
         ApiError: A tool's schema cannot be converted.
         ArgumentError: The answer's cannot.
     """
     for simpler in (lambda tool: tool, unmeasured):
-        grammar = joined(_rules([simpler(tool) for tool in choice.tools], choice, calls, answer))
+        rules = _rules([simpler(tool) for tool in choice.tools], choice, calls, answer)
+        grammar = joined(_behind(closing, rules))
         if len(grammar.encode()) <= _MOST_BYTES and _n_rules(grammar) <= _MOST_RULES:
             return grammar
-    return joined(_rules([loosened(tool) for tool in choice.tools], choice, calls, answer))
+    rules = _rules([loosened(tool) for tool in choice.tools], choice, calls, answer)
+    return joined(_behind(closing, rules))
+
+
+def answer_grammar(answer: Mapping[str, Any], closing: str) -> str:
+    """Return the GBNF text of an answer that follows a JSON schema, behind `closing` and blanks.
+    Raises ArgumentError if the schema cannot be converted."""
+    whole, rules = schema_rules(answer, "answer")
+    return joined(_behind(closing, rules | {"root": whole}))
+
+
+def _behind(closing: str, rules: Mapping[str, str]) -> Mapping[str, str]:
+    if not closing:
+        return rules
+    return {**rules, "root": f"{literal(closing)} [ \\n]{{0,4}} ({rules['root']})"}
 
 
 def _rules(

@@ -4,62 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
+from specllama.server.parts import Arguments, CallBegun, Content, Part
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.tool import Tool
-
-
-@dataclass(frozen=True)
-class Content:
-    """A part of what is no call."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class CallBegun:
-    """A call begins.
-
-    Attributes:
-        index: Which one of the answer it is, from 0.
-        call_id: What its result will be known by.
-        name: The tool's.
-    """
-
-    index: int
-    call_id: str
-    name: str
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """A part of a call's arguments, JSON as the model wrote it."""
-
-    index: int
-    text: str
-
-
-Part = Content | CallBegun | Arguments
-
-
-def content(parts: Iterable[Part]) -> str:
-    """Return the content of a whole answer."""
-    return "".join(part.text for part in parts if isinstance(part, Content))
-
-
-def calls(parts: Iterable[Part]) -> list[dict[str, Any]]:
-    """Return the calls of a whole answer as messages hold them."""
-    found: list[dict[str, Any]] = []
-    for part in parts:
-        if isinstance(part, CallBegun):
-            function = {"name": part.name, "arguments": ""}
-            found.append({"id": part.call_id, "type": "function", "function": function})
-        elif isinstance(part, Arguments):
-            found[part.index]["function"]["arguments"] += part.text
-    return found
 
 
 class CallReader:

@@ -41,7 +41,8 @@ async function* events(response) {
  */
 export async function* generate(body, key, signal) {
   const chat = "messages" in body;
-  const wanted = {...body, stream: true, stream_options: {include_usage: true}, trace_html: true};
+  const wanted = {...body, stream: true, stream_options: {include_usage: true}, trace_html: true,
+    reasoning_format: "none"};  // thoughts are shown as they come
   const response = await ask(chat ? "/v1/chat/completions" : "/v1/completions",
     {method: "POST", headers: headers(key), body: JSON.stringify(wanted), signal});
   if (!response.ok) throw Error((await response.json()).error.message);

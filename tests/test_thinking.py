@@ -1,0 +1,263 @@
+"""What a model thinks is told apart from what it says: what a scripted model thinks is known."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from conftest import EXACT, FIXED
+from scripted_model import write_scripted_model
+from serving import Server, serve
+from specllama import SpecSession
+from specllama.model.chat_template import ChatTemplate
+from specllama.model.thinking import Thinking, thinking_of
+from specllama.server.parts import content, thoughts
+from specllama.server.thoughts import ThoughtReader
+from tool_models import TOOLS
+
+SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
+TAGS = Thinking("<think>", "</think>")
+MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
+OPENED = "{% for m in messages %}{{ m.content }}{% endfor %}<think>"  # the first of its pieces
+MENTIONED = (
+    "{% for m in messages %}{{ m.content.split('</think>')[-1] }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n'
+    "</tool_call>{% endfor %}{% endfor %}"
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{{ bos_token }}"
+)
+THOUGHT, SAID = "A number;\nsay one < 2.", "It is one."
+CALL = ["<tool_call>", '\n{"name": "add", ', '"arguments": ', '{"a": 1, "b": 2}}', "\n</tool_call>"]
+MODELS: dict[str, tuple[str, list[str], tuple[str, ...]]] = {
+    "opened": (
+        OPENED,
+        ["<think>", "A number", ";\n", "say one", " < 2.\n", "</think>", "\n\nIt", " is one."],
+        ("<think>",),
+    ),
+    "mentioned": (
+        MENTIONED,
+        ["<thi", "nk>", "\nA number;", "\nsay one <", " 2.\n</", "think>", "\n\nIt is ", "one."],
+        (),
+    ),
+    "control": (
+        "{# [THINK] #}{% for m in messages %}{{ m.content }}{% endfor %}{{ bos_token }}",
+        ["[THINK]", "A number;\n", "say one <", " 2.", "[/THINK]", "It is ", "one."],
+        ("[THINK]", "[/THINK]"),
+    ),
+    "calls": (
+        MENTIONED,
+        ["<think>", "\nA number;", "\nsay one < 2.", "\n</think>", "\n\n", *CALL],
+        (),
+    ),
+    "silent": (MENTIONED, ["It is", " one."], ()),
+    "letters": (MENTIONED, ["a", "b", "c", "d"], ()),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    folder = tmp_path_factory.mktemp("thinking")
+    with ExitStack() as stack:
+        found = {}
+        for name, (template, pieces, control) in MODELS.items():
+            path = folder / f"{name}.gguf"
+            write_scripted_model(
+                path, pieces, control=control, chat_template=template, n_ctx=2048, any_text=True
+            )
+            session = stack.enter_context(SpecSession(path, **SCRIPTED))
+            found[name] = stack.enter_context(serve(session))
+        yield found
+
+
+def answer(server: Server, **more: Any) -> dict[str, Any]:
+    response = server.post(
+        "/v1/chat/completions", {"messages": MESSAGES, "temperature": 0, "max_tokens": 300} | more
+    )
+    assert response.is_success, response.text
+    return dict(response.json())
+
+
+def message(server: Server, **more: Any) -> dict[str, Any]:
+    return dict(answer(server, **more)["choices"][0]["message"])
+
+
+def streamed(server: Server, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    text = server.post(path, {"stream": True, "temperature": 0} | body).text
+    data = "data: "
+    return [
+        json.loads(line.removeprefix(data))
+        for line in text.splitlines()
+        if line.startswith(data + "{")
+    ]
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_however_the_text_comes(opened: bool) -> None:
+    rng = random.Random(5)
+    text = ("" if opened else " <think>") + "\n\nIt </thin is < so \n</think>\n\n Yes </think> no "
+    for _ in range(300):
+        reader = ThoughtReader(TAGS, opened=opened)
+        cuts = sorted(rng.sample(range(len(text)), rng.randrange(12)))
+        parts = []
+        for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
+            parts += reader.push(text[begin:end])
+        parts += reader.finish()
+        assert (thoughts(parts), content(parts)) == ("It </thin is < so", "Yes </think> no ")
+
+
+def test_what_does_not_end() -> None:
+    for text, thought, said in (
+        ("<think>\nso </thi", "so </thi", ""),
+        ("<think> \n", "", ""),
+        (" <thin", "", " <thin"),
+        (" <thing> is", "", " <thing> is"),
+        ("", "", ""),
+    ):
+        for size in (1, 3, 40):
+            reader = ThoughtReader(TAGS, opened=False)
+            pieces = [text[i : i + size] for i in range(0, len(text), size)]
+            parts = [part for piece in pieces for part in reader.push(piece)] + reader.finish()
+            assert (thoughts(parts), content(parts)) == (thought, said)
+
+
+def test_it_is_held_back_no_longer_than_needed() -> None:
+    reader = ThoughtReader(TAGS, opened=True)
+    assert thoughts(reader.push("\nIt is")) == "It is"
+    assert thoughts(reader.push(" <")) == ""
+    assert thoughts(reader.push("b> so")) == " <b> so"
+    assert content(reader.push("</think>\nYes")) == "Yes"
+    assert content(reader.push("\n")) == "\n"
+
+
+@pytest.mark.parametrize("name", ["opened", "mentioned", "control"])
+def test_a_thought(servers: dict[str, Server], name: str) -> None:
+    whole = message(servers[name])
+    assert (whole["reasoning_content"], whole["content"]) == (THOUGHT, SAID)
+    events = streamed(servers[name], "/v1/chat/completions", {"messages": MESSAGES})
+    deltas = [event["choices"][0]["delta"] for event in events]
+    assert "".join(one.get("reasoning_content", "") for one in deltas) == THOUGHT
+    assert "".join(one.get("content", "") for one in deltas) == SAID
+    assert sum("reasoning_content" in one for one in deltas) > 2
+
+
+def test_tokens_of_thoughts_are_counted(servers: dict[str, Server]) -> None:
+    for name, n in (("opened", 5), ("mentioned", 5), ("control", 5), ("silent", 0)):
+        usage = answer(servers[name])["usage"]
+        assert usage["completion_tokens_details"]["reasoning_tokens"] == n
+
+
+def test_cut_in_a_thought(servers: dict[str, Server]) -> None:
+    whole = message(servers["opened"], max_tokens=2)
+    assert (whole["reasoning_content"], whole["content"]) == ("A number;", "")
+
+
+def test_without_thoughts(servers: dict[str, Server]) -> None:
+    assert message(servers["silent"]) == {"role": "assistant", "content": SAID, "refusal": None}
+
+
+def test_left_in_the_text(servers: dict[str, Server]) -> None:
+    whole = message(servers["mentioned"], reasoning_format="none")
+    assert whole["content"] == f"<think>\n{THOUGHT}\n</think>\n\n{SAID}"
+    assert "reasoning_content" not in whole
+    response = servers["silent"].post(
+        "/v1/chat/completions", {"messages": MESSAGES, "reasoning_format": "loud"}
+    )
+    assert response.status_code == 400
+    assert "reasoning_format" in response.json()["error"]["message"]
+
+
+def test_a_call_behind_a_thought(servers: dict[str, Server]) -> None:
+    whole = message(servers["calls"], tools=TOOLS)
+    assert whole["reasoning_content"] == THOUGHT
+    assert whole["content"] is None
+    (call,) = whole["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {"a": 1, "b": 2}
+
+
+def test_a_schema_holds_behind_the_thought(servers: dict[str, Server]) -> None:
+    schema = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    thought = message(servers["opened"], response_format=wanted)
+    assert thought["reasoning_content"] == THOUGHT
+    assert list(json.loads(thought["content"])) == ["b"]
+    # Where the prompt begins no thought, there is none.
+    direct = message(servers["mentioned"], response_format=wanted)
+    assert list(json.loads(direct["content"])) == ["b"]
+    by_grammar = message(servers["opened"], grammar='root ::= "yes"')
+    assert by_grammar == {"role": "assistant", "content": "yes", "refusal": None}
+
+
+def test_a_call_that_must_be_comes_behind_the_thought(servers: dict[str, Server]) -> None:
+    whole = message(servers["opened"], tools=TOOLS, tool_choice="required")
+    assert whole["reasoning_content"] == THOUGHT
+    assert [call["function"]["name"] for call in whole["tool_calls"]]
+
+
+def test_responses(servers: dict[str, Server]) -> None:
+    server = servers["mentioned"]
+    body = {"input": "u", "temperature": 0}
+    whole = server.post("/v1/responses", body).json()
+    thought, said = whole["output"]
+    assert thought["type"] == "reasoning"
+    assert thought["content"] == [{"type": "reasoning_text", "text": THOUGHT}]
+    assert said["content"][0]["text"] == SAID
+    assert whole["usage"]["output_tokens_details"]["reasoning_tokens"] == 5
+    events = streamed(server, "/v1/responses", body)
+    text = {"response.reasoning_text.delta": "", "response.output_text.delta": ""}
+    for event in events:
+        if event["type"] in text:
+            text[event["type"]] += event["delta"]
+    assert list(text.values()) == [THOUGHT, SAID]
+    done = {event["type"]: event.get("text") for event in events}
+    assert done["response.reasoning_text.done"] == THOUGHT
+    ids = [one.pop("id") for one in (*whole["output"], *events[-1]["response"]["output"])]
+    assert len(set(ids)) == 4
+    assert events[-1]["response"]["output"] == whole["output"]
+    # It may be given back; the template does not show it.
+    kept = [{"role": "user", "content": "u"}, thought, said, {"role": "user", "content": "v"}]
+    assert server.post("/v1/responses", {**body, "input": kept}).is_success
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ x.split('</think>') }}", TAGS),
+        ("[THINK]", Thinking("[THINK]", "[/THINK]")),
+        ("x", None),
+    ],
+)
+def test_what_templates_say(template: str, expected: Thinking | None) -> None:
+    assert thinking_of(template) == expected
+
+
+SHOWN = (
+    "{% for m in messages %}<{{ m.role }}>"
+    "{% if m.reasoning_content %}({{ m.reasoning_content }}){% endif %}{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def test_a_message_of_the_assistant_is_gone_on_with() -> None:
+    turns = [*MESSAGES, {"role": "assistant", "content": "It is"}]
+    thought = [*MESSAGES, {"role": "assistant", "content": "It is", "reasoning_content": "so"}]
+    plain = ChatTemplate(SHOWN, bos="", eos="")
+    assert plain.render(MESSAGES) == "<user>u<assistant>"
+    assert plain.render(turns) == "<user>u<assistant>It is"
+    assert plain.render([*turns, *MESSAGES]) == "<user>u<assistant>It is<user>u<assistant>"
+    mentioned = ChatTemplate(SHOWN + "{# <think> #}", bos="", eos="")
+    assert mentioned.render(thought) == "<user>u<assistant><think>\nso\n</think>\n\nIt is"
+    opened = ChatTemplate(SHOWN + "<think>", bos="", eos="")
+    assert opened.render(turns) == "<user>u<assistant><think>\n\n</think>\n\nIt is"
+    assert opened.render(thought) == "<user>u<assistant><think>\nso\n</think>\n\nIt is"
+
+
+def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:
+    """The prompt ends with what was said, so that the script goes on."""
+    begun = [*MESSAGES, {"role": "assistant", "content": "ab"}]
+    prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
+    assert prompt == "u<s>ab"
+    assert message(servers["letters"], messages=begun)["content"] == "cd"
