@@ -27,18 +27,22 @@ class Gate {
         // may_enter() may throw. With Policy::refuse it is called when nobody works; with queue
         // others may, and it must not look at what they change.
         template <typename MayEnter>
-        Work(Gate& gate, MayEnter may_enter) : gate_(gate) {
+        Work(Gate& gate, Policy policy, MayEnter may_enter) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            gate_.check_free();
+            gate_.check_free(policy);
             may_enter();
             gate_.enter(lock);
             entered_ = true;
         }
+        template <typename MayEnter>
+        Work(Gate& gate, MayEnter may_enter) : Work(gate, gate.policy_, may_enter) {}
         explicit Work(Gate& gate) : Work(gate, [] {}) {}
-        // Enters if that can be had at once.
+        // By another policy than the gate's.
+        Work(Gate& gate, Policy policy) : Work(gate, policy, [] {}) {}
+        // Enters if no call works, or waits to.
         Work(Gate& gate, std::try_to_lock_t) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            if (gate_.n_queued_ > 0 || gate_.n_looking_ > 0) return;
+            if (gate_.n_queued_ > 0) return;
             gate_.enter(lock);
             entered_ = true;
         }
@@ -87,8 +91,8 @@ class Gate {
     }
 
  private:
-    void check_free() const {
-        if (worker_ == std::this_thread::get_id() || (policy_ == Policy::refuse && n_queued_ > 0))
+    void check_free(Policy policy) const {
+        if (worker_ == std::this_thread::get_id() || (policy == Policy::refuse && n_queued_ > 0))
             throw Busy(
                 "The session is in use by another thread, or by its own drafter; use one session "
                 "per thread, or wait.");

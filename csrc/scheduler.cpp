@@ -67,10 +67,14 @@ void check_stop_strings(const std::vector<std::string>& stop) {
 
 void check_triggers(const SamplingOptions& options) {
     constexpr std::size_t kMost = 65536;  // bytes, all together
+    // Of one: what llama.cpp makes of them, a std::regex, calls itself for each.
+    constexpr std::size_t kMostOfOne = 4096;
     std::size_t n_bytes = 0;
     for (const std::string& one : options.grammar_triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)
             throw InvalidArgument("A text of grammar_triggers is empty or holds a NUL character.");
+        if (one.size() > kMostOfOne)
+            throw InvalidArgument("A text of grammar_triggers has more than 4096 bytes.");
         n_bytes += one.size();
     }
     if (n_bytes > kMost)
@@ -276,7 +280,7 @@ bool Scheduler::advance() {
 }
 
 bool Scheduler::step() {
-    const Gate::Work work(gate_);
+    const Gate::Work work(gate_, Gate::Policy::queue);
     if (closed_) throw_closed();
     retire();
     return advance();
@@ -297,7 +301,7 @@ bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
 bool Scheduler::take(Sequence& sequence, std::vector<Chunk>& chunks) {
     chunks.clear();
     if (sequence.all_taken()) return false;
-    const Gate::Work work(gate_);
+    const Gate::Work work(gate_, Gate::Policy::queue);
     take_ready(sequence, chunks);
     return true;
 }
@@ -367,6 +371,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         search.round();
     }
     rest_helper_threads();
+    retire();  // what was cancelled meanwhile
     BeamResult result{search.beams(), search.stats()};
     try {
         if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());

@@ -1,6 +1,7 @@
 #include "slot_pool.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace specllama {
 
@@ -88,13 +89,16 @@ bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const int id = longest_free();
     Slot& slot = slots_[id];
     const std::vector<std::uint8_t> before = memory_.state(id);
-    if (!memory_.load(id, state, static_cast<int>(tokens.size()))) {
-        if (!memory_.load(id, before, static_cast<int>(slot.left.size()))) slot.left.clear();
-        return false;
+    std::vector<Token> loaded(tokens.begin(), tokens.end());
+    // Where memory runs out on the way, nobody knows what lies there.
+    std::vector<Token> left = std::exchange(slot.left, {});
+    if (memory_.load(id, state, static_cast<int>(loaded.size()))) {
+        slot.left.swap(loaded);
+        slot.freed = ++n_freed_;
+        return true;
     }
-    slot.left.assign(tokens.begin(), tokens.end());
-    slot.freed = ++n_freed_;
-    return true;
+    if (memory_.load(id, before, static_cast<int>(left.size()))) slot.left.swap(left);
+    return false;
 }
 
 }  // namespace specllama

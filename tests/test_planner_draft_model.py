@@ -143,9 +143,11 @@ def answer(
 def test_one_for_which_prompts_are_read_in_vain_is_not_asked_for_each() -> None:
     one = planner(FLAT, 0.4)
     a_prompt = one.draft_cost.seconds(251, 0)
-    assert a_prompt > 4  # and of five tokens it saves but four
+    assert a_prompt > 4
     asking, _ = answer(one, 60, 5, n_prompt=250)
-    assert asking[0] > a_prompt - 1
+    assert sum(asking) == 0  # five tokens are over before as much is missed
+    asking, _ = answer(one, 60, 20, n_prompt=250)
+    assert asking[0] > a_prompt - 1  # and of twenty too few are left
     assert sum(asking) < 10 * a_prompt
     assert sum(seconds > 0 for seconds in asking) < 10
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from specllama import BusyError, ClosedError, Drafter, SpecSession
+from specllama.remote.ahead import Ahead
+from specllama.remote.stream import RemoteStream
 from targets import MODULE, Connect, same
 from targets import connect as connect
 from targets import local as local
@@ -98,3 +103,68 @@ def test_a_drafter_may_not_wait_for_its_own_session(
     same(found, local.generate(MODULE, max_tokens=4))
     assert len(drafter.errors) >= 4 or mode == "ahead"  # where nobody may have been asked
     session.close()
+
+
+class Leaving(Drafter):
+    """Wants something of its own session when a text ends."""
+
+    def __init__(self) -> None:
+        self.session: SpecSession | None = None
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        return []
+
+    def end(self, sequence: int) -> None:
+        if self.session is not None:
+            self.session.generate("x", max_tokens=1)
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+def test_a_drafter_may_not_wait_when_a_text_ends(connect: Connect, n_seq: int) -> None:
+    drafter = Leaving()
+    session = connect(drafter, n_seq=n_seq)
+    stream = session.stream(MODULE, max_tokens=20)
+    next(stream)
+    drafter.session = session
+    closing = threading.Thread(target=stream.close, daemon=True)
+    closing.start()
+    closing.join(30)
+    assert not closing.is_alive()
+    drafter.session = None
+    assert session.generate(MODULE, max_tokens=3).tokens
+
+
+def test_an_interrupt_as_a_text_ends(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = connect("ngram")
+
+    def interrupted(self: Ahead) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ahead, "_keep", interrupted)
+    with suppress(KeyboardInterrupt):
+        session.generate(MODULE, max_tokens=3)
+    # The server would wait for a minute.
+    assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3
+
+
+def test_a_round_that_takes_long_keeps_nobody_waiting(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = connect("ngram", n_seq=2)
+    inside, may_go_on = threading.Event(), threading.Event()
+    whole = RemoteStream.round
+
+    def slow(self: RemoteStream) -> None:
+        if not inside.is_set():
+            inside.set()
+            may_go_on.wait(60)
+        whole(self)
+
+    monkeypatch.setattr(RemoteStream, "round", slow)
+    first = session.submit(MODULE, max_tokens=3)
+    assert inside.wait(60)
+    assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3
+    assert not first.done()
+    may_go_on.set()
+    assert len(first.result(60).tokens) == 3

@@ -304,6 +304,35 @@ def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
         first.cancel()
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_choices_whose_turn_has_not_come_are_left_out(session: SpecSession, stream: bool) -> None:
+    body = {"prompt": PROMPT, "n": 2, "max_tokens": 1900, "stream": stream, **ENDLESS}
+    with serve(session, timeout=0.5) as server:
+        answer = server.post("/v1/completions", body)
+        assert answer.is_success, answer.text
+        if not stream:
+            (choice,) = answer.json()["choices"]
+            assert choice["text"]
+            assert choice["finish_reason"] == "length"
+            assert answer.json()["usage"]["completion_tokens"] > 0
+            return
+        *events, last = [line[6:] for line in answer.text.splitlines() if line]
+        assert last == "[DONE]"
+        choices = [json.loads(one)["choices"][0] for one in events]
+        assert {one["index"] for one in choices} == {0}
+        assert choices[-1]["finish_reason"] == "length"
+
+
+def test_who_comes_when_all_are_cut_is_cut(session: SpecSession) -> None:
+    with serve(session) as server:
+        server.app.end_answers()
+        answer = server.post("/v1/completions", LONG | {"max_tokens": 1900})
+        if answer.is_success:
+            assert answer.json()["usage"]["completion_tokens"] < 1900
+        else:
+            refused(answer, 503)
+
+
 def test_signs_of_life(session: SpecSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits long for the first token hears so, and what comes then, be it an error."""
     monkeypatch.setattr("specllama.server.answer._SILENCE", 0.02)

@@ -293,3 +293,11 @@ def test_ctrl_c_among_several(open_session: Open, several: dict[str, Any]) -> No
         session.generate(**{"prompt": PROMPT, "max_tokens": 1500, **ENDLESS, **several})
     assert session.last is not None
     assert session.last.tokens
+
+
+def test_ctrl_c_while_most_wait_for_room(open_session: Open) -> None:
+    session = open_session(draft=CtrlC(20), n_seq=2, max_queue=0)
+    with pytest.raises(KeyboardInterrupt):
+        session.generate([PROMPT] * 6, max_tokens=1500, **ENDLESS)
+    assert session.last is not None
+    assert session.last.tokens

@@ -74,14 +74,26 @@ int run(Options options, bool (*interrupted)()) {
     if (prompt == kBuiltinPrompt) printer.prompt(prompt);
     std::vector<Chunk> chunks;
     bool stopped = false;
-    while (stream.step(chunks)) {
+    const auto print = [&] {
+        for (const Chunk& chunk : chunks) printer.chunk(chunk);
+        printer.flush();
+    };
+    const auto next = [&] {
+        try {
+            return stream.step(chunks);
+        } catch (const Error&) {
+            bar->clear();
+            while (stream.take(chunks)) print();  // what came before it
+            throw;
+        }
+    };
+    while (next()) {
         if (stream.in_prompt())
             bar->show(static_cast<double>(stream.n_prefilled()) /
                       static_cast<double>(tokens.size()));
         else
             bar->clear();
-        for (const Chunk& chunk : chunks) printer.chunk(chunk);
-        printer.flush();
+        print();
         if (!stopped && interrupted() && !stream.done()) {
             stopped = true;
             stream.cancel();

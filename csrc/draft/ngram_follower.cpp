@@ -55,7 +55,8 @@ void NGramFollower::draft(Proposal& proposal) {
 // short contexts only, and a long draft of theirs wanders off.
 void NGramFollower::extend(Proposal& proposal) {
     const bool drawn = draws(proposal) && proposal.sampler->rejects();
-    const int n_most = drawn ? proposal.max_drawn : proposal.max_tokens;
+    const int n_most =
+        drawn ? std::min(proposal.max_drawn, proposal.max_tokens) : proposal.max_tokens;
     while (!copy(proposal) && proposal.draft.size() < n_most && predict(proposal)) {
     }
 }

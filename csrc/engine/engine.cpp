@@ -68,7 +68,9 @@ void Engine::step(std::span<Sequence* const> sequences) {
         if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
         if (!ready_.empty()) round();
     } catch (...) {
-        for (Sequence* sequence : entered_) rewind(*sequence, sequence->n_cached());
+        // A stop string may have taken off what is held already.
+        for (Sequence* sequence : entered_)
+            rewind(*sequence, std::min(sequence->n_cached(), sequence->n_tokens()));
         throw;
     }
 }
@@ -93,7 +95,7 @@ void Engine::attempt(std::span<Sequence* const> sequences, Group group, Decode d
 // begin again in every round.
 void Engine::recover(const Sequence* alone) {
     for (Sequence* sequence : entered_) {
-        const int n_before = sequence->n_cached();
+        const int n_before = std::min(sequence->n_cached(), sequence->n_tokens());
         rewind(*sequence, n_before);
         if (sequence->done() || (sequence != alone && sequence->n_cached() == n_before)) continue;
         sequence->fail(std::current_exception());

@@ -61,14 +61,18 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
     work_.resize(n);
     bool wanted = false;
     for (std::size_t i = 0; i < n; ++i) {
-        const Sequence& sequence = *sequences[i];
+        Sequence& sequence = *sequences[i];
         Turn& turn = turns_[i];
         turn.phase = &phases_.at(sequence.id());
         turn.n_tokens = sequence.n_tokens();
         turn.n_pending = static_cast<int>(sequence.pending().size());
         turn.max_rows = limits[i].nodes;
         turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
-        turn.n_behind = speculates() ? drafters_.back()->n_behind(sequence.id(), turn.n_tokens) : 0;
+        turn.n_behind = 0;
+        if (speculates())
+            contained(sequence, [&] {
+                turn.n_behind = drafters_.back()->n_behind(sequence.id(), turn.n_tokens);
+            });
         turn.spent = 0;
         turn.asked = false;
         turn.place = sequence.id();
@@ -156,7 +160,7 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
         const Draft& forced_draft = proposals_[forced()][i].draft;
         Proposal& proposal = proposals_[row][i];
         if (forced_draft.empty()) {
-            if (row == beyond()) proposal.max_tokens = 0;
+            if (row == beyond()) proposal.max_tokens = proposal.max_drawn = 0;
             continue;
         }
         asked = true;

@@ -175,7 +175,7 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     if (size(from) == n)
         save(from, saved);
     else
-        saved = *latest(from, n);
+        saved = Saved(*latest(from, n));  // whole, or as it was
     // The attention's part; the states, which are shared by this, then become the sequence's own.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
     if (saved.size == n && restore(to, saved)) return n;

@@ -276,19 +276,21 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
         std::max(turn.choice.saved, chain.most_saved(0, std::min(n_drafted, chain.longest)));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
-    // What takes long to take in is taken in once the request has missed more by not asking.
-    // (Renting or buying: nobody knows how long the text goes on like that.)
-    double& missed = turn.phase->missed;
-    if (behind > step) missed += std::max(saved, 0.0);
-    const bool may = behind <= step || (missed >= behind && draft_cost_.balance() >= -stake);
-    if (may && saved > 0) return true;
-
-    // Else it is tried where that may be lost, and would pay in some phase of the text.
-    if (!begins || step + behind > draft_cost_.balance() + stake) return false;
+    double hoped = 0;  // in the phase of the text in which it would pay best
     for (int phase = 0; phase < kPhases; ++phase)
         for (int g = n_drafted + 1; g <= chain.longest; ++g)
-            if (chain.saved_in(phase, g) > so_far) return true;
-    return false;
+            hoped = std::max(hoped, chain.saved_in(phase, g) - so_far);
+    if (behind > step) {
+        // What takes long to take in is taken in once the request has missed half of that by not
+        // asking. (Renting or buying: nobody knows how long the text goes on like that.)
+        double& missed = turn.phase->missed;
+        missed += std::max(saved, tuning::kHope * hoped);
+        if (2 * missed < behind) return false;
+        if (saved > 0) return draft_cost_.balance() >= -stake;
+    }
+    if (saved > 0) return true;
+    // Else it is tried where that may be lost, and would pay in some phase of the text.
+    return begins && hoped > 0 && step + behind <= draft_cost_.balance() + stake;
 }
 
 // Seconds that the draft model has saved in a round: what its right tokens would have taken

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kMaxLogprobs = 100;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoTemperature = 1e-30;
 
 void require(bool holds, const char* name, const char* range, double value) {
     if (holds) return;
@@ -40,6 +41,8 @@ SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
     check(options, n_vocab);
     SamplingOptions all = options;
     if (!all.seed) all.seed = fresh_seed();
+    // Any difference of two logits over that is more than what is drawn could make up for.
+    if (all.temperature < kNoTemperature) all.temperature = 0;
     return all;
 }
 

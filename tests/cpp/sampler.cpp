@@ -36,6 +36,11 @@ TEST(at_temperature_0_the_first_of_the_likeliest_comes) {
     CHECK(choose(at(0), {-kInfinity, -kInfinity, -5}) == 2);
 }
 
+TEST(a_temperature_by_which_logits_overflow_is_none) {
+    CHECK(choose(at(1e-310), {2, 3, 1}) == 1);
+    CHECK(choose(at(1e-45), {2, 3, 1}) == 1);
+}
+
 TEST(rows_that_nothing_can_be_chosen_from) {
     CHECK(choose(at(0), {1, std::nanf(""), 2}) == kNoToken);
     CHECK(choose(at(1), {1, std::nanf(""), 2}) == kNoToken);

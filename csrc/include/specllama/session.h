@@ -30,11 +30,12 @@ struct SavedState {
 // The KV memory stays between generations: of the next prompt only what follows the longest common
 // prefix is decoded.
 //
-// With n_seq = 1 working calls (start, step, take, close) from two threads at once throw Busy, and
-// so does starting a generation while another thread's is unfinished; a session may move between
-// threads otherwise. With more, any thread may make any call at any time: working calls wait for
-// each other, in the order they came, and each step advances all generations together. A drafter
-// that calls the session which is asking it gets Busy. Whatever only looks is safe from any thread.
+// With n_seq = 1 working calls from two threads at once throw Busy, and so does starting a
+// generation while another thread's is unfinished; a session may move between threads otherwise.
+// (But Session::step and Stream::take, by which one thread works for others, wait.) With more, any
+// thread may make any call at any time: working calls wait for each other, in the order they came,
+// and each step advances all generations together. A drafter that calls the session which is asking
+// it gets Busy. Whatever only looks is safe from any thread.
 class Session {
  public:
     // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model or

@@ -29,6 +29,7 @@ from specllama.remote.trip import Trip
 from specllama.remote.usefulness import Usefulness
 
 _N_PINGS = 3
+_MOMENT = 0.05  # seconds
 
 
 class RemoteCore:
@@ -223,14 +224,15 @@ class RemoteCore:
             return bool(active)
 
     def _step_several(self, active: list[RemoteStream]) -> None:
-        """Wait for a round of one of them. The others' go on: who waits for his place at the
-        server, or for a long prompt, keeps nobody waiting."""
+        """Wait for a round of one of them, for a moment: others may want to begin, or to end. Their
+        rounds go on: who waits for his place at the server, or for a long prompt, keeps nobody
+        waiting."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._n_seq, "specllama-remote")
         for stream in active:
             if stream not in self._rounds:
                 self._rounds[stream] = self._pool.submit(self._round, stream)
-        done, _ = wait(self._rounds.values(), return_when=FIRST_COMPLETED)
+        done, _ = wait(self._rounds.values(), _MOMENT, FIRST_COMPLETED)
         self._reap()
         for future in done:
             future.result()  # raises what is no error of the stream: an interrupt
@@ -272,9 +274,13 @@ class RemoteCore:
     def _retire_soon(self) -> None:
         # If another thread is at work, it does it, or the next.
         if self._work.acquire(blocking=False):
+            entered = self.entered
+            self._inside.add(get_ident())
             try:
                 self._retire()
             finally:
+                if not entered:
+                    self._inside.discard(get_ident())
                 self._work.release()
 
     def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:

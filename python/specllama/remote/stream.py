@@ -47,6 +47,7 @@ class RemoteStream:
         self._error: Exception | None = None
         self._abandoned = False
         self._over = False
+        self._left = False
 
     def round(self) -> None:
         """Go on by a round. What goes wrong ends it, and is raised by who reads it."""
@@ -55,15 +56,16 @@ class RemoteStream:
         except Exception as error:
             self._error = error
             self._party.text.end(None)
-        if self._party.text.done:
-            self._leave()
+        finally:  # also where it is interrupted
+            if self._party.text.done:
+                self._leave()
 
     def end(self, error: Exception | None = None) -> None:
         """End it where it is; its reader hears the error. Not during a round."""
         if not self._party.text.done:
             self._error = error
             self._party.text.end(None)
-            self._leave()
+        self._leave()
 
     def step(self) -> list[Chunk] | None:
         if self.done:
@@ -104,6 +106,9 @@ class RemoteStream:
         return self._abandoned
 
     def _leave(self) -> None:
+        if self._left:
+            return
+        self._left = True
         self._way.close()
         self._party.end()
         self._ended(self)

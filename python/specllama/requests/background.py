@@ -16,6 +16,7 @@ from specllama._core import Chunk
 from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.handle import Handle
+from specllama.requests.job import Job
 from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
@@ -78,7 +79,7 @@ class BackgroundRequests(LoadedModel):
         """
         n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
-        return self._submit(chain.from_iterable(choices))
+        return self._handles(self._submit(chain.from_iterable(choices)))
 
     def host(
         self,
@@ -105,8 +106,8 @@ class BackgroundRequests(LoadedModel):
         Raises: what `submit` does.
         """
         hosted = Hosted(_check.tokens("generated", generated), bool(paced))
-        (handle,) = self._submit([Request.make(self, prompt, options, hosted=hosted)])
-        return handle
+        jobs = self._submit([Request.make(self, prompt, options, hosted=hosted)])
+        return self._handles(jobs)[0]
 
     async def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
@@ -117,7 +118,7 @@ class BackgroundRequests(LoadedModel):
         request. (After a `break`, when the iterator is closed or collected.)
         """
         request = await asyncio.to_thread(Request.make, self, prompt, options)
-        (handle,) = self._submit([request])
+        (handle,) = self._handles(self._submit([request]))
         try:
             while chunks := await handle.next_chunks():
                 for chunk in chunks:
@@ -151,13 +152,12 @@ class BackgroundRequests(LoadedModel):
         """
         # In another thread: of a long prompt, tokenizing takes a while, and so may a grammar.
         requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
-        handles = self._submit(requests)
-        self._last = partial(_latest, handles)
+        jobs = self._submit(requests, keep=True)
         try:
-            answers = [await handle for handle in handles]
+            answers = [await handle for handle in self._handles(jobs)]
         finally:
-            _cancel(handles)
-        self._last = handles[-1].so_far
+            self._cancel(jobs)
+        self._last = jobs[-1].so_far
         return answers[0] if n is None else answers
 
     async def ainfill(
@@ -194,38 +194,51 @@ class BackgroundRequests(LoadedModel):
         """Return n choices for each prompt. If one fails, or the wait is broken off, all end."""
         n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
-        handles = self._submit(chain.from_iterable(choices), wait=True)
-        self._last = partial(_latest, handles)
+        jobs = self._submit(chain.from_iterable(choices), wait=True, keep=True)
         try:
-            answers = [handle.result() for handle in handles]
+            answers = [handle.result() for handle in self._handles(jobs)]
         finally:
-            _cancel(handles)
-        self._last = handles[-1].so_far
+            self._cancel(jobs)
+        self._last = jobs[-1].so_far
         return [answers[i : i + n] for i in range(0, len(answers), n)]
 
-    def _submit(self, requests: Iterable[Request], *, wait: bool = False) -> list[Handle]:
-        """Submit all or, if that fails, none."""
-        handles: list[Handle] = []
+    def _submit(
+        self, requests: Iterable[Request], *, wait: bool = False, keep: bool = False
+    ) -> list[Job]:
+        """Submit all or, if that fails, none.
+
+        Args:
+            requests: All are checked before the first is submitted.
+            wait: Wait for room in the queue.
+            keep: What there is of them is `last`, from the first on.
+        """
+        checked = list(requests)
+        for request in checked:
+            request.check(self._core)
+        jobs: list[Job] = []
+        if keep:  # not by handles: these hold the session, which would hold itself
+            self._last = partial(_latest, jobs)
         try:
-            for request in requests:
-                request.check(self._core)
-                job = self._worker.submit(request, wait=wait, beside=bool(handles) and not wait)
-                handles.append(Handle(self, self._worker, job))
+            for request in checked:
+                beside = bool(jobs) and not wait
+                jobs.append(self._worker.submit(request, wait=wait, beside=beside))
         except BaseException:
-            _cancel(handles)
+            self._cancel(jobs)
             raise
-        return handles
+        return jobs
+
+    def _handles(self, jobs: Iterable[Job]) -> list[Handle]:
+        return [Handle(self, self._worker, job) for job in jobs]
+
+    def _cancel(self, jobs: Sequence[Job]) -> None:
+        """End all; those that wait first, so that none begins in the place of another."""
+        for job in reversed(jobs):
+            self._worker.cancel(job)
 
 
-def _cancel(handles: Sequence[Handle]) -> None:
-    """End all; those that wait first, so that none begins in the place of another."""
-    for handle in reversed(handles):
-        handle.cancel()
-
-
-def _latest(handles: Sequence[Handle]) -> Generation | None:
+def _latest(jobs: Sequence[Job]) -> Generation | None:
     """What there is of the last of them that has begun."""
-    begun = (handle.so_far() for handle in reversed(handles))
+    begun = (job.so_far() for job in reversed(jobs))
     return next((one for one in begun if one is not None), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -59,6 +60,11 @@ class Handle:
         """Whether it has ended, in whatever way."""
         return self._job.ending.done()
 
+    @property
+    def begun(self) -> bool:
+        """Whether its turn has come; never waits."""
+        return self._job.record is not None
+
     def cancel(self) -> None:
         """End it where it is, before the next round. Nothing happens if it has ended already."""
         self._worker.cancel(self._job)
@@ -74,7 +80,9 @@ class Handle:
         (by `logging`), and nothing else comes of it."""
         if not callable(callback):
             raise ArgumentError(f"callback must be a function, not {_check.quoted(callback)}.")
-        self._job.ending.add_done_callback(lambda _: self._call(callback))
+        # Not held for longer than it waits: it holds the session, which would hold itself.
+        waiting = [partial(self._call, callback)]
+        self._job.ending.add_done_callback(lambda _: waiting.pop()())
 
     def _call(self, callback: Callable[[Handle], object]) -> None:
         try:
@@ -99,7 +107,12 @@ class Handle:
             if not chunks:
                 self._worker.check_may_wait()
                 news.wait()
-            yield from chunks
+            unread = deque(chunks)
+            try:
+                while unread:
+                    yield unread.popleft()
+            finally:  # who leaves the loop may begin another
+                self._job.give_back(unread)
 
     async def next_chunks(self) -> list[Chunk]:
         """Wait for chunks and return all there are; [] after the last.

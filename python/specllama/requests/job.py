@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import cached_property
 from threading import Lock
@@ -59,6 +59,11 @@ class Job:
             waited_for = bool(self._wakes)
         if waited_for:
             self._wake()
+
+    def give_back(self, chunks: Iterable[Chunk]) -> None:
+        """Put chunks that were taken, and not read, before those that are there."""
+        with self._lock:
+            self._chunks[:0] = chunks
 
     def tell(self, news: Round) -> None:
         """Leave a round for who drafts elsewhere."""

@@ -152,7 +152,7 @@ class Worker:
                 return
             self._waiting.remove(job)
             self._changed.notify_all()
-        job.fail(ClosedError("The request was cancelled before it had begun."))
+        job.fail(_cancelled())
 
     def offer(
         self,
@@ -255,13 +255,21 @@ class Worker:
             except BusyError as error:
                 # A stream has the place. Among several, each step advances that one, too.
                 if self._n_seq > 1:
-                    with self._changed:
-                        self._running.remove(job)
-                        self._waiting.insert(place, job)
+                    self._put_back(job, place)
                     return
                 self._end(job, error)
             except BaseException as error:
                 self._end(job, error)
+
+    def _put_back(self, job: Job, place: int) -> None:
+        """Have a request wait again that found no place; unless it was cancelled meanwhile."""
+        with self._changed:
+            self._running.remove(job)
+            if job.wanted:
+                self._waiting.insert(place, job)
+                return
+            self._changed.notify_all()
+        job.fail(_cancelled())
 
     def _being_read(self) -> list[tuple[NDArray[np.int32], int]]:
         """Return the prompts that are being taken in, and how many of their tokens have been. Not
@@ -330,6 +338,10 @@ class Worker:
         for job in jobs:
             _leave(job)
             job.fail(ClosedError("The session was closed before the request had ended."))
+
+
+def _cancelled() -> ClosedError:
+    return ClosedError("The request was cancelled before it had begun.")
 
 
 def _waits(job: Job, read: Iterable[tuple[NDArray[np.int32], int]]) -> bool:

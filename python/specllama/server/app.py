@@ -61,6 +61,7 @@ class App:
         self._verify = Verify(session, settings, self._count)
         self._few = asyncio.Semaphore(_MOST_THREADS)
         self._began = int(time.time())
+        self._ending = False
         middleware = [Middleware(Guard, settings)]
         if settings.cors_origins:
             cors = Middleware(
@@ -108,7 +109,9 @@ class App:
         return sum(not answer.ended for answer in self._answers)
 
     def end_answers(self) -> None:
-        """End the generations at work: every client gets what there is."""
+        """End the generations at work, and those that still begin: every client gets what there
+        is."""
+        self._ending = True
         for answer in list(self._answers):
             answer.cancel()
         self._verify.end_all()
@@ -132,6 +135,8 @@ class App:
             self._count(handle)
         answer = Answer(call, handles, self._settings.timeout)
         self._answers.add(answer)
+        if self._ending:
+            answer.cancel()
         return answer
 
     def _count(self, handle: Handle) -> None:

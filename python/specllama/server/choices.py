@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any, ClassVar
 
 from specllama import Chunk, Generation, Handle, SpecllamaError
+from specllama.errors import ClosedError
 from specllama.requests.background import BackgroundRequests
 from specllama.server.call import MOST_CHOICES, Call, all_chunks, end_reason, event
 from specllama.server.error import ApiError
@@ -43,16 +44,16 @@ class ChoicesCall(Call):
         }
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
-        generations = [await handle for handle in handles]
-        chunks = [await all_chunks(handle) for handle in handles]
+        generations = await _endings(handles)
         choices = [
             {
                 "index": i,
-                **self._choice(i, one, chunks[i]),
+                **self._choice(i, one, await all_chunks(handles[i])),
                 **_trace(one),
                 "finish_reason": self._reason(i, one),
             }
             for i, one in enumerate(generations)
+            if one is not None
         ]
         usage = {"usage": self._usage(generations), **_timings(generations)}
         return {**self._head, "choices": choices, **usage}
@@ -82,7 +83,7 @@ class ChoicesCall(Call):
             yield event(ApiError.of(error).body)
             return
         if self._include_usage:
-            generations = [await handle for handle in handles]
+            generations = await _endings(handles)
             usage = {"usage": self._usage(generations), **_timings(generations)}
             yield event({**self._head, "choices": [], **usage})
         yield b"data: [DONE]\n\n"
@@ -98,10 +99,10 @@ class ChoicesCall(Call):
             for part in parts
         )  # fmt: skip
 
-    def _usage(self, generations: Sequence[Generation]) -> dict[str, Any]:
+    def _usage(self, generations: Sequence[Generation | None]) -> dict[str, Any]:
         """Return how many tokens the generations took; a prompt counts once for all its choices."""
-        prompts = [one.stats for one in generations[:: self.n]]
-        stats = [one.stats for one in generations]
+        prompts = [one.stats for one in generations[:: self.n] if one is not None]
+        stats = [one.stats for one in generations if one is not None]
         n_prompt = sum(one.prompt_tokens for one in prompts)
         n_generated = sum(one.generated_tokens for one in stats)
         drafted, accepted = sum(one.drafted for one in stats), sum(one.accepted for one in stats)
@@ -153,9 +154,29 @@ def _trace(generation: Generation) -> dict[str, Any]:
     return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
 
 
-def _timings(generations: Sequence[Generation]) -> dict[str, Any]:
+def _timings(generations: Sequence[Generation | None]) -> dict[str, Any]:
     """Return what a single generation took, as llama-server says it, as a field of the answer."""
-    return {"timings": timings(generations[0].stats)} if len(generations) == 1 else {}
+    (first, *others) = generations
+    return {} if others or first is None else {"timings": timings(first.stats)}
+
+
+async def _endings(handles: Sequence[Handle]) -> list[Generation | None]:
+    """Return what became of all; None of those that were cut before their turn came. Raises what
+    ended one of them, also that if it was so with all."""
+    found: list[Generation | None] = []
+    for handle in handles:
+        try:
+            found.append(await handle)
+        except ClosedError:
+            if not _is_left_out(handle, handles):
+                raise
+            found.append(None)
+    return found
+
+
+def _is_left_out(handle: Handle, handles: Sequence[Handle]) -> bool:
+    """Whether one that was cut is no part of the answer: others are."""
+    return not handle.begun and any(one.begun for one in handles)
 
 
 async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[Chunk]], None]:
@@ -167,7 +188,12 @@ async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[C
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 index = waiting.pop(task)
-                chunks = task.result()
+                try:
+                    chunks = task.result()
+                except ClosedError:
+                    if not _is_left_out(handles[index], handles):
+                        raise
+                    continue
                 if chunks:
                     waiting[asyncio.ensure_future(handles[index].next_chunks())] = index
                 yield index, chunks

@@ -42,6 +42,10 @@ class Ruled final : public Drafter {
         n_right += n_accepted;
     }
     bool costly() const override { return is_costly_; }
+    int n_behind(SequenceId /*sequence*/, int /*n_tokens*/) const override {
+        if (breaks_behind) throw DrafterError("no idea");
+        return 0;
+    }
     void end(SequenceId /*sequence*/) override { ++n_ended; }
 
     std::size_t n_prompt = 0;
@@ -50,6 +54,7 @@ class Ruled final : public Drafter {
     int n_ended = 0;
     int n_observed = 0;
     int n_right = 0;
+    bool breaks_behind = false;
 
  private:
     Rule rule_;
@@ -176,6 +181,14 @@ TEST(a_costly_drafter_is_asked_token_by_token) {
         CHECK(generated.stats.drafter_errors == 0);
         CHECK(asked == !spec_length);
     }
+}
+
+TEST(what_a_costly_drafter_does_not_know_is_recorded) {
+    const auto drafter = std::make_shared<Ruled>([](Proposal&) {}, true);
+    drafter->breaks_behind = true;
+    const Generated generated = generate(drafter);
+    CHECK(generated.tokens == plain());
+    CHECK(generated.stats.drafter_errors > 0);
 }
 
 TEST(a_session_has_room_for_one_costly_drafter) {

@@ -1,0 +1,117 @@
+"""Requests that meet others: who is left, who is in the way, and what they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import EXACT_HERE
+from numpy.typing import NDArray
+from prompts import ENDLESS, PROMPTS
+from specllama import ArgumentError, BusyError, ClosedError, Drafter, SpecSession
+
+Open = Callable[..., SpecSession]
+LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
+
+
+@pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")
+def n_seq(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def open_session(open_session: Open, n_seq: int) -> Open:
+    return partial(open_session, n_seq=n_seq, exact=EXACT_HERE)
+
+
+def test_who_leaves_a_loop_loses_nothing(open_session: Open) -> None:
+    handle = open_session().submit("x", max_tokens=20, **ENDLESS)
+    whole = handle.result()
+    first, second = next(iter(handle)), next(iter(handle))
+    rest = list(handle)
+    tokens = [chunk.token for chunk in (first, second, *rest) if chunk.token is not None]
+    assert tokens == whole.tokens
+    assert list(handle) == []
+
+
+def test_a_session_does_not_hold_itself() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        session = SpecSession(n_threads=1, n_gpu_layers=0, n_seq=2)
+        session.generate("x", max_tokens=2)
+        session.generate(["x", "y"], max_tokens=2)
+        asyncio.run(session.agenerate("x", max_tokens=2))
+        ended = threading.Event()
+        session.submit("x", max_tokens=2).add_done_callback(lambda _: ended.set())
+        assert ended.wait(60)
+        assert session.last is not None
+        gone = weakref.ref(session)
+        del session
+        for _ in range(100):  # the thread has a job in its hands, at most for a moment
+            if gone() is None:
+                break
+            time.sleep(0.05)
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_all_prompts_are_read_before_the_first_is_answered(open_session: Open) -> None:
+    session = open_session(max_queue=0)
+    with pytest.raises(ArgumentError):
+        session.generate(["x", "y", "z", [10**6]], max_tokens=50)
+    assert session.load.generated_tokens == 0
+
+
+def test_who_works_for_a_moment_beside_a_request_ends_none(open_session: Open, n_seq: int) -> None:
+    session = open_session()
+    handle = session.submit(PROMPTS["module"], **LONG)
+    next(iter(handle))
+    n_calls = 0
+    while not handle.done():
+        with suppress(BusyError):
+            session.generate("x", n_beams=2, max_tokens=3)
+            n_calls += 1
+    assert len(handle.result().tokens) == LONG["max_tokens"]
+    assert n_calls > 0 or n_seq == 1  # where most are refused
+
+
+class Waiting(Drafter):
+    """Drafts nothing, and waits once."""
+
+    def __init__(self) -> None:
+        self.inside, self.may_go_on = threading.Event(), threading.Event()
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        self.inside.set()
+        self.may_go_on.wait(60)
+        return []
+
+
+def test_cancelled_while_it_looks_for_a_place() -> None:
+    """Streams have all of them, and are in a round when it is its turn."""
+    drafter = Waiting()
+    with SpecSession(draft=drafter, n_threads=1, n_gpu_layers=0, n_seq=2) as session:
+        streams = [session.stream("x", max_tokens=50, **ENDLESS) for _ in range(2)]
+        reader = threading.Thread(target=lambda: list(streams[0]))
+        reader.start()
+        assert drafter.inside.wait(60)
+        handle = session.submit("y", max_tokens=2)
+        while session.load.n_waiting:
+            time.sleep(0.01)
+        handle.cancel()
+        drafter.may_go_on.set()
+        with pytest.raises(ClosedError, match="cancelled before it had begun"):
+            handle.result(30)
+        reader.join(60)
+        streams[1].close()
