@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from specllama import BusyError, ClosedError, Drafter, SpecSession
 from specllama.remote.ahead import Ahead
+from specllama.remote.lockstep import Lockstep
 from specllama.remote.stream import RemoteStream
 from targets import MODULE, Connect, same
 from targets import connect as connect
@@ -134,15 +134,20 @@ def test_a_drafter_may_not_wait_when_a_text_ends(connect: Connect, n_seq: int) -
     assert session.generate(MODULE, max_tokens=3).tokens
 
 
-def test_an_interrupt_as_a_text_ends(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["_keep", "close"])
+def test_an_interrupt_as_a_text_ends(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, mode: str, where: str
+) -> None:
+    if (mode, where) == ("lockstep", "_keep"):
+        pytest.skip("there is nothing to keep")
     session = connect("ngram")
 
-    def interrupted(self: Ahead) -> None:
+    def interrupted(self: object) -> None:
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ahead, "_keep", interrupted)
-    with suppress(KeyboardInterrupt):
+    monkeypatch.setattr(Ahead if mode == "ahead" else Lockstep, where, interrupted)
+    with pytest.raises(KeyboardInterrupt):
         session.generate(MODULE, max_tokens=3)
     # The server would wait for a minute.
     assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3

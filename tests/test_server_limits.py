@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -307,8 +308,13 @@ def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_choices_whose_turn_has_not_come_are_left_out(session: SpecSession, stream: bool) -> None:
     body = {"prompt": PROMPT, "n": 2, "max_tokens": 1900, "stream": stream, **ENDLESS}
-    with serve(session, timeout=0.5) as server:
-        answer = server.post("/v1/completions", body)
+    with serve(session) as server, ThreadPoolExecutor() as pool:
+        before = session.load.generated_tokens
+        coming = pool.submit(server.post, "/v1/completions", body)
+        while session.load.generated_tokens < before + 20:
+            time.sleep(0.005)
+        server.app.end_answers()
+        answer = coming.result(60)
         assert answer.is_success, answer.text
         if not stream:
             (choice,) = answer.json()["choices"]

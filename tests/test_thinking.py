@@ -53,6 +53,12 @@ MODELS: dict[str, tuple[str, list[str], tuple[str, ...]]] = {
         ["<think>", "\nA number;", "\nsay one < 2.", "\n</think>", "\n\n", *CALL],
         (),
     ),
+    "empty": (MENTIONED, ["<think>", "\n\n", "</think>", " \n", "Hi."], ()),
+    "drafts a call": (
+        OPENED,
+        ["<think>", "Shall I ", '{"name": "add", ', '"arguments": {}}', "? ", "</think>", *CALL],
+        ("<think>",),
+    ),
     "silent": (MENTIONED, ["It is", " one."], ()),
     "letters": (MENTIONED, ["a", "b", "c", "d"], ()),
 }  # fmt: skip
@@ -159,6 +165,18 @@ def test_without_thoughts(servers: dict[str, Server]) -> None:
     assert message(servers["silent"]) == {"role": "assistant", "content": SAID, "refusal": None}
 
 
+def test_an_empty_thought_is_none(servers: dict[str, Server]) -> None:
+    assert message(servers["empty"]) == {"role": "assistant", "content": "Hi.", "refusal": None}
+    events = streamed(servers["empty"], "/v1/chat/completions", {"messages": MESSAGES})
+    deltas = [event["choices"][0]["delta"] for event in events]
+    assert "".join(one.get("content", "") for one in deltas) == "Hi."
+    assert not any("reasoning_content" in one for one in deltas)
+    # What ends in its thought has said nothing.
+    usage = answer(servers["empty"], stop="</think>")["usage"]
+    assert usage["completion_tokens_details"]["reasoning_tokens"] <= usage["completion_tokens"]
+    assert message(servers["empty"], max_tokens=1)["content"] == ""
+
+
 def test_left_in_the_text(servers: dict[str, Server]) -> None:
     whole = message(servers["mentioned"], reasoning_format="none")
     assert whole["content"] == f"<think>\n{THOUGHT}\n</think>\n\n{SAID}"
@@ -195,6 +213,11 @@ def test_a_call_that_must_be_comes_behind_the_thought(servers: dict[str, Server]
     whole = message(servers["opened"], tools=TOOLS, tool_choice="required")
     assert whole["reasoning_content"] == THOUGHT
     assert [call["function"]["name"] for call in whole["tool_calls"]]
+    # One that is only thought of is none.
+    drafted = message(servers["drafts a call"], tools=TOOLS, tool_choice="required")
+    assert drafted["reasoning_content"] == 'Shall I {"name": "add", "arguments": {}}?'
+    (call,) = drafted["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {"a": 1, "b": 2}
 
 
 def test_responses(servers: dict[str, Server]) -> None:
@@ -253,6 +276,9 @@ def test_a_message_of_the_assistant_is_gone_on_with() -> None:
     opened = ChatTemplate(SHOWN + "<think>", bos="", eos="")
     assert opened.render(turns) == "<user>u<assistant><think>\n\n</think>\n\nIt is"
     assert opened.render(thought) == "<user>u<assistant><think>\nso\n</think>\n\nIt is"
+    whole = [*MESSAGES, {"role": "assistant", "content": "<think>\nso\n</think>\n\nIt is"}]
+    assert mentioned.render(whole) == "<user>u<assistant><think>\nso\n</think>\n\nIt is"
+    assert opened.render(whole) == "<user>u<assistant><think>so\n</think>\n\nIt is"
 
 
 def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:

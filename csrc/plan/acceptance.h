@@ -53,7 +53,8 @@ struct Phase {
     // into making drafts, but for what a draft model had to take in first.
     std::array<double, kViews> debt{};
     double spent = 0;
-    // Seconds that a draft model could have saved if it had known the text.
+    // Seconds that a draft model could have saved if it had known the text, as is believed or, in
+    // part, hoped.
     double missed = 0;
 };
 

@@ -68,8 +68,8 @@ inline constexpr double kCautionPerToken = 0.1;
 // weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
 // nobody bets twenty decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// What asking a draft model might have saved counts so much beside what it was expected to: less
-// than by which copies that are soon found would be paid for twice.
+// A round without the draft model counts as missing at least this part of what the model would save
+// in the phase that suits it best. With more, a text whose copies are soon found pays for both.
 inline constexpr double kHope = 0.125;
 // What is less than this part of the time is not cared about: a draft model may lose it for good;
 // and where a draft is expected to get less often, it ends, since a row takes more of a decode of

@@ -41,7 +41,7 @@ SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
     check(options, n_vocab);
     SamplingOptions all = options;
     if (!all.seed) all.seed = fresh_seed();
-    // Any difference of two logits over that is more than what is drawn could make up for.
+    // By less a logit is divided to infinity, or any difference of two outweighs what is drawn.
     if (all.temperature < kNoTemperature) all.temperature = 0;
     return all;
 }

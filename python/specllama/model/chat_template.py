@@ -105,15 +105,22 @@ class ChatTemplate:
         return None
 
     def _begun(self, prompt: str, message: Message | None) -> str:
-        """Return a prompt with the beginning of the answer."""
+        """Return a prompt with the beginning of the answer, and what was thought before it, where
+        it does not have that itself."""
         if message is None:
             return prompt
+        said = str(message["content"])
         thought = message.get("reasoning_content") or ""
-        if opened := self.opened_thought(prompt):
-            prompt = f"{prompt.rstrip()}\n{thought}\n{opened.closing}\n\n"
-        elif thought and self.thinking is not None:
-            prompt += f"{self.thinking.opening}\n{thought}\n{self.thinking.closing}\n\n"
-        return prompt + str(message["content"])
+        tags, opened = self.thinking, self.opened_thought(prompt)
+        if tags is None:
+            return prompt + said
+        if opened:
+            if tags.closing in said:
+                return prompt + said.lstrip().removeprefix(tags.opening).lstrip()
+            return f"{prompt.rstrip()}\n{thought}\n{tags.closing}\n\n{said}"
+        if thought and not prompt.rstrip().endswith(tags.closing):
+            prompt += f"{tags.opening}\n{thought}\n{tags.closing}\n\n"
+        return prompt + said
 
 
 def _begins_answer(conversation: Sequence[Message]) -> bool:

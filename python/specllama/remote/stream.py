@@ -109,9 +109,13 @@ class RemoteStream:
         if self._left:
             return
         self._left = True
-        self._way.close()
-        self._party.end()
-        self._ended(self)
+        try:  # an interrupt may come anywhere; its place is free in any case
+            self._way.close()
+        finally:
+            try:
+                self._party.end()
+            finally:
+                self._ended(self)
 
     @property
     def done(self) -> bool:

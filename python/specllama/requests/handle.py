@@ -112,7 +112,8 @@ class Handle:
                 while unread:
                     yield unread.popleft()
             finally:  # who leaves the loop may begin another
-                self._job.give_back(unread)
+                if unread:
+                    self._job.give_back(unread)
 
     async def next_chunks(self) -> list[Chunk]:
         """Wait for chunks and return all there are; [] after the last.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import cached_property
-from threading import Lock
+from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Job:
         self.ending.set_running_or_notify_cancel()
         self.rounds = None if request.hosted is None else Rounds(len(request.hosted.generated))
         self.waits_since: float | None = None
-        self._lock = Lock()
+        self._lock = RLock()  # a loop that is collected gives back what it has, anywhere
         self._chunks: list[Chunk] = []
         self._news: list[Round] = []
         self._wakes: list[Wake] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from specllama import Chunk
 from specllama.server.parts import Content, Part
@@ -17,9 +17,12 @@ class AnswerReader:
         thoughts: What looks for thoughts; None: there are none.
         calls: The same of calls.
         marks: Texts of tokens that chunks do not show, by token.
+        calls_in_thoughts: Whether a call that begins in the middle of a thought is one: where a
+            grammar takes over there.
 
     Attributes:
         n_thinking: Tokens of thoughts so far.
+        tells_thoughts: Whether thoughts are told apart.
     """
 
     def __init__(
@@ -27,11 +30,16 @@ class AnswerReader:
         thoughts: ThoughtReader | None,
         calls: CallReader | None,
         marks: Mapping[int | None, str],
+        *,
+        calls_in_thoughts: bool = True,
     ) -> None:
+        self.n_thinking = 0
+        self.tells_thoughts = thoughts is not None
         self._thoughts = thoughts
         self._calls = calls
         self._marks = marks
-        self.n_thinking = 0
+        order = (calls, thoughts) if calls_in_thoughts else (thoughts, calls)
+        self._readers: Sequence[ThoughtReader | CallReader] = [one for one in order if one]
 
     @property
     def called(self) -> bool:
@@ -48,25 +56,27 @@ class AnswerReader:
         text = chunk.text
         if self._calls is not None or not (self._thoughts is None or self._thoughts.ended):
             text = text or self._marks.get(chunk.token, "")
-        parts: list[Part] = [Content(text)] if self._calls is None else self._calls.push(text)
-        parts = self._with_thoughts(parts)
-        self.n_thinking += before or self._thinks
+        parts: list[Part] = [Content(text)]
+        for reader in self._readers:
+            parts = _read(reader, parts)
+        self.n_thinking += chunk.token is not None and (before or self._thinks)
         return parts
 
     def finish(self) -> list[Part]:
         """Return what was held back."""
-        parts = [] if self._calls is None else self._with_thoughts(self._calls.finish())
-        return parts if self._thoughts is None else [*parts, *self._thoughts.finish()]
+        parts: list[Part] = []
+        for reader in self._readers:
+            parts = [*_read(reader, parts), *reader.finish()]
+        return parts
 
     @property
     def _thinks(self) -> bool:
         return self._thoughts is not None and self._thoughts.thinks and not self.called
 
-    def _with_thoughts(self, parts: Iterable[Part]) -> list[Part]:
-        """Tell apart what is no call. (A call that begins in the middle of a thought is one.)"""
-        if self._thoughts is None:
-            return list(parts)
-        found: list[Part] = []
-        for part in parts:
-            found += self._thoughts.push(part.text) if isinstance(part, Content) else [part]
-        return found
+
+def _read(reader: ThoughtReader | CallReader, parts: Iterable[Part]) -> list[Part]:
+    """Have a reader take apart what nobody else has."""
+    found: list[Part] = []
+    for part in parts:
+        found += reader.push(part.text) if isinstance(part, Content) else [part]
+    return found

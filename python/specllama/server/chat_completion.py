@@ -58,9 +58,10 @@ class ChatCompletion(ChoicesCall):
         reader = self._readers[index]
         parts = reader.read(chunks)
         message: dict[str, Any] = {"role": "assistant", "content": generation.text, "refusal": None}
-        if thought := thoughts(parts):
+        if reader.tells_thoughts:
             message["content"] = content(parts)
-            message["reasoning_content"] = thought
+            if thought := thoughts(parts):
+                message["reasoning_content"] = thought
         if reader.called:
             message["content"] = content(parts) or None
             message["tool_calls"] = calls(parts)

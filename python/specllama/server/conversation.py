@@ -52,6 +52,7 @@ class Conversation:
         self._format = _template_format(model.chat_template)
         self._thinking = model.chat_template.thinking if tells_thoughts else None
         self._opened = False
+        self._waits_for_closing = False
 
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
@@ -108,6 +109,7 @@ class Conversation:
             options["grammar"] = answer_grammar(answer, closing)
         if "grammar" in options and closing:
             options["grammar_triggers"] = [closing]
+            self._waits_for_closing = True
 
     def refer(self, options: GenerateOptions) -> None:
         """Have an answer that is held to a form copy what it has to write otherwise."""
@@ -121,7 +123,9 @@ class Conversation:
         thoughts = None
         if self._thinking is not None:
             thoughts = ThoughtReader(self._thinking, opened=self._opened)
-        return AnswerReader(thoughts, calls, self._marks())
+        return AnswerReader(
+            thoughts, calls, self._marks(), calls_in_thoughts=not self._waits_for_closing
+        )
 
     def _closing(self) -> str:
         """Return the text behind the thought that the prompt has opened, "" if it has not."""

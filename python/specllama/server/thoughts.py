@@ -20,7 +20,7 @@ class ThoughtReader:
     def __init__(self, tags: Thinking, *, opened: bool) -> None:
         self._tags = tags
         self._text = ""
-        self._begun = False  # whether there was a part of the thought, or of what is said behind it
+        self._begun = False  # whether there was a part of the thought
         self._read: Callable[[], Iterator[Thought | Content]] = (
             self._read_thought if opened else self._read_opening
         )

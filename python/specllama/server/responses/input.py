@@ -26,8 +26,7 @@ def read_input(fields: Fields) -> list[Message]:
         messages.append({"role": "system", "content": instructions})
     for i, item in enumerate(given):
         _add(messages, Fields(item, f"input[{i}]"))
-    if messages and _only_thought(messages[-1]):
-        messages.pop()
+    _drop_thought(messages)
     if not messages:
         raise ApiError(400, "input is empty; give at least one message.", param="input")
     return list(messages)
@@ -53,22 +52,34 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
     elif kind == "function_call_output":
         item.required("call_id")
         item.required("output")
+        _drop_thought(messages)
         output = content_text(item, "output")
         messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
     elif kind == "reasoning":  # some templates take it back while tools are called
         if thought := content_text(item) or content_text(item, "summary"):
-            messages.append({"role": "assistant", "content": "", "reasoning_content": thought})
+            _think(messages, thought)
     else:
         item.refuse("type", '"message", "function_call" or "function_call_output"')
 
 
+def _think(messages: list[dict[str, Any]], thought: str) -> None:
+    """Add a thought: to what the assistant has just said or thought, or for what it says next."""
+    if not messages or messages[-1]["role"] != "assistant":
+        messages.append({"role": "assistant", "content": ""})
+    before = messages[-1].get("reasoning_content")
+    messages[-1]["reasoning_content"] = f"{before}\n{thought}" if before else thought
+
+
 def _say(messages: list[dict[str, Any]], role: str, content: str) -> None:
     """Add a message; what was thought before it is part of it, and of nobody else's."""
-    thought = messages.pop() if messages and _only_thought(messages[-1]) else {}
+    thought = _drop_thought(messages)
     before = thought if role == "assistant" else {}
     messages.append({**before, "role": role, "content": content})
 
 
-def _only_thought(message: dict[str, Any]) -> bool:
-    said = message["content"] or message.get("tool_calls")
-    return not said and "reasoning_content" in message
+def _drop_thought(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take back a last message that is nothing but a thought, and return it; {}: there is none."""
+    last = messages[-1] if messages else {}
+    if "reasoning_content" not in last or last["content"] or last.get("tool_calls"):
+        return {}
+    return messages.pop()
