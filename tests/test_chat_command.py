@@ -168,7 +168,7 @@ def test_bad_arguments(chat: Run, bundled_model: Path, model: Path) -> None:
     assert "has no chat template" in chat("-m", str(bundled_model), code=2).err
     # Before a word is said.
     for arguments, message in (
-        (["--top-p", "0"], "--top-p must be"),
+        (["--top-p", "2"], "--top-p must be"),
         (["-n", "5000000"], "-n is 5000000, but behind the prompt"),
         (["--target-mode", "ahead"], "give its URL with -u"),
         (["--target-key", "k"], "give its URL with -u"),

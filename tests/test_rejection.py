@@ -333,10 +333,10 @@ def test_nothing_is_drawn_behind_what_others_are_forced_to(open_session: Open) -
     bits = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4
     for seed in range(6):
         forced = session.submit("x = ", max_tokens=200, grammar=held)
-        drawn = session.submit(bits, max_tokens=60, seed=seed, **REJECTION)
+        drawn = session.submit(bits, max_tokens=150, seed=seed, **REJECTION)
         assert forced.result(60).stats.drafted > 0
         stats = drawn.result(60).stats
-        assert (stats.generated_tokens, stats.drafter_errors) == (60, 0)
+        assert (stats.generated_tokens, stats.drafter_errors) == (150, 0)
 
 
 def test_plain_texts_do_not_depend_on_the_rule(open_session: Open) -> None:

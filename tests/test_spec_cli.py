@@ -200,7 +200,7 @@ def test_help_version_devices() -> None:
         (["--temp", "hot"], '--temp needs a number, not "hot"'),
         (["--temp", "-1"], "--temp must be 0 or more, not -1"),
         (["--temp", "nan"], "--temp must be"),
-        (["--top-p", "0"], "--top-p must be more than 0"),
+        (["--top-p", "-1"], "--top-p must be from 0 to 1"),
         (["--acceptance", "all"], "--acceptance must be coupled or rejection"),
         (["--lenience", "0.5"], '--lenience is for acceptance="rejection"'),
         (["--grammar-file", "/no/such"], "There is no grammar file /no/such"),

@@ -1,6 +1,6 @@
 """What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
 
-    python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S]
+    python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
 
 The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
 noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
@@ -13,7 +13,9 @@ geometric means, and behind each the 5th percentile of its answers:
     model       with a draft model beside the n-grams, whose step takes S (0.1) of a plain decode,
                 and which has to take in the prompts, too
     without     the same answers by n-grams alone
+    beside      with a draft model, as multiples of n-grams alone
 
+N: of each answer only so many tokens (all).
 To see what a part of the planner is worth: take it out, build, run again."""
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,9 +174,15 @@ def speeds(
                     time = time_with_model(one, beside, step)
                     found["model"].append(len(one.drafts) / time)
                     found["without"].append(len(times) / times[-1])
+                    found["beside"].append(times[-1] / time)
             n_tokens = sum(len(one.drafts) for one in order)
             found["eight"].append(n_tokens / time_at_once(order, Machine(curve, seed)))
     return found
+
+
+def cut(answer: Answer, n: int | None) -> Answer:
+    """The first n tokens of it; None: all."""
+    return replace(answer, tokens=answer.tokens[:n], draft=answer.draft[:n], sure=answer.sure[:n])
 
 
 def main() -> None:
@@ -181,9 +190,10 @@ def main() -> None:
     parser.add_argument("--half", choices=("first", "second"))
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--step", type=float, default=0.1)
+    parser.add_argument("--tokens", type=int)
     arguments = parser.parse_args()
-    texts = [*answers(arguments.half)]
-    columns = ("session", "first 64", "alone", "eight", "model", "without")
+    texts = [cut(one, arguments.tokens) for one in answers(arguments.half)]
+    columns = ("session", "first 64", "alone", "eight", "model", "without", "beside")
     print(f"{'':12}" + "".join(f"{name:>16}" for name in columns))
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
     curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
