@@ -78,8 +78,8 @@ def test_the_server_takes_what_its_document_says() -> None:
     for name, api in named.items():
         assert f"`{api}`" in document
         value = FIELDS[name].kind(0.5)
-        assert server_options(Fields({api: value}))[name] == value  # type: ignore[literal-required]
-    assert server_options(Fields({}))["temperature"] == 1.0
+        assert server_options(Fields({api: value}), {})[name] == value  # type: ignore[literal-required]
+    assert server_options(Fields({}), {})["temperature"] == 1.0
 
 
 @pytest.mark.parametrize(
