@@ -14,6 +14,7 @@ from specllama.commands._arguments import with_flags
 from specllama.requests.options import FIELDS, checked, sampling_options
 from specllama.server.fields import Fields
 from specllama.server.sampling import sampling_options as server_options
+from specllama.server.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
 SAMPLED = [
@@ -79,7 +80,7 @@ def test_the_server_takes_what_its_document_says() -> None:
         assert f"`{api}`" in document
         value = FIELDS[name].kind(0.5)
         assert server_options(Fields({api: value}), {})[name] == value  # type: ignore[literal-required]
-    assert server_options(Fields({}), {})["temperature"] == 1.0
+    assert server_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
 
 
 @pytest.mark.parametrize(
