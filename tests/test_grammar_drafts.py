@@ -296,3 +296,18 @@ def test_an_ambiguous_grammar_is_left_alone(open_session: Open) -> None:
         found = session.generate("x", grammar=grammar, max_tokens=4)
         assert set(found.text) == {"a"}
         assert found.finish_reason == "length"
+
+
+def test_nothing_is_drawn_behind_what_others_are_forced_to(open_session: Open) -> None:
+    """While one request's grammar leaves no choice, a neighbour has nothing to go on from."""
+    session = open_session(n_seq=2, ngram_draw=True)
+    held = f'root ::= "{" ".join(f"{i:04}" for i in range(60))}"'
+    bits = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4
+    for seed in range(6):
+        forced = session.submit("x = ", max_tokens=200, grammar=held)
+        drawn = session.submit(
+            bits, max_tokens=150, seed=seed, temperature=1.0, acceptance="rejection"
+        )
+        assert forced.result(60).stats.drafted > 0
+        stats = drawn.result(60).stats
+        assert (stats.generated_tokens, stats.drafter_errors) == (150, 0)

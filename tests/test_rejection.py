@@ -326,19 +326,6 @@ def test_more_is_accepted_of_drawn_ngrams(open_session: Open) -> None:
     assert rate(True) > rate(False)
 
 
-def test_nothing_is_drawn_behind_what_others_are_forced_to(open_session: Open) -> None:
-    """While one request's grammar leaves no choice, a neighbour has nothing to go on from."""
-    session = open_session(n_seq=2, ngram_draw=True)
-    held = f'root ::= "{" ".join(f"{i:04}" for i in range(60))}"'
-    bits = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4
-    for seed in range(6):
-        forced = session.submit("x = ", max_tokens=200, grammar=held)
-        drawn = session.submit(bits, max_tokens=150, seed=seed, **REJECTION)
-        assert forced.result(60).stats.drafted > 0
-        stats = drawn.result(60).stats
-        assert (stats.generated_tokens, stats.drafter_errors) == (150, 0)
-
-
 def test_plain_texts_do_not_depend_on_the_rule(open_session: Open) -> None:
     session = open_session(draft=None)
     options: dict[str, Any] = {"max_tokens": 50, "temperature": 0.9, "seed": 6}

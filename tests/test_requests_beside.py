@@ -7,30 +7,20 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import EXACT_HERE
 from numpy.typing import NDArray
+from places import Open
+from places import n_seq as n_seq
+from places import open_session as open_session
 from prompts import ENDLESS, PROMPTS
 from specllama import ArgumentError, BusyError, ClosedError, Drafter, SpecSession
 
-Open = Callable[..., SpecSession]
 LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
-
-
-@pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")
-def n_seq(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
-@pytest.fixture
-def open_session(open_session: Open, n_seq: int) -> Open:
-    return partial(open_session, n_seq=n_seq, exact=EXACT_HERE)
 
 
 def test_who_leaves_a_loop_loses_nothing(open_session: Open) -> None:

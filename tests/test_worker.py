@@ -8,14 +8,14 @@ import gc
 import queue
 import threading
 import weakref
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXACT_HERE
 from numpy.typing import NDArray
+from places import Open
+from places import n_seq as n_seq
+from places import open_session as open_session
 from processes import run_script
 from prompts import ENDLESS, PROMPTS
 from scripted_model import BOS
@@ -31,20 +31,8 @@ from specllama import (
     SpecSession,
 )
 
-Open = Callable[..., SpecSession]
 MIXED = ["module", "function", "json", "english", "csv", "one token", "emoji"]
 LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
-
-
-@pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")
-def n_seq(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
-@pytest.fixture
-def open_session(open_session: Open, n_seq: int) -> Open:
-    """One request at a time, and several together: each gets what it would get alone."""
-    return partial(open_session, n_seq=n_seq, exact=EXACT_HERE)
 
 
 def solo(session: SpecSession, name: str, **options: Any) -> Generation:
