@@ -30,8 +30,9 @@ demo: $(VENV)/built
 	-$(BIN)/python -m pip install --quiet 'specllama[demo]'
 	$(BIN)/specllama demo
 
+# Most tests decode by one thread, so that as many run at a time as there are processors.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 # Also what takes minutes: trainings (where PyTorch is installed) and whole sweeps.
 test-all: $(VENV)/installed

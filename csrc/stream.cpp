@@ -60,6 +60,10 @@ std::vector<Token> Stream::tokens() const {
     });
 }
 
+std::string Stream::stop_string() const {
+    return scheduler_->look([&] { return sequence_->stop_string(); });
+}
+
 std::string Stream::text() const {
     return scheduler_->look([&] { return sequence_->text(); });
 }

@@ -83,6 +83,45 @@ def test_a_template_that_cannot_be_read(scripted: Script, open_session: Open) ->
         session.chat([user("u")])
 
 
+def test_a_template_of_ones_own(model: Path, open_session: Open, tmp_path: Path) -> None:
+    (path := tmp_path / "own.jinja").write_text(own := "{{ begin }}{{ messages[0].content }}")
+    for given in (own, path):
+        options = {"chat_template": given, "template_args": {"begin": "c"}}
+        session = open_session(model, kv_type="f16", **options)
+        assert session.chat_template.source == own
+        assert session.render_chat([user("a")]) == [FIRST + 4, FIRST + 2]
+        assert session.render_chat([user("a")], {"begin": "d"}) == [FIRST + 5, FIRST + 2]
+    without = open_session(chat_template="{{ messages[0].content }}")  # whose model has none
+    assert without.has_chat_template
+    assert without.render_chat([user("def")]) == without.tokenize("def", add_special=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"chat_template": "chatml.jinja"},
+            "chat_template has no Jinja in it; give a template, or",
+        ),
+        (
+            {"chat_template": Path("/nowhere")},
+            "chat_template cannot be read from /nowhere: No such",
+        ),
+        (
+            {"chat_template": Path(__file__).parent},
+            "chat_template cannot be read from .*: Is a dir",
+        ),
+        ({"chat_template": "{% if %}"}, "chat_template is no such template: .* cannot be read: "),
+        ({"chat_template": 5}, "chat_template must be a str, not int"),
+        ({"template_args": 5}, "template_args must map names to values, not 5"),
+        ({"template_args": {"messages": []}}, "template_args may not have messages"),
+    ],
+)
+def test_no_template(model: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        SpecSession(model, **options)
+
+
 def test_a_content_in_parts(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     parts = [{"type": "text", "text": "u"}, {"type": "text", "text": "a"}]

@@ -60,6 +60,22 @@ def test_messages(chat: Run, model: Path) -> None:
     assert chat("-m", str(model)).out == ""
 
 
+def test_a_template_of_ones_own(
+    chat: Run, model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (path := tmp_path / "own.jinja").write_text("{{ messages[-1].content }}{{ end }}")
+    options = ("-m", str(model), "--chat-template-file", str(path))
+    assert chat(*options, lines="a\n").out == "bcd\n"
+    assert chat(*options, "--chat-template-kwargs", '{"end": "b"}', lines="a\n").out == "cd\n"
+    said = chat("-m", str(model), "--chat-template-file", "/nowhere", code=2)
+    why = "cannot be read from /nowhere: No such file or directory"
+    assert said.err == f"specllama: --chat-template-file {why}.\n"
+    for wrong, why in (("{", "is not JSON: "), ("[]", "must be a JSON object, not '[]'")):
+        with pytest.raises(SystemExit, match="2"):
+            chat(*options, "--chat-template-kwargs", wrong)
+        assert f"--chat-template-kwargs: {why}" in capfd.readouterr().err
+
+
 def test_colours_are_for_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
     # It says the same again and again: what follows is soon copied.
     model = str(scripted(PIECES, then=None, chat_template=TEMPLATE))

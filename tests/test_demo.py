@@ -18,8 +18,9 @@ from specllama.commands.demo import BEGINNING, agreement
 from specllama.model.float_copy import float_copy
 from specllama.session import BUNDLED_MODEL
 
-SCRIPT = "from specllama_light.command import main; raise SystemExit(main())"
-COMMAND = [sys.executable, "-c", SCRIPT]
+IMPORT = "from specllama_light.command import main"
+RUN = "raise SystemExit(main())"
+COMMAND = [sys.executable, "-c", f"{IMPORT}; {RUN}"]
 FEW = ["-t", "1", "-ngl", "0", "-n", "24"]
 BUNDLED = ["demo", *FEW, "-m", str(BUNDLED_MODEL)]
 LAST_LINE = re.compile(
@@ -190,13 +191,13 @@ def test_a_closed_output() -> None:
 def test_ctrl_c_while_it_loads(seconds: float) -> None:
     """While modules are imported, our extension's initialization among them, or soon after."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"print(flush=True); {SCRIPT}", *BUNDLED],
+        [sys.executable, "-c", f"{IMPORT}; print(flush=True); {RUN}", *BUNDLED],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
-    process.stdout.readline()  # Python runs
+    process.stdout.readline()  # from here on it is ours
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)

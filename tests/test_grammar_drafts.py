@@ -169,7 +169,11 @@ def test_the_server_drafts_them(open_session: Open) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     with serve(open_session()) as server:
         answer = server.openai().completions.create(
-            model="test", prompt="x = ", max_tokens=40, extra_body={"response_format": wanted}
+            model="test",
+            prompt="x = ",
+            temperature=0,
+            max_tokens=40,
+            extra_body={"response_format": wanted},
         )
         metrics = server.get("/metrics").text.splitlines()
     assert answer.choices[0].text.startswith("{")

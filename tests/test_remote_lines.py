@@ -50,6 +50,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 def same(found: Generation, expected: Generation) -> None:
     assert (found.tokens, found.text) == (expected.tokens, expected.text)
     assert found.finish_reason == expected.finish_reason
+    assert found.stop_string == expected.stop_string
     ours = [(one.token, one.logprob) for one in found.logprobs]
     assert ours == [(one.token, one.logprob) for one in expected.logprobs]
 

@@ -73,6 +73,20 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
      "text": {"format": {"type": "text"}}, "parallel_tool_calls": False}),
     ("/v1/responses", {"input": "a", "max_output_tokens": 3, "stream": True, "text": {"format": {
      "type": "json_schema", "name": "x", "schema": SCHEMA}}}),
+    ("/v1/messages", {"system": [{"type": "text", "text": "s"}], "max_tokens": 3, "messages": [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "t", "signature": ""},
+            {"type": "tool_use", "id": "1", "name": "f", "input": {"x": 1}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "r"}]},
+            {"type": "text", "text": "b"}]}],
+     "tools": [{"name": "f", "description": "d", "input_schema": SCHEMA}], "stream": True,
+     "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+     "stop_sequences": ["x"], "thinking": {"type": "enabled", "budget_tokens": 9}}),
+    ("/v1/messages", {"messages": MESSAGES[1:2], "max_tokens": 3, "temperature": 1,
+     "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}),
+    ("/v1/messages/count_tokens", {"messages": [{"role": "user", "content": "a"}], "system": "s"}),
     ("/infill", {"input_prefix": "a", "input_suffix": "b", "prompt": "c", "n_predict": 3,
      "input_extra": [{"filename": "f", "text": "t"}], "stream": False, "top_k": 3}),
     ("/infill", {"input_prefix": "a", "input_suffix": "b", "n_predict": 0, "stream": True}),

@@ -61,6 +61,7 @@ def assert_same(there: Generation, here: Generation) -> None:
     assert there.tokens == here.tokens
     assert there.text == here.text
     assert there.finish_reason == here.finish_reason
+    assert there.stop_string == here.stop_string
 
 
 @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["none", "ngram", "model"])
@@ -125,7 +126,8 @@ def test_texts_come_as_from_a_session_here(
         assert "".join(chunk.text for chunk in a) == "".join(chunk.text for chunk in b)
         assert [chunk.token for chunk in a] == [chunk.token for chunk in b]
         assert a[-1].finish_reason == b[-1].finish_reason
-    assert session.generate(MODULE, max_tokens=80, stop=stop).finish_reason == "stop"
+    stopped = session.generate(MODULE, max_tokens=80, stop=stop)
+    assert (stopped.finish_reason, stopped.stop_string) == ("stop", stop)
     nearly_all = (session.tokenize(MODULE) * 40)[: session.n_ctx - 3]
     there = session.generate(nearly_all, max_tokens=50)
     assert_same(there, local.generate(nearly_all, max_tokens=3))

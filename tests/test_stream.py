@@ -112,6 +112,8 @@ def test_what_is_no_utf8_is_replaced(scripted: Script, open_session: Open) -> No
         ("hz", "abc defghh", 8),  # begins and does not go on
         (["f", "c d"], "ab", 2),
         (["c", "bc"], "a", 1),  # both end at one token: the one that begins first counts
+        (["ab", "abc"], "", 0),  # is there before the other
+        (["ghhx", "gh", "g"], "abc def", 6),
         ("abc defghh", "", 0),
     ],
 )
@@ -130,6 +132,9 @@ def test_stop_strings(
     assert generation.text == text
     assert generation.tokens == list(range(FIRST, FIRST + n_tokens))
     assert generation.finish_reason == "stop"
+    following = "abc defghh".removeprefix(text)
+    given = [stop] if isinstance(stop, str) else stop
+    assert generation.stop_string == next((one for one in given if following.startswith(one)), None)
     assert joined(session.stream([BOS], stop=stop)) == (text, generation.tokens)
 
 

@@ -37,6 +37,7 @@ class Sequence {
     TokenSpan generated() const { return tokens().subspan(n_prompt_); }
     // The text of the generated tokens, up to the stop string.
     std::string text() const { return text_.text(); }
+    std::string stop_string() const { return text_.stop_string(); }
     std::vector<TokenLogprobs> logprobs() const { return text_.logprobs(); }
     int n_tokens() const { return static_cast<int>(tokens_.size()); }
 

@@ -38,6 +38,13 @@ std::string TextStream::text() const {
     return text;
 }
 
+std::string TextStream::stop_string() const {
+    if (stop_at_ == std::string::npos) return {};
+    const std::string_view rest = std::string_view(bytes_).substr(stop_at_);
+    return *std::ranges::find_if(stop_,
+                                 [&](const std::string& one) { return rest.starts_with(one); });
+}
+
 std::vector<TokenLogprobs> TextStream::logprobs() const {
     std::vector<TokenLogprobs> all;
     for (std::size_t i = 0; i < n_kept(); ++i)

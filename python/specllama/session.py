@@ -19,6 +19,7 @@ from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
 from specllama.model.core import Core
 from specllama.model.opening import check_draft, open_core
+from specllama.model.template_options import TemplateOptions
 from specllama.remote.opening import Way, open_remote
 from specllama.requests import beams
 from specllama.requests.background import BackgroundRequests
@@ -83,7 +84,8 @@ class SpecSession(BackgroundRequests, Closing):
             and verified there (docs/remote.md). What concerns the model itself is the server's to
             decide: of the options above and below, draft, draft_n_gpu_layers, draft_device,
             draft_n_threads, draft_kv_type, n_seq, n_threads (the draft model's), spec_length,
-            spec_tree, cascade, max_queue and progress have a say; any other must be left out.
+            spec_tree, cascade, chat_template, template_args, max_queue and progress have a say; any
+            other must be left out.
             "sglang+http://...": an SGLang server (docs/remote-sglang.md). None: the model is here.
         target_mode: "lockstep": a question and an answer for each round; "ahead": the target does
             not wait for drafts; "auto": by what the way takes.
@@ -121,6 +123,10 @@ class SpecSession(BackgroundRequests, Closing):
             less.)
         draft_temperature, draft_top_k, draft_top_p, draft_min_p: How the draft model's tokens are
             chosen. None: as the model's. The output remains the model's own.
+        chat_template: Jinja source of a chat template instead of the model's own, or a
+            `pathlib.Path` of its file.
+        template_args: What every chat passes to the chat template, e.g. {"enable_thinking": False};
+            those of a call go on top.
         max_queue: How many requests may wait while n_seq are at work, 0 or more; one more raises
             QueueFullError.
         progress: True draws a bar for loading and for long prompts; a function is called with the
@@ -174,12 +180,15 @@ class SpecSession(BackgroundRequests, Closing):
         draft_top_k: int | None = None,
         draft_top_p: float | None = None,
         draft_min_p: float | None = None,
+        chat_template: str | os.PathLike[str] | None = None,
+        template_args: Mapping[str, Any] | None = None,
         max_queue: int = 64,
         progress: bool | Callable[[str, float], object] = False,
         verbose: bool = False,
     ) -> None:
         if _check.flag("verbose", verbose):
             _core.set_verbose(True)
+        template = TemplateOptions.checked(chat_template, template_args)
         self._progress = Progress(progress)
         max_queue = _check.integer("max_queue", max_queue, low=0)
         # Held by a name: were it dropped when loading ends, a Ctrl-C of that time would be raised
@@ -234,7 +243,7 @@ class SpecSession(BackgroundRequests, Closing):
                 {"model": model, **options},
                 defaults | {"progress": on_load},
             )
-        super().__init__(core, path, max_queue=max_queue)
+        super().__init__(core, path, template, max_queue=max_queue)
         close_at_exit(self)
 
     @classmethod

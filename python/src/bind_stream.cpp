@@ -85,6 +85,7 @@ void bind_stream(py::module_& m) {
                                [](const Stream& stream) {
                                    return to_python(released(&Stream::finish_reason)(stream));
                                })
+        .def_property_readonly("stop_string", released(&Stream::stop_string))
         .def_property_readonly("in_prompt", released(&Stream::in_prompt))
         .def_property_readonly("n_prefilled", released(&Stream::n_prefilled))
         .def_property_readonly("tokens", released(&Stream::tokens))

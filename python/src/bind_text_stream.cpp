@@ -38,6 +38,7 @@ class Spelled {
     }
 
     std::size_t n_kept() const { return text_.n_kept(); }
+    std::string stop_string() const { return text_.stop_string(); }
 
  private:
     std::shared_ptr<Tokenizer> tokenizer_;
@@ -53,7 +54,8 @@ void bind_text_stream(py::module_& m) {
         .def("push", &Spelled::push, py::arg("token"), py::kw_only(), py::arg("from_draft"),
              py::arg("logprobs"))
         .def("take", &Spelled::take, py::kw_only(), py::arg("ended"))
-        .def_property_readonly("n_kept", &Spelled::n_kept);
+        .def_property_readonly("n_kept", &Spelled::n_kept)
+        .def_property_readonly("stop_string", &Spelled::stop_string);
 }
 
 }  // namespace specllama

@@ -60,6 +60,8 @@ class Stream {
 
     bool done() const;
     FinishReason finish_reason() const;
+    // The stop string that ended it; "" if none has.
+    std::string stop_string() const;
     // Whether the prompt is still being decoded, and how many of its tokens have been, those reused
     // included.
     bool in_prompt() const;

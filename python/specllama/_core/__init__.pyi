@@ -404,6 +404,8 @@ class Stream:
     @property
     def finish_reason(self) -> Literal["stop", "length"] | None: ...
     @property
+    def stop_string(self) -> str: ...
+    @property
     def in_prompt(self) -> bool: ...
     @property
     def n_prefilled(self) -> int: ...
@@ -976,6 +978,8 @@ class TextStream:
 
     Attributes:
         n_kept: Tokens wholly before the stop string; all if there is none.
+        stop_string: What ended the text, the first given one of those that begin there; "" if
+            none has.
 
     Raises:
         ArgumentError: A stop string is empty.
@@ -991,6 +995,8 @@ class TextStream:
 
     @property
     def n_kept(self) -> int: ...
+    @property
+    def stop_string(self) -> str: ...
 
 class CorpusBuilder:
     """Gathers tokenized texts and writes them as a corpus file, whose format is described in

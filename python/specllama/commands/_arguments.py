@@ -6,10 +6,12 @@ import argparse
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
+from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 
 SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
@@ -72,6 +74,23 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "corpus": arguments.corpus,
         "progress": True,
     }
+
+
+def add_chat_template(parser: argparse.ArgumentParser) -> None:
+    """Add a chat template of one's own; see `template_options`."""
+    parser.add_argument(
+        "--chat-template-file", dest="chat_template", type=Path, metavar="FILE",
+        help="Jinja, instead of the model's own chat template",
+    )  # fmt: skip
+    parser.add_argument(
+        "--chat-template-kwargs", dest="template_args", type=_object, metavar="JSON",
+        help="""passed to it by every chat, e.g. '{"enable_thinking": false}'""",
+    )  # fmt: skip
+
+
+def template_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of SpecSession for which there are options of `add_chat_template`."""
+    return {"chat_template": arguments.chat_template, "template_args": arguments.template_args}
 
 
 def add_target_url(parser: argparse.ArgumentParser) -> None:
@@ -197,6 +216,16 @@ def _length(value: str) -> int | str:
     if value != "auto" and not value.isdecimal():
         raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
     return value if value == "auto" else int(value)
+
+
+def _object(value: str) -> dict[str, Any]:
+    try:
+        given = parsed(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"is not JSON: {error!s:.200}") from None
+    if not isinstance(given, dict):
+        raise argparse.ArgumentTypeError(f"must be a JSON object, not {value!r:.80}")
+    return given
 
 
 def _guesses(value: str) -> int | str:

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     if sys.stdin is None:
         raise ArgumentError("Standard input is closed; there is nobody to talk to.")
     options = _arguments.session_options(arguments)
-    options |= _arguments.target_options(arguments)
+    options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
     if options["model"] is None and options["target"] is None:
         options["model"] = installed_model()
         if options["model"] is None:
@@ -82,6 +82,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         bundled=False,
     )
     _arguments.add_target_url(parser)
+    _arguments.add_chat_template(parser)
     parser.add_argument("--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
     parser.add_argument(

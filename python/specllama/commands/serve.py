@@ -1,4 +1,4 @@
-"""`specllama serve`: the OpenAI API over HTTP."""
+"""`specllama serve`: the OpenAI API over HTTP, and Anthropic's."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         _listen(arguments.host, arguments.port) as listening,
         SpecSession(
             **_arguments.session_options(arguments),
+            **_arguments.template_options(arguments),
             n_seq=arguments.n_seq,
             exact=_arguments.SWITCH[arguments.exact],
             flash_attn=_arguments.SWITCH[arguments.flash_attn],
@@ -113,6 +114,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     """Add `serve` to the command line."""
     parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
     _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
+    _arguments.add_chat_template(parser)
     parser.add_argument("-a", "--alias", help="name of the model in answers (its file's)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=_from(0, 65535), default=8080, help="port (8080); 0: any")

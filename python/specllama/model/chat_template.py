@@ -29,6 +29,7 @@ class ChatTemplate:
         source: The template; None if the model has none.
         bos: Text of the model's BOS token, "" if it has none.
         eos: The same of EOS.
+        arguments: What it is always passed.
 
     Attributes:
         thinking: What stands around the thoughts of the model; None: it has none.
@@ -37,7 +38,14 @@ class ChatTemplate:
         ModelError: There is no template, or it cannot be read.
     """
 
-    def __init__(self, source: str | None, *, bos: str, eos: str) -> None:
+    def __init__(
+        self,
+        source: str | None,
+        *,
+        bos: str,
+        eos: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
         if not source:
             raise ModelError(
                 "The model has no chat template; use generate, or a model that was made for chat."
@@ -50,6 +58,7 @@ class ChatTemplate:
         except TemplateError as error:
             raise ModelError(f"The model's chat template cannot be read: {error}.") from None
         self._source = source
+        self._arguments = arguments or {}
         self.thinking = thinking_of(source)
 
     @property
@@ -67,7 +76,8 @@ class ChatTemplate:
         Args:
             messages: The conversation; the last message is what the model is to answer. One of the
                 assistant is the beginning of the answer: the model goes on from it.
-            arguments: Passed to the template, e.g. {"enable_thinking": False}.
+            arguments: Passed to the template, e.g. {"enable_thinking": False}, on top of what it is
+                always passed.
 
         Raises:
             ArgumentError: The messages are none, or the template refuses them; or what it is passed
@@ -82,7 +92,7 @@ class ChatTemplate:
                 raise ArgumentError(
                     f'messages[{i}] must be like {{"role": "user", "content": "..."}}.'
                 )
-        passed = _arguments(arguments)
+        passed = {**self._arguments, **template_arguments(arguments)}
         conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
         begun = conversation.pop() if _begins_answer(conversation) else None
         try:
@@ -123,20 +133,8 @@ class ChatTemplate:
         return prompt + said
 
 
-def _begins_answer(conversation: Sequence[Message]) -> bool:
-    """Whether the last message is the beginning of what is to be said."""
-    last = conversation[-1]
-    said = last.get("content") and not last.get("tool_calls")
-    return bool(len(conversation) > 1 and last["role"] == "assistant" and said)
-
-
-def _system_first(conversation: Sequence[Message]) -> list[Message]:
-    texts = [one.get("content") or "" for one in conversation if one["role"] == "system"]
-    others = [one for one in conversation if one["role"] != "system"]
-    return [{"role": "system", "content": "\n\n".join(texts)}, *others]
-
-
-def _arguments(value: Any) -> Mapping[str, Any]:
+def template_arguments(value: Any) -> Mapping[str, Any]:
+    """Return what a template is to be passed, {} for None. Raises ArgumentError."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -149,6 +147,19 @@ def _arguments(value: Any) -> Mapping[str, Any]:
                 f"template_args may not have {name}, which is settled; leave it out."
             )
     return value
+
+
+def _begins_answer(conversation: Sequence[Message]) -> bool:
+    """Whether the last message is the beginning of what is to be said."""
+    last = conversation[-1]
+    said = last.get("content") and not last.get("tool_calls")
+    return bool(len(conversation) > 1 and last["role"] == "assistant" and said)
+
+
+def _system_first(conversation: Sequence[Message]) -> list[Message]:
+    texts = [one.get("content") or "" for one in conversation if one["role"] == "system"]
+    others = [one for one in conversation if one["role"] != "system"]
+    return [{"role": "system", "content": "\n\n".join(texts)}, *others]
 
 
 def _read(name: str, message: Message) -> Message:

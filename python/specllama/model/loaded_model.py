@@ -14,16 +14,18 @@ from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.core import Core
 from specllama.model.home import Home
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
+from specllama.model.template_options import TemplateOptions
 
 
 class LoadedModel:
     """What a session knows of its model besides how to generate. From any thread; after `close`,
     and in a forked process, everything raises ClosedError."""
 
-    def __init__(self, core: Core, path: str) -> None:
+    def __init__(self, core: Core, path: str, template: TemplateOptions) -> None:
         self._home = Home()
         self._opened = core
         self._path = path
+        self._template = template
         self._chat_template: ChatTemplate | None = None
         self._infill_prompts: InfillPrompts | None = None
 
@@ -84,14 +86,21 @@ class LoadedModel:
 
     @property
     def chat_template(self) -> ChatTemplate:
-        """The model's chat template. Raises ModelError if it has none."""
+        """The chat template. Raises ModelError if the model has none, and none was given."""
         if self._chat_template is None:
             bos, eos = (
                 self.detokenize([token], special=True) if token >= 0 else ""
                 for token in (self._core.bos, self._core.eos)
             )
-            self._chat_template = ChatTemplate(self._core.chat_template, bos=bos, eos=eos)
+            self._chat_template = ChatTemplate(
+                self.chat_template_source, bos=bos, eos=eos, arguments=self._template.arguments
+            )
         return self._chat_template
+
+    @property
+    def chat_template_source(self) -> str | None:
+        """The chat template as Jinja, whether it can be read or not; None: there is none."""
+        return self._core.chat_template if self._template.source is None else self._template.source
 
     def render_infill(
         self,
@@ -161,7 +170,7 @@ class LoadedModel:
     @property
     def has_chat_template(self) -> bool:
         """Whether the model can `chat`."""
-        return bool(self._core.chat_template)
+        return bool(self.chat_template_source)
 
     @property
     def has_infill(self) -> bool:

@@ -126,6 +126,10 @@ class RemoteStream:
         return self._party.text.finish_reason
 
     @property
+    def stop_string(self) -> str:
+        return self._party.text.stop_string
+
+    @property
     def in_prompt(self) -> bool:
         return self._party.tally.n_rounds == 0
 

@@ -28,6 +28,7 @@ class Text:
         generated: Token ids that have come.
         chunks: Chunks that have come and were not read.
         finish_reason: Why it ended, if it has.
+        stop_string: That which ended it; "" if none has.
         done: It has ended, for whatever reason.
     """
 
@@ -47,6 +48,7 @@ class Text:
         self.chunks: list[Chunk] = []
         self.logprobs: list[TokenLogprobs] = []
         self.finish_reason: Literal["stop", "length"] | None = None
+        self.stop_string = ""
         self.done = False
         self._parts: list[str] = []
         self._held = ""  # behind these: a stop string may begin with it
@@ -102,6 +104,7 @@ class Text:
                 self._add(chunk)
             self._held = str(told.get("held", ""))
             if told["done"]:
+                self.stop_string = str(told.get("stop_string", ""))
                 self._end(told["finish_reason"])
         return tokens[n_known:]
 

@@ -15,6 +15,7 @@ from specllama import _check
 from specllama._core import Chunk
 from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
+from specllama.model.template_options import TemplateOptions
 from specllama.requests.handle import Handle
 from specllama.requests.job import Job
 from specllama.requests.options import GenerateOptions
@@ -29,8 +30,8 @@ MOST_CHOICES = 4096
 class BackgroundRequests(LoadedModel):
     """A loaded model that takes requests from any thread, and has a thread of its own for them."""
 
-    def __init__(self, core: Core, path: str, *, max_queue: int) -> None:
-        super().__init__(core, path)
+    def __init__(self, core: Core, path: str, template: TemplateOptions, *, max_queue: int) -> None:
+        super().__init__(core, path, template)
         self._last: Callable[[], Generation | None] = lambda: None
         self._worker = Worker(core, max_queue)
         # Also when the process ends: then it must not be inside the core any more.

@@ -29,6 +29,8 @@ class Generation:
             that lies wholly before the stop string.
         finish_reason: "stop" (end-of-generation token or stop string), "length" (max_tokens, or
             the context is full), or None when it was interrupted.
+        stop_string: The stop string that ended it, if one has: of those that begin there, the one
+            that was given first.
         stats: What it took.
         logprobs: One per token, if they were asked for; else empty.
         trace: What every round did, with `trace=True`; else None.
@@ -37,6 +39,7 @@ class Generation:
     text: str
     tokens: list[int]
     finish_reason: FinishReason | None
+    stop_string: str | None
     stats: Stats
     logprobs: list[TokenLogprobs]
     trace: Trace | None
@@ -78,6 +81,7 @@ class Record:
             text=self.echo + self.core.text,
             tokens=self.core.tokens,
             finish_reason=self.finish_reason,
+            stop_string=self.core.stop_string or None,
             stats=self.core.stats,
             logprobs=self.core.logprobs,
             trace=self.trace(),

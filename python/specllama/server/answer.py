@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from specllama import Handle, SpecllamaError
-from specllama.server.call import Call, encoded, event
+from specllama.server.call import Call, encoded
 from specllama.server.error import ApiError
 
 _SILENCE = 10.0
@@ -78,7 +78,7 @@ class Answer:
             if not self._begun:
                 await refusal.response()(scope, receive, send)
                 return
-            await self._send_part(event(refusal.body), send)
+            await self._send_part(self._call.failure(refusal), send)
         await send({"type": "http.response.body", "body": b""})
 
     async def _first(self, events: AsyncGenerator[bytes, None], send: Send) -> bytes:

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from specllama import Handle, QueueFullError, SpecllamaError, SpecSession
 from specllama.server import page
 from specllama.server.answer import Answer
+from specllama.server.anthropic.call import MessageCall
 from specllama.server.call import Call
 from specllama.server.chat_completion import ChatCompletion
 from specllama.server.completion import Completion
@@ -38,6 +39,7 @@ _CALLS: dict[str, type[Call]] = {
     "/v1/completions": Completion,
     "/v1/chat/completions": ChatCompletion,
     "/v1/responses": ResponseCall,
+    "/v1/messages": MessageCall,
     "/infill": Infill,
 }
 

@@ -51,8 +51,8 @@ class Call(ABC):
             limit = "--ctx-size" if self._max_prompt is None else "--max-prompt"
             raise ApiError(
                 400,
-                f"The prompt has {longest} tokens; at most {most} are allowed: shorten it, or "
-                f"start the server with a larger {limit}.",
+                f"The prompt is too long: {longest} tokens > {most} maximum; shorten it, or start "
+                f"the server with a larger {limit}.",
                 param=self.prompt_field,
                 code="context_length_exceeded",
             )
@@ -71,6 +71,10 @@ class Call(ABC):
     @abstractmethod
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
         """Return the token ids of the prompts, at least one."""
+
+    def failure(self, error: ApiError) -> bytes:
+        """Return the server-sent event that says what went wrong."""
+        return event(error.body)
 
     @abstractmethod
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:

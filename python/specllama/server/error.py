@@ -62,12 +62,13 @@ class ApiError(Exception):
         """What goes into the answer."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         return {
+            "type": "error",  # as Anthropic's clients want it
             "error": {
                 "message": str(self),
                 "type": kind,
                 "param": self.param,
                 "code": self.code,
-            }
+            },
         }
 
     def response(self) -> JSONResponse:

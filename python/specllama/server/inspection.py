@@ -1,4 +1,5 @@
-"""Paths of llama.cpp's server by which front ends learn what they talk to."""
+"""Paths by which front ends learn what they talk to, and what is made of what they send; most are
+those of llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from starlette.routing import Route
 
 from specllama import SpecSession, _check
 from specllama.errors import SpecllamaError
+from specllama.server.anthropic.input import read_conversation
 from specllama.server.call import encoded
 from specllama.server.conversation import Conversation
 from specllama.server.error import ApiError
@@ -19,8 +21,8 @@ from specllama.server.settings import Settings
 
 
 class Inspection:
-    """/tokenize, /detokenize, /apply-template, /props and /slots, as far as they mean something
-    here.
+    """/tokenize, /detokenize, /apply-template, /v1/messages/count_tokens, /props and /slots, as far
+    as they mean something here.
 
     Args:
         session: The session.
@@ -38,6 +40,7 @@ class Inspection:
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/detokenize", self._detokenize, methods=["POST"]),
             Route("/apply-template", self._apply_template, methods=["POST"]),
+            Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
             Route("/props", self._props),
             Route("/slots", self._slots),
         ]
@@ -82,15 +85,25 @@ class Inspection:
             raise ApiError.of(error, fields.given) from None
         return Response(encoded({"prompt": text}), media_type="application/json")
 
+    async def _count_tokens(self, request: Request) -> Response:
+        fields = Fields.parse(await read_body(request, self._settings.max_body))
+
+        def count() -> int:
+            return len(read_conversation(self._session, fields).prompt())
+
+        try:
+            return JSONResponse({"input_tokens": await run_in_threadpool(count)})
+        except SpecllamaError as error:
+            raise ApiError.of(error, fields.given) from None
+
     async def _props(self, request: Request) -> Response:
         session = self._session
-        template = session.chat_template.source if session.has_chat_template else ""
         return JSONResponse({
             "default_generation_settings": {"n_ctx": session.n_ctx},
             "total_slots": session.n_seq,
             "model_alias": self._settings.name,
             "model_path": self._settings.name,
-            "chat_template": template,
+            "chat_template": session.chat_template_source or "",
             "modalities": {"vision": False, "audio": False},
             "build_info": "specllama",
         })  # fmt: skip

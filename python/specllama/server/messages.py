@@ -16,7 +16,7 @@ def read_messages(fields: Fields) -> list[Message]:
     """Return the messages of a request, their contents as texts and arguments of calls as objects,
     which is how templates take them. Raises ApiError."""
     fields.required("messages")
-    return [_message(one) for one in _objects(fields, "messages", "messages")]
+    return [_message(one) for one in objects(fields, "messages", "messages")]
 
 
 def content_text(fields: Fields, name: str = "content") -> str:
@@ -29,6 +29,24 @@ def content_text(fields: Fields, name: str = "content") -> str:
     else:
         text = fields.text(name)
     return _check.text(fields.full_name(name), text)
+
+
+def objects(fields: Fields, name: str, what: str) -> list[Fields]:
+    """Return a field that is a list of objects. Raises ApiError.
+
+    Args:
+        fields: What has the field.
+        name: The field's.
+        what: What they are called in messages.
+    """
+    given = fields.any(name)
+    if not isinstance(given, list):
+        fields.refuse(name, f"a list of {what}")
+    for i, one in enumerate(given):
+        if not isinstance(one, dict):
+            field = fields.full_name(f"{name}[{i}]")
+            raise ApiError(400, f"{field} must be an object, one of the {what}.", param=field)
+    return [Fields(one, fields.full_name(f"{name}[{i}]")) for i, one in enumerate(given)]
 
 
 def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,18 +68,6 @@ def read_arguments(fields: Fields) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         fields.refuse("arguments", "a JSON object, as text")
     return arguments
-
-
-def _objects(fields: Fields, name: str, what: str) -> list[Fields]:
-    """Return a field that is a list of objects."""
-    given = fields.any(name)
-    if not isinstance(given, list):
-        fields.refuse(name, f"a list of {what}")
-    for i, one in enumerate(given):
-        if not isinstance(one, dict):
-            field = fields.full_name(f"{name}[{i}]")
-            raise ApiError(400, f"{field} must be an object, one of the {what}.", param=field)
-    return [Fields(one, fields.full_name(f"{name}[{i}]")) for i, one in enumerate(given)]
 
 
 def _part_text(fields: Fields, name: str, part: Any) -> str:
@@ -93,7 +99,7 @@ def _message(fields: Fields) -> Message:
 
 
 def _calls(fields: Fields) -> list[dict[str, Any]]:
-    return [_call(one) for one in _objects(fields, "tool_calls", "calls")]
+    return [_call(one) for one in objects(fields, "tool_calls", "calls")]
 
 
 def _call(fields: Fields) -> dict[str, Any]:

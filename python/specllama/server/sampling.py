@@ -32,7 +32,7 @@ def sampling_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptio
     seed = fields.integer("seed", low=-(2**63), high=2**64 - 1)
     if seed is not None and seed != -1:  # which llama-server takes for a fresh one
         options["seed"] = seed % 2**64
-    options["stop"] = _stop(fields)
+    options["stop"] = stop_strings(fields)
     options["logit_bias"] = _logit_bias(fields)
     if "grammar" in fields:
         options["grammar"] = fields.text("grammar")
@@ -74,16 +74,17 @@ def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int 
     return default
 
 
-def _stop(fields: Fields) -> list[str]:
-    stop = fields.any("stop")
+def stop_strings(fields: Fields, name: str = "stop") -> list[str]:
+    """Return a field that is a stop string, or a list of them. Raises ApiError."""
+    stop = fields.any(name)
     if stop is None:
         return []
     stops = [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
-        fields.refuse("stop", "a string or a list of strings")
+        fields.refuse(name, "a string or a list of strings")
     stops = [one for one in stops if one]  # forms in which nothing was filled in
     if len(stops) > _MAX_STOPS:
-        raise ApiError(400, f"stop has more than {_MAX_STOPS} strings.", param="stop")
+        raise ApiError(400, f"{name} has more than {_MAX_STOPS} strings.", param=name)
     return stops
 
 

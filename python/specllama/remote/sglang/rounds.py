@@ -128,6 +128,7 @@ class Rounds:
             "seconds": seconds,
             "done": done,
             "finish_reason": reason,
+            "stop_string": self._spelled.stop_string,
             "exact": False,
             "reused": self._n_cached,
         }

@@ -19,6 +19,7 @@ from specllama.server.responses.output import Output
 from specllama.server.sampling import most_tokens, schema_of
 from specllama.server.settings import Settings
 from specllama.server.tools.choice import ToolChoice
+from specllama.server.tools.tool import RESPONSES
 
 _ECHOED = ("instructions", "max_output_tokens", "metadata", "temperature", "top_p", "user")
 _DEFAULTS = {"metadata": {}, "tool_choice": "auto", "tools": [], "parallel_tool_calls": True}
@@ -31,7 +32,7 @@ class ResponseCall(Call):
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
-        choice = ToolChoice.read(fields, flat=True)
+        choice = ToolChoice.read(fields, RESPONSES)
         self._conversation = Conversation(model, read_input(fields), choice, {})
         super().__init__(model, fields, settings)
         self._conversation.constrain(self._options)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specllama.server.fields import Fields
-from specllama.server.tools.tool import Tool, read_tools
+from specllama.server.tools.tool import CHAT, Tool, ToolForm, read_tools
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,9 @@ class ToolChoice:
     parallel: bool
 
     @classmethod
-    def read(cls, fields: Fields, *, flat: bool = False) -> ToolChoice:
-        """Read `tools`, `tool_choice` and `parallel_tool_calls` of a request. Raises ApiError.
-
-        Args:
-            fields: The request.
-            flat: A function's name stands in the choice itself, as in /v1/responses.
-        """
-        tools = read_tools(fields, flat=flat)
+    def read(cls, fields: Fields, form: ToolForm = CHAT) -> ToolChoice:
+        """Read `tools`, `tool_choice` and `parallel_tool_calls` of a request. Raises ApiError."""
+        tools = read_tools(fields, form)
         parallel = fields.flag("parallel_tool_calls", default=True)
         choice = fields.any("tool_choice")
         if choice is None or choice in ("auto", "none"):
@@ -46,12 +41,17 @@ class ToolChoice:
                 fields.refuse("tool_choice", '"none" or "auto" where there are no tools')
             return cls(tools, tools, True, parallel)
         wanted = fields.object("tool_choice")
-        if wanted.text("type", "function") != "function":
-            wanted.refuse("type", '"function"')
-        function = wanted if flat else wanted.object("function")
-        function.required("name")
-        name = function.text("name")
-        named = [tool for tool in tools if tool.name == name]
-        if not named:
-            function.refuse("name", "the name of one of the tools")
-        return cls(tools, named, True, False)
+        if wanted.text("type", form.kind) != form.kind:
+            wanted.refuse("type", f'"{form.kind}"')
+        named = named_tool(tools, wanted.object(form.inside) if form.inside else wanted)
+        return cls(tools, [named], True, False)
+
+
+def named_tool(tools: Sequence[Tool], chosen: Fields) -> Tool:
+    """Return the tool that has the name in a field of the choice. Raises ApiError."""
+    chosen.required("name")
+    name = chosen.text("name")
+    found = next((tool for tool in tools if tool.name == name), None)
+    if found is None:
+        chosen.refuse("name", "the name of one of the tools")
+    return found

@@ -16,6 +16,28 @@ _NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True)
+class ToolForm:
+    """How an API names tools.
+
+    Attributes:
+        kind: The type of those that a client brings, which may be left out. Where what is said of
+            one stands in the tool itself, others are the API's owner's (web_search, ...), which
+            clients always name, too: these are passed over.
+        schema: The field that has the schema of the arguments.
+        inside: The field that has what is said of a tool; "": the tool itself.
+    """
+
+    kind: str
+    schema: str
+    inside: str = ""
+
+
+CHAT = ToolForm("function", "parameters", "function")
+RESPONSES = ToolForm("function", "parameters")
+MESSAGES = ToolForm("custom", "input_schema")
+
+
+@dataclass(frozen=True)
 class Tool:
     """A function that a model may have called.
 
@@ -30,15 +52,8 @@ class Tool:
     given: Mapping[str, Any]
 
 
-def read_tools(fields: Fields, *, flat: bool = False) -> list[Tool]:
-    """Return the tools that a request names, none if it names none. Raises ApiError.
-
-    Args:
-        fields: The request.
-        flat: What is said of a function stands in the tool itself, as in /v1/responses. There
-            clients always name tools of the API's owner, too (web_search, ...): these are passed
-            over.
-    """
+def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
+    """Return the tools that a request names, none if it names none. Raises ApiError."""
     given = fields.any("tools")
     if given is None:
         return []
@@ -48,22 +63,28 @@ def read_tools(fields: Fields, *, flat: bool = False) -> list[Tool]:
         raise ApiError(400, f"tools has more than {_MOST_TOOLS} tools.", param="tools")
     tools: dict[str, Tool] = {}
     for i, one in enumerate(given):
-        if flat and isinstance(one.get("type"), str) and one["type"] != "function":
+        if not form.inside and isinstance(kind := one.get("type"), str) and kind != form.kind:
             continue
-        tool = _tool(Fields(one, f"tools[{i}]"), flat)
+        tool = _tool(described := Fields(one, f"tools[{i}]"), form)
         if tool.name in tools:
-            field = f"tools[{i}].name" if flat else f"tools[{i}].function.name"
+            field = _said(described, form).full_name("name")
             raise ApiError(400, f"{field} {tool.name!r} is the name of another tool.", param=field)
         tools[tool.name] = tool
     return list(tools.values())
 
 
-def _tool(fields: Fields, flat: bool) -> Tool:
-    if fields.text("type", "function") != "function":
-        fields.refuse("type", '"function"')
-    if not flat:
-        fields.required("function")
-    function = fields if flat else fields.object("function")
+def _said(fields: Fields, form: ToolForm) -> Fields:
+    """Return what is said of a tool."""
+    if not form.inside:
+        return fields
+    fields.required(form.inside)
+    return fields.object(form.inside)
+
+
+def _tool(fields: Fields, form: ToolForm) -> Tool:
+    if fields.text("type", form.kind) != form.kind:
+        fields.refuse("type", f'"{form.kind}"')
+    function = _said(fields, form)
     function.required("name")
     name = function.text("name")
     if not _NAME.fullmatch(name):
@@ -71,9 +92,9 @@ def _tool(fields: Fields, flat: bool) -> Tool:
     said: dict[str, Any] = {"name": name, "description": function.text("description")}
     function.flag("strict")
     parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
-    if "parameters" in function:
-        said["parameters"] = function.any("parameters")
-        parameters = expressible(said["parameters"], function.full_name("parameters"))
+    if form.schema in function:
+        said["parameters"] = function.any(form.schema)
+        parameters = expressible(said["parameters"], function.full_name(form.schema))
     return Tool(name, parameters, {"type": "function", "function": said})
 
 

@@ -91,7 +91,7 @@ class Verify:
             "bos": core.bos,
             "eos": core.eos,
             "fim": core.fim,
-            "chat_template": core.chat_template,
+            "chat_template": session.chat_template_source,
             "decode_seconds": core.decode_seconds(),
             "longest_draft": core.longest_draft,
             "guesses": core.most_guesses,

@@ -129,6 +129,8 @@ async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
         if whole.finish_reason is None:
             raise ClosedError("The generation was ended before its end.")
         fields["finish_reason"] = whole.finish_reason
+        if whole.stop_string is not None:
+            fields["stop_string"] = whole.stop_string
         fields["exact"] = whole.stats.exact
         fields["reused"] = whole.stats.reused_tokens
     return fields

@@ -1,0 +1,59 @@
+"""A chat template of one's own, and what every chat passes to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from specllama import _check
+from specllama.errors import ArgumentError, ModelError
+from specllama.model.chat_template import ChatTemplate, template_arguments
+
+
+@dataclass(frozen=True)
+class TemplateOptions:
+    """A chat template of one's own, and what every chat passes to it.
+
+    Attributes:
+        source: Jinja; None: the model's own.
+        arguments: By their names.
+    """
+
+    source: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def checked(cls, template: Any, arguments: Any) -> TemplateOptions:
+        """Return what a session was given. Raises ArgumentError.
+
+        Args:
+            template: Jinja, or the path of a file with it; None: the model's own.
+            arguments: As `template_args`.
+        """
+        source = None if template is None else _source(template)
+        if source is not None:
+            try:  # not when the first message comes
+                ChatTemplate(source, bos="", eos="")
+            except ModelError as error:
+                raise ArgumentError(f"chat_template is no such template: {error}") from None
+        return cls(source, dict(template_arguments(arguments)))
+
+
+def _source(template: Any) -> str:
+    if isinstance(template, os.PathLike):
+        path = Path(_check.path("chat_template", template))
+        try:
+            source = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "it is no text in UTF-8"
+            raise ArgumentError(f"chat_template cannot be read from {path}: {why}.") from None
+    else:
+        source = _check.text("chat_template", template)
+    if "{" not in source:  # a path, as like as not
+        raise ArgumentError(
+            "chat_template has no Jinja in it; give a template, or its file as a pathlib.Path."
+        )
+    return source

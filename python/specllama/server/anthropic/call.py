@@ -1,0 +1,127 @@
+"""Requests to /v1/messages."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from specllama import GenerateOptions, Generation, Handle, SpecllamaError
+from specllama._core import Stats
+from specllama.requests.background import BackgroundRequests
+from specllama.server.anthropic.blocks import Blocks
+from specllama.server.anthropic.input import read_conversation
+from specllama.server.call import Call, all_chunks, end_reason, event
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.sampling import most_tokens, schema_of, stop_strings
+from specllama.server.settings import Settings
+
+
+class MessageCall(Call):
+    """A request to /v1/messages."""
+
+    prompt_field = "messages"
+
+    def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
+        fields.refuse_unsupported("container", "mcp_servers")
+        self._conversation = read_conversation(model, fields)
+        super().__init__(model, fields, settings)
+        self._conversation.constrain(self._options)
+        self._conversation.refer(self._options)
+        self._id = f"msg_{secrets.token_hex(12)}"
+
+    def _own_options(self, fields: Fields) -> GenerateOptions:
+        options: GenerateOptions = {
+            "max_tokens": most_tokens(fields, "max_tokens"),
+            "stop": stop_strings(fields, "stop_sequences"),
+        }
+        wanted = fields.object("output_config").object("format")
+        if (schema := schema_of(wanted, wanted)) is not None:
+            options["json_schema"] = schema
+        return options
+
+    def _read_prompts(self, fields: Fields) -> list[list[int]]:
+        return [self._conversation.prompt()]
+
+    async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
+        (handle,) = handles
+        generation = await handle
+        reader = self._conversation.reader()
+        blocks = Blocks.whole(reader.read(await all_chunks(handle)))
+        ending = _ending(generation, called=reader.called)
+        head = self._head(_usage_of(generation.stats))
+        return {**head, "content": blocks.content, **ending}
+
+    async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
+        (handle,) = handles
+        blocks, reader = Blocks(), self._conversation.reader()
+        chunks = await handle.next_chunks()  # raises what is wrong with the request
+        try:
+            head = self._head(_usage(len(self.prompts[0])))
+            yield _event({"type": "message_start", "message": head})
+            while chunks:
+                parts = [part for chunk in chunks for part in reader.push(chunk)]
+                said = [_event(one) for part in parts for one in blocks.take(part)]
+                if said:
+                    yield b"".join(said)
+                chunks = await handle.next_chunks()
+            generation = await handle
+        except SpecllamaError as error:
+            yield self.failure(ApiError.of(error))
+            return
+        rest = [one for part in reader.finish() for one in blocks.take(part)]
+        ended = {
+            "delta": _ending(generation, called=reader.called),
+            "usage": _usage_of(generation.stats),
+        }
+        for one in (*rest, *blocks.end(), {"type": "message_delta", **ended}):
+            yield _event(one)
+        yield _event({"type": "message_stop"})
+
+    def failure(self, error: ApiError) -> bytes:
+        return _event(error.body)
+
+    def _head(self, usage: dict[str, int]) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "type": "message",
+            "role": "assistant",
+            "model": self._name,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage,
+        }
+
+
+def _event(data: dict[str, Any]) -> bytes:
+    """Return a server-sent event with its kind."""
+    return f"event: {data['type']}\n".encode() + event(data)
+
+
+def _ending(generation: Generation, *, called: bool) -> dict[str, Any]:
+    reason = "max_tokens" if end_reason(generation) == "length" else "end_turn"
+    if generation.stop_string is not None:
+        reason = "stop_sequence"
+    elif reason == "end_turn" and called:
+        reason = "tool_use"
+    return {"stop_reason": reason, "stop_sequence": generation.stop_string}
+
+
+def _usage(n_prompt: int, n_reused: int = 0, n_generated: int = 0) -> dict[str, int]:
+    """Return how many tokens it took; those of the prompt that were there already are apart."""
+    return {
+        "input_tokens": n_prompt - n_reused,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": n_reused,
+        "output_tokens": n_generated,
+    }
+
+
+def _usage_of(stats: Stats) -> dict[str, int]:
+    return {
+        **_usage(stats.prompt_tokens, stats.reused_tokens, stats.generated_tokens),
+        "drafted_tokens": stats.drafted,
+        "accepted_tokens": stats.accepted,
+    }

@@ -1,0 +1,98 @@
+"""A conversation, from the fields of a request."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from specllama.model.chat_template import Message
+from specllama.model.loaded_model import LoadedModel
+from specllama.server.conversation import Conversation
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.messages import call_message, content_text, objects
+from specllama.server.tools.choice import ToolChoice, named_tool
+from specllama.server.tools.tool import MESSAGES, read_tools
+
+# Claude Code begins with it. It is nothing to the model, and other in every request: nothing that
+# has been decoded could be used again.
+_BILLING = re.compile(r"^x-anthropic-billing-header:.*\n?", re.MULTILINE)
+
+
+def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
+    """Read the conversation of a request. Raises ApiError, and what `Conversation` does."""
+    template_args = {}
+    if "thinking" in fields:
+        wanted = fields.object("thinking")
+        wanted.required("type")
+        template_args["enable_thinking"] = wanted.text("type") != "disabled"
+    return Conversation(model, _messages(fields), _tool_choice(fields), template_args)
+
+
+def _tool_choice(fields: Fields) -> ToolChoice:
+    tools = read_tools(fields, MESSAGES)
+    choice = fields.object("tool_choice")
+    kind = choice.text("type", "auto")
+    parallel = not choice.flag("disable_parallel_tool_use")
+    if kind == "tool":
+        return ToolChoice(tools, [named_tool(tools, choice)], must=True, parallel=False)
+    must = kind == "any"
+    if kind not in ("auto", "none", "any") or (must and not tools):
+        choice.refuse("type", '"auto", "none", or where there are tools "any" or "tool"')
+    offered = [] if kind == "none" else tools
+    return ToolChoice(offered, offered, must=must, parallel=parallel)
+
+
+def _messages(fields: Fields) -> list[Message]:
+    messages: list[dict[str, Any]] = []
+    if system := _BILLING.sub("", content_text(fields, "system")):
+        messages.append({"role": "system", "content": system})
+    fields.required("messages")
+    for one in objects(fields, "messages", "messages"):
+        role = one.text("role")
+        if role not in ("user", "assistant", "system"):
+            one.required("role")
+            one.refuse("role", '"user" or "assistant"')
+        if isinstance(one.any("content"), list):
+            _add_blocks(messages, role, objects(one, "content", "blocks"))
+        else:
+            messages.append({"role": role, "content": content_text(one)})
+    if not messages:
+        raise ApiError(400, "messages is empty; give at least one message.", param="messages")
+    return list(messages)
+
+
+def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields]) -> None:
+    """Add a message of blocks. Results of tools are messages of their own to templates."""
+    message: dict[str, Any] = {"role": role, "content": ""}
+    for block in blocks:
+        kind = block.text("type", "text")
+        if kind == "text":
+            block.required("text")
+            _append(message, "content", content_text(block, "text"))
+        elif kind == "tool_result" and role == "user":
+            block.required("tool_use_id")
+            if message["content"]:
+                messages.append(message)
+                message = {"role": role, "content": ""}
+            result = {"tool_call_id": block.text("tool_use_id"), "content": content_text(block)}
+            messages.append({"role": "tool", **result})
+        elif kind == "tool_use" and role == "assistant":
+            block.required("id")
+            block.required("name")
+            call = call_message(
+                block.text("id"), block.text("name"), dict(block.object("input").given)
+            )
+            message.setdefault("tool_calls", []).append(call)
+        elif kind == "thinking" and role == "assistant":
+            _append(message, "reasoning_content", content_text(block, "thinking"))
+        elif kind != "redacted_thinking" or role != "assistant":
+            block.refuse("type", "a text, a thought, or a tool's use or result")
+    if len(message) > 2 or message["content"] or not blocks:
+        messages.append(message)
+
+
+def _append(message: dict[str, Any], field: str, text: str) -> None:
+    """Add a text to a field of a message, on a line of its own."""
+    before = message.get(field)
+    message[field] = f"{before}\n{text}" if before else text

@@ -1,0 +1,272 @@
+"""/v1/messages through the official client: what a scripted model says and calls is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+from conftest import EXACT, FIXED
+from scripted_model import write_scripted_model
+from serving import Server, serve
+from specllama import SpecSession
+from specllama.server.anthropic.input import read_conversation
+from specllama.server.fields import Fields
+from tool_models import SCRIPTS, TOOLS
+
+SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
+NAMED: list[Any] = [
+    {
+        "name": tool["function"]["name"],
+        "description": tool["function"].get("description", ""),
+        "input_schema": tool["function"].get("parameters", {"type": "object"}),
+    }
+    for tool in TOOLS
+]
+SCHEMA = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
+SHOWN = (
+    "{% for m in messages %}[{{ m.role }}] {{ m.content }}"
+    "{% if m.reasoning_content %}({{ m.reasoning_content }}){% endif %}"
+    "{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n'
+    "</tool_call>{% endfor %}{% if m.tool_call_id %}={{ m.tool_call_id }}{% endif %}{% endfor %}"
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
+    "{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}"
+)
+THINKING = ["<think>", "\nA number;", " say one.", "\n</think>", "\n\nIt is ", "one."]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
+    """Models that call two tools, one that thinks, and one whose prompts are to be looked at."""
+    folder: Path = tmp_path_factory.mktemp("messages")
+    hermes = SCRIPTS["hermes"]
+    models = {
+        "calls": (hermes.pieces, hermes.template),
+        "thinks": (THINKING, SHOWN + "{# <think> #}{{ bos_token }}"),
+        "shows": (["a", "b", "c", "d"], SHOWN),
+    }
+    with ExitStack() as stack:
+        found = {}
+        for name, (pieces, template) in models.items():
+            path = folder / f"{name}.gguf"
+            write_scripted_model(path, pieces, chat_template=template, n_ctx=2048, any_text=True)
+            session = stack.enter_context(SpecSession(path, **SCRIPTED))
+            found[name] = stack.enter_context(serve(session))
+        yield found
+
+
+@pytest.fixture
+def clients(servers: dict[str, Server]) -> Iterator[dict[str, anthropic.Anthropic]]:
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                closing(anthropic.Anthropic(base_url=one.url, api_key="none", max_retries=0))
+            )
+            for name, one in servers.items()
+        }
+
+
+Clients = dict[str, anthropic.Anthropic]
+
+
+def ask(**more: Any) -> dict[str, Any]:
+    return {
+        "model": "claude",
+        "max_tokens": 300,
+        "temperature": 0,
+        "messages": [{"role": "user", "content": "u"}],
+    } | more
+
+
+def test_a_text(clients: Clients) -> None:
+    answer = clients["calls"].messages.create(**ask(max_tokens=3))
+    (block,) = answer.content
+    assert (answer.type, answer.role, answer.model) == ("message", "assistant", "test")
+    assert (block.type, block.text) == ("text", "Let me add.")
+    assert (answer.stop_reason, answer.stop_sequence) == ("max_tokens", None)
+    assert answer.usage.output_tokens == 3
+    again = clients["calls"].messages.create(**ask(max_tokens=3))
+    known = again.usage.cache_read_input_tokens
+    assert known
+    assert again.usage.input_tokens + known == (
+        answer.usage.input_tokens + (answer.usage.cache_read_input_tokens or 0)
+    )
+
+
+def test_why_it_ends(clients: Clients) -> None:
+    whole = clients["thinks"].messages.create(**ask())
+    assert (whole.stop_reason, whole.stop_sequence) == ("end_turn", None)
+    stopped = clients["calls"].messages.create(**ask(stop_sequences=["add", "me a"]))
+    assert (stopped.stop_reason, stopped.stop_sequence) == ("stop_sequence", "me a")
+    assert stopped.content[0].text == "Let "
+    called = clients["calls"].messages.create(**ask(tools=NAMED))
+    assert called.stop_reason == "tool_use"
+
+
+def test_calls(clients: Clients) -> None:
+    """Tools of the API's owner are passed over."""
+    client = clients["calls"]
+    tools = [{"type": "web_search_20250305", "name": "web_search"}, *NAMED]
+    answer = client.messages.create(**ask(tools=tools))
+    text, add, now = answer.content
+    assert text.text == "Let me add."
+    assert (add.type, add.name, add.input) == ("tool_use", "add", {"a": 1, "b": 2})
+    assert (now.name, now.input) == ("now", {})
+    assert add.id != now.id
+    results = [
+        {"type": "tool_result", "tool_use_id": one.id, "content": [{"type": "text", "text": "3"}]}
+        for one in (add, now)
+    ]
+    messages = [
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": [one.to_dict() for one in answer.content]},
+        {"role": "user", "content": [*results, {"type": "text", "text": "Go on."}]},
+    ]
+    again = client.messages.create(**ask(tools=tools, messages=messages))
+    assert again.content[1].name == "add"
+    named = client.messages.create(**ask(tools=tools, tool_choice={"type": "tool", "name": "now"}))
+    assert [one.name for one in named.content] == ["now"]
+    must = client.messages.create(
+        **ask(tools=tools, tool_choice={"type": "any", "disable_parallel_tool_use": True})
+    )
+    assert [one.name for one in must.content] == ["add"]
+    none = client.messages.create(**ask(tools=tools, tool_choice={"type": "none"}))
+    assert [one.type for one in none.content] == ["text"]
+
+
+def test_a_call_that_is_cut(clients: Clients) -> None:
+    """Half an input is none; that it was cut is said."""
+    answer = clients["calls"].messages.create(**ask(tools=NAMED, max_tokens=10))
+    assert answer.stop_reason == "max_tokens"
+    assert (answer.content[-1].name, answer.content[-1].input) == ("add", {})
+
+
+def test_events(clients: Clients) -> None:
+    whole = clients["calls"].messages.create(**ask(tools=NAMED))
+    events = list(clients["calls"].messages.create(**ask(tools=NAMED, stream=True)))
+    kinds = [event.type for event in events]
+    assert (kinds[0], kinds[-2], kinds[-1]) == ("message_start", "message_delta", "message_stop")
+    assert events[0].message.usage.input_tokens > 0
+    assert events[-2].usage.output_tokens == whole.usage.output_tokens
+    assert kinds.count("content_block_start") == kinds.count("content_block_stop") == 3
+    assert kinds.count("content_block_delta") > 5
+    with clients["calls"].messages.stream(**ask(tools=NAMED)) as stream:
+        final = stream.get_final_message()
+    for said in (final, whole):
+        for block in said.content:
+            if block.type == "tool_use":
+                block.id = ""
+    assert final.content == whole.content
+    assert final.stop_reason == whole.stop_reason
+    assert final.usage.output_tokens == whole.usage.output_tokens
+
+
+def test_thoughts(clients: Clients) -> None:
+    whole = clients["thinks"].messages.create(**ask())
+    thought, said = whole.content
+    assert (thought.type, thought.thinking) == ("thinking", "A number; say one.")
+    assert said.text == "It is one."
+    with clients["thinks"].messages.stream(**ask()) as stream:
+        assert stream.get_final_message().content == whole.content
+
+
+def test_a_schema(clients: Clients) -> None:
+    form = {"format": {"type": "json_schema", "schema": SCHEMA}}
+    answer = clients["calls"].messages.create(**ask(output_config=form))
+    assert list(json.loads(answer.content[0].text)) == ["b"]
+
+
+def test_what_the_model_reads(servers: dict[str, Server]) -> None:
+    session = servers["shows"].session
+
+    def read(**body: Any) -> str:
+        body = {"messages": [{"role": "user", "content": "u"}]} | body
+        text = read_conversation(session, Fields(body)).text
+        counted = servers["shows"].post("/v1/messages/count_tokens", body)
+        n_tokens = len(session.tokenize(text, add_special=False))
+        assert counted.json() == {"input_tokens": n_tokens}
+        return text
+
+    assert read() == "[user] u"
+    assert read(system="s") == "[system] s[user] u"
+    # What Claude Code puts in front is other every time, and nothing to the model.
+    parts = ["x-anthropic-billing-header: cc_version=2.1; cch=fa690;", "You are.", "Be."]
+    system = [
+        {"type": "text", "text": one, "cache_control": {"type": "ephemeral"}} for one in parts
+    ]
+    assert read(system=system) == "[system] You are.\nBe.[user] u"
+    assert read(thinking={"type": "enabled", "budget_tokens": 1024}) == "[user] uTrue"
+    assert read(thinking={"type": "adaptive"}) == "[user] uTrue"
+    assert read(thinking={"type": "disabled"}) == "[user] uFalse"
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": "x"},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "text", "text": "A"},
+        {"type": "tool_use", "id": "i", "name": "add", "input": {"a": 1}},
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": "i", "content": "one"},
+        {"type": "tool_result", "tool_use_id": "j", "is_error": True},
+        {"type": "text", "text": "B"},
+        {"type": "text", "text": "C"},
+    ]
+    messages = [
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": results},
+    ]
+    assert read(messages=messages) == (
+        '[user] u[assistant] A(hm)<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+        "[tool] one=i[tool] =j[user] B\nC"
+    )
+    begun = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "So"}]
+    assert read(messages=begun) == "[user] uSo"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"messages": []}, "messages is empty"),
+        ({"messages": None}, "messages is missing"),
+        ({"messages": [{"role": "critic", "content": "x"}]}, "messages[0].role must be"),
+        ({"messages": [{"role": "user", "content": [{"type": "image"}]}]},
+         "messages[0].content[0].type must be"),
+        ({"messages": [{"role": "user", "content": [{"type": "tool_use"}]}]},
+         "messages[0].content[0].type must be"),
+        ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+         "messages[0].content[0].tool_use_id is missing"),
+        ({"messages": [{"role": "user", "content": ["x"]}]}, "messages[0].content[0] must be"),
+        ({"system": 5}, "system must be a string"),
+        ({"stop_sequences": [5]}, "stop_sequences must be"),
+        ({"tools": [{"input_schema": {}}]}, "tools[0].name is missing"),
+        ({"tools": [NAMED[0], NAMED[0]]}, "tools[1].name 'add' is the name of another tool"),
+        ({"tools": NAMED, "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name must"),
+        ({"tools": NAMED, "tool_choice": {"type": "some"}}, "tool_choice.type must be"),
+        ({"tool_choice": {"type": "any"}}, "tool_choice.type must be"),
+        ({"mcp_servers": [{"type": "url"}]}, "mcp_servers is not supported"),
+        ({"max_tokens": -2}, "max_tokens must be"),
+        ({"thinking": {}}, "thinking.type is missing"),
+        ({"messages": [{"role": "user", "content": "u" * 3000}]}, "The prompt is too long: "),
+    ],
+)  # fmt: skip
+def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], words: str) -> None:
+    answer = servers["calls"].post("/v1/messages", ask(**options))
+    assert answer.status_code == 400
+    assert answer.json()["type"] == "error"
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert words in answer.json()["error"]["message"]
+
+
+def test_what_goes_wrong_on_the_way(clients: Clients, servers: dict[str, Server]) -> None:
+    """A client hears of it in a stream that has begun."""
+    a = servers["calls"].session.tokenize("a", add_special=False)[-1]
+    options = ask(stream=True, extra_body={
+        "grammar": 'root ::= "a" root "b" | "a" root "c" | ""', "logit_bias": {str(a): 50},
+    })  # fmt: skip
+    with pytest.raises(anthropic.APIStatusError, match="grammar"):
+        list(clients["calls"].messages.create(**options))
