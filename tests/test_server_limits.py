@@ -167,7 +167,7 @@ def test_too_large(server: Server) -> None:
     error = refused(server.post("/v1/completions", {"prompt": PROMPT * 20}), 400)
     assert error["code"] == "context_length_exceeded"
     assert error["param"] == "prompt"
-    assert "at most 2047" in error["message"]
+    assert "> 2047 maximum" in error["message"]
     assert "larger --ctx-size" in error["message"]
 
 

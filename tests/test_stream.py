@@ -113,7 +113,7 @@ def test_what_is_no_utf8_is_replaced(scripted: Script, open_session: Open) -> No
         (["f", "c d"], "ab", 2),
         (["c", "bc"], "a", 1),  # both end at one token: the one that begins first counts
         (["ab", "abc"], "", 0),  # is there before the other
-        (["ghhx", "gh", "g"], "abc def", 6),
+        (["hhx", "hh", "h"], "abc defg", 7),
         ("abc defghh", "", 0),
     ],
 )
