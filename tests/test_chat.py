@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,6 +45,26 @@ def test_the_models_own_template(model: Path, open_session: Open) -> None:
     assert session.chat([user("u")], max_tokens=2).text == ":a"
     assert "".join(chunk.text for chunk in session.stream_chat([user("a")])) == "bcd"
     assert session.chat([user("u")], template_args={"extra": "b"}).text == "cd"
+
+
+def test_in_an_event_loop(model: Path, open_session: Open) -> None:
+    session = open_session(model, kv_type="f16")
+
+    async def converse() -> tuple[str, str, str]:
+        answer, other = await asyncio.gather(
+            session.achat([user("u")]), session.achat([user("u")], template_args={"extra": "b"})
+        )
+        text = ""
+        async with aclosing(session.astream_chat([user("a")])) as chunks:
+            async for chunk in chunks:
+                text += chunk.text
+                if text == "bc":
+                    break
+        with pytest.raises(ArgumentError, match="messages is empty"):
+            await session.achat([])
+        return answer.text, other.text, text
+
+    assert asyncio.run(converse()) == (":abcd", "cd", "bc")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from itertools import chain
-from typing import overload
+from typing import Any, overload
 
 from typing_extensions import Unpack
 
 from specllama import _check
 from specllama._core import Chunk
+from specllama.model.chat_template import Message
 from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
@@ -160,6 +162,31 @@ class BackgroundRequests(LoadedModel):
             self._cancel(jobs)
         self._last = jobs[-1].so_far
         return answers[0] if n is None else answers
+
+    async def achat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Answer the last message of a conversation without blocking the event loop. Cancelling the
+        task ends the request. Arguments and errors are those of `SpecSession.chat`."""
+        prompt = await asyncio.to_thread(self.render_chat, messages, template_args)
+        return await self.agenerate(prompt, **options)
+
+    async def astream_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> AsyncGenerator[Chunk, None]:
+        """The same as `achat`, chunk by chunk: see `astream`."""
+        prompt = await asyncio.to_thread(self.render_chat, messages, template_args)
+        async with aclosing(self.astream(prompt, **options)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def ainfill(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,7 +50,7 @@ def objects(fields: Fields, name: str, what: str) -> list[Fields]:
     return [Fields(one, fields.full_name(f"{name}[{i}]")) for i, one in enumerate(given)]
 
 
-def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     """Return a call as messages hold it."""
     return {
         "id": call_id,
@@ -58,10 +59,15 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any]) -> dict[
     }
 
 
-def read_arguments(fields: Fields) -> dict[str, Any]:
-    """Return the field `arguments`, a JSON object as text."""
+def read_arguments(fields: Fields) -> dict[str, Any] | str:
+    """Return the field `arguments`, a JSON object as text. What is no JSON is a call that was cut,
+    at its last token say: the text as it is, which templates take, too, so that the conversation
+    goes on."""
+    text = fields.text("arguments") or "{}"
     try:
-        arguments = parsed(fields.text("arguments") or "{}")
+        arguments = parsed(text)
+    except json.JSONDecodeError:
+        return _check.text(fields.full_name("arguments"), text)
     except ValueError as error:
         field = fields.full_name("arguments")
         raise ApiError(400, f"{field} is not JSON: {error!s:.200}.", param=field) from None
