@@ -153,6 +153,46 @@ def test_a_content_in_parts(model: Path, open_session: Open) -> None:
         assert list(session.render_chat(messages)) == list(session.render_chat(alike))
 
 
+def test_turns_of_the_same_side(scripted: Script, open_session: Open) -> None:
+    """Of a template that wants them to alternate; results of tools are not counted."""
+    strict = (
+        "{% set ns = namespace(n=0) %}{% for m in messages %}"
+        "{% if m.role in ('user', 'assistant') and not m.tool_calls %}"
+        "{% if (m.role == 'user') != (ns.n % 2 == 0) %}{{ raise_exception('no turn') }}{% endif %}"
+        "{% set ns.n = ns.n + 1 %}{% endif %}{{ m.content }}{% endfor %}"
+    )
+    pieces = [*PIECES, "\n\n"]
+    session = open_session(scripted(pieces, chat_template=strict), kv_type="f16")
+
+    def read(*messages: dict[str, Any]) -> list[str]:
+        tokens = session.render_chat(list(messages))
+        return [pieces[token - FIRST] for token in tokens if token >= FIRST]
+
+    answer = {"role": "assistant", "content": "b"}
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
+    result = {"role": "tool", "content": "c"}
+    assert read(user("u"), user("a")) == ["u", "\n\n", "a"]
+    assert read(user("u"), answer, answer, user("a")) == ["u", "b", "\n\n", "b", "a"]
+    assert read(user("u"), call, result, user("a")) == ["u", "c", "\n\n", "a"]
+    assert read(user("u"), call, result, answer, user("a")) == ["u", "c", "b", "a"]
+    with pytest.raises(ArgumentError, match=r"refuses these messages: no turn\.$"):
+        read(answer, user("a"))
+
+
+def test_a_call_that_was_cut(scripted: Script, open_session: Open) -> None:
+    """Its arguments are no JSON, and a template may want to look into them."""
+    template = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
+        "{% for k, v in c.function.arguments | items %}{{ k }}{% endfor %}:{% endfor %}{% endfor %}"
+    )
+    session = open_session(scripted(PIECES, chat_template=template), kv_type="f16")
+    for arguments, tokens in (({"a": 1}, [0, 2, 1, 3]), ('{"a', [0, 1, 3])):
+        call = {"id": "1", "function": {"name": "f", "arguments": arguments}}
+        messages = [user("u"), {"role": "assistant", "content": "", "tool_calls": [call]}]
+        found = session.render_chat([*messages, {"role": "tool", "content": "b"}])
+        assert [token - FIRST for token in found if token >= FIRST] == tokens
+
+
 @pytest.mark.parametrize("without", [{}, {"content": None}])
 def test_templates_see_where_there_is_no_content(
     scripted: Script, open_session: Open, without: dict[str, None]

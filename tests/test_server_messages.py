@@ -179,14 +179,16 @@ def test_thoughts(clients: Clients) -> None:
     thought, said = whole.content
     assert (thought.type, thought.thinking) == ("thinking", "A number; say one.")
     assert said.text == "It is one."
+    assert whole.usage.output_tokens_details.thinking_tokens == 4
     with clients["thinks"].messages.stream(**ask()) as stream:
         assert blocks(stream.get_final_message()) == blocks(whole)
 
 
 def test_a_schema(clients: Clients) -> None:
-    form = {"format": {"type": "json_schema", "schema": SCHEMA}}
-    answer = clients["calls"].messages.create(**ask(output_config=form))
-    assert list(json.loads(answer.content[0].text)) == ["b"]
+    form = {"type": "json_schema", "schema": SCHEMA}
+    for extra in ({"output_config": {"format": form}}, {"output_format": form}):
+        answer = clients["calls"].messages.create(**ask(extra_body=extra))
+        assert list(json.loads(answer.content[0].text)) == ["b"]
 
 
 def test_what_the_model_reads(servers: dict[str, Server]) -> None:
@@ -211,17 +213,25 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
     assert read(thinking={"type": "enabled", "budget_tokens": 1024}) == "[user] uTrue"
     assert read(thinking={"type": "adaptive"}) == "[user] uTrue"
     assert read(thinking={"type": "disabled"}) == "[user] uFalse"
+    assert read(chat_template_kwargs={"enable_thinking": 5}) == "[user] u5"
     blocks = [
         {"type": "thinking", "thinking": "hm", "signature": "x"},
         {"type": "redacted_thinking", "data": "x"},
         {"type": "text", "text": "A"},
-        {"type": "tool_use", "id": "i", "name": "add", "input": {"a": 1}},
+        {"type": "tool_use", "id": "i", "name": "add", "input": {"a": None}},
+        {"type": "server_tool_use", "id": "k", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "k", "content": []},
     ]
     results = [
         {"type": "tool_result", "tool_use_id": "i", "content": "one"},
+        {
+            "type": "tool_result",
+            "tool_use_id": "k",
+            "content": [{"type": "text", "text": "two"}, {"type": "image", "source": {}}],
+        },
         {"type": "tool_result", "tool_use_id": "j", "is_error": True},
         {"type": "text", "text": "B"},
-        {"type": "text", "text": "C"},
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "C"}},
     ]
     messages = [
         {"role": "user", "content": "u"},
@@ -229,8 +239,9 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
         {"role": "user", "content": results},
     ]
     assert read(messages=messages) == (
-        '[user] u[assistant] A(hm)<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
-        "[tool] one=i[tool] =j[user] B\nC"
+        "[user] u[assistant] A(hm)"
+        '<tool_call>\n{"name": "add", "arguments": {"a": null}}\n</tool_call>'
+        "[tool] one=i[tool] two\n[image: not supported]=k[tool] =j[user] B\nC"
     )
     begun = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "So"}]
     assert read(messages=begun) == "[user] uSo"
@@ -239,7 +250,7 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"messages": []}, "messages is empty"),
+        ({"messages": [], "system": "s"}, "messages is empty"),
         ({"messages": None}, "messages is missing"),
         ({"messages": [{"role": "critic", "content": "x"}]}, "messages[0].role must be"),
         ({"messages": [{"role": "user", "content": [{"type": "image"}]}]},
@@ -276,5 +287,9 @@ def test_what_goes_wrong_on_the_way(clients: Clients, servers: dict[str, Server]
     options = ask(stream=True, extra_body={
         "grammar": 'root ::= "a" root "b" | "a" root "c" | ""', "logit_bias": {str(a): 50},
     })  # fmt: skip
-    with pytest.raises(anthropic.APIStatusError, match="grammar"):
+    with pytest.raises(anthropic.APIStatusError, match="grammar") as caught:
         list(clients["calls"].messages.create(**options))
+    assert caught.value.status_code == 200
+    assert caught.value.body["error"]["type"] == "invalid_request_error"
+    with pytest.raises(anthropic.BadRequestError, match="grammar"):
+        clients["calls"].messages.create(**options | {"stream": False})

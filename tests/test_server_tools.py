@@ -279,6 +279,18 @@ def test_a_conversation_goes_on_behind_a_call_that_was_cut(
     assert called(answer.choices[0].message) == CALLED[: SCRIPTS[name].calls]
 
 
+def test_ids_are_any_texts(servers: dict[str, Server]) -> None:
+    call = {"id": "\ud800", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "u", "tool_call_id": 5},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "\ud800", "content": "r"},
+    ]
+    body = json.dumps({"messages": messages, "tools": TOOLS, "max_tokens": 1}).encode()
+    for server in servers.values():
+        assert server.post("/v1/chat/completions", body).status_code == 200
+
+
 WRONG: list[Any] = [7, -1.5, "x y", [], {}, [1], {"a": 1}, True, "\ud800", [[[]]], {"type": {}}]
 
 

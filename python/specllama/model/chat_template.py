@@ -69,9 +69,10 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
     ) -> str:
-        """Return the prompt, special tokens included as text. Of a conversation that the template
-        refuses as it is, all system messages are joined into one before the others, if it has any
-        elsewhere: many templates know them there only, and clients send several.
+        """Return the prompt, special tokens included as text. A conversation that the template
+        refuses as it is becomes simpler, step by step: all system messages are joined into one
+        before the others; turns of the same side are joined, and what a user says behind the result
+        of a tool is a part of it; calls whose arguments are no JSON have none.
 
         Args:
             messages: The conversation; the last message is what the model is to answer. One of the
@@ -98,9 +99,11 @@ class ChatTemplate:
         try:
             return self._begun(self._rendered(conversation, passed), begun)
         except Exception as error:  # a template may raise anything
-            if any(one["role"] == "system" for one in conversation[1:]):
-                with suppress(Exception):
-                    return self._begun(self._rendered(_system_first(conversation), passed), begun)
+            for simpler in (_system_first, _taking_turns, _whole_calls):
+                before, conversation = conversation, simpler(conversation)
+                if conversation != before:
+                    with suppress(Exception):
+                        return self._begun(self._rendered(conversation, passed), begun)
             why = str(error).rstrip(".")
             raise ArgumentError(f"The chat template refuses these messages: {why}.") from None
 
@@ -156,10 +159,43 @@ def _begins_answer(conversation: Sequence[Message]) -> bool:
     return bool(len(conversation) > 1 and last["role"] == "assistant" and said)
 
 
-def _system_first(conversation: Sequence[Message]) -> list[Message]:
+def _system_first(conversation: Sequence[Message]) -> Sequence[Message]:
+    if not any(one["role"] == "system" for one in conversation[1:]):
+        return conversation
     texts = [one.get("content") or "" for one in conversation if one["role"] == "system"]
     others = [one for one in conversation if one["role"] != "system"]
     return [{"role": "system", "content": "\n\n".join(texts)}, *others]
+
+
+def _taking_turns(conversation: Sequence[Message]) -> Sequence[Message]:
+    turns: list[Message] = []
+    for one in conversation:
+        before = turns[-1] if turns else {"role": ""}
+        behind_its_own = one["role"] == before["role"] in ("user", "assistant")
+        if before.get("tool_calls") or not (
+            behind_its_own or (one["role"] == "user" and before["role"] == "tool")
+        ):
+            turns.append(one)
+            continue
+        texts = [str(text) for text in (before.get("content"), one.get("content")) if text]
+        turns[-1] = {**one, **before, "content": "\n\n".join(texts)}
+    return turns
+
+
+def _whole_calls(conversation: Sequence[Message]) -> Sequence[Message]:
+    return [
+        {**one, "tool_calls": [_whole_call(call) for call in calls]}
+        if isinstance(calls := one.get("tool_calls"), list)
+        else one
+        for one in conversation
+    ]
+
+
+def _whole_call(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("arguments"), str):
+        return call
+    return {**call, "function": {**function, "arguments": {}}}
 
 
 def _read(name: str, message: Message) -> Message:

@@ -100,7 +100,8 @@ class LoadedModel:
     @property
     def chat_template_source(self) -> str | None:
         """The chat template as Jinja, whether it can be read or not; None: there is none."""
-        return self._core.chat_template if self._template.source is None else self._template.source
+        own = self._core.chat_template
+        return own if self._template.source is None else self._template.source
 
     def render_infill(
         self,

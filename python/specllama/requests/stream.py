@@ -81,7 +81,7 @@ class Record:
             text=self.echo + self.core.text,
             tokens=self.core.tokens,
             finish_reason=self.finish_reason,
-            stop_string=self.core.stop_string or None,
+            stop_string=(self.finish_reason and self.core.stop_string) or None,
             stats=self.core.stats,
             logprobs=self.core.logprobs,
             trace=self.trace(),

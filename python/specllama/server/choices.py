@@ -80,7 +80,7 @@ class ChoicesCall(Call):
         except SpecllamaError as error:
             if not begun:
                 raise
-            yield event(ApiError.of(error).body)
+            yield event(ApiError.of(error, self.given).body)
             return
         if self._include_usage:
             generations = await _endings(handles)

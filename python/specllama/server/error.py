@@ -11,13 +11,17 @@ from starlette.responses import JSONResponse
 from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
 
 _OTHER_NAMES = {
-    "json_schema": ("response_format", "text"),
-    "grammar": ("response_format", "tools", "text"),
+    "json_schema": ("response_format", "text", "output_config", "output_format"),
+    "grammar": ("response_format", "tools", "text", "output_config", "output_format"),
+    "stop": ("stop_sequences",),
     "template_args": ("chat_template_kwargs",),
 }
 """Fields by which a client may have given an option of ours."""
 
-_CONSTRAINTS = {"grammar": ("grammar", "response_format", "tools"), "logit_bias": ("logit_bias",)}
+_CONSTRAINTS = {
+    "grammar": ("grammar", *_OTHER_NAMES["grammar"]),
+    "logit_bias": ("logit_bias",),
+}
 """What may leave a generation no way to go on, and the fields by which a client asks for it."""
 
 

@@ -66,7 +66,7 @@ class Infill(Call):
         except SpecllamaError as error:
             if not begun:
                 raise
-            yield event(ApiError.of(error).body)
+            yield event(ApiError.of(error, self.given).body)
 
     def _body(self, text: str) -> dict[str, Any]:
         return {"index": 0, "content": text, "stop": False, "model": self._name}
@@ -76,7 +76,8 @@ class Infill(Call):
         n = stats.generated_tokens
         return {
             "stop": True,
-            "stop_type": "eos" if generation.finish_reason == "stop" else "limit",
+            "stop_type": _stop_type(generation),
+            "stopping_word": generation.stop_string or "",
             "truncated": False,
             "tokens_predicted": n,
             "tokens_evaluated": stats.prompt_tokens,
@@ -84,6 +85,12 @@ class Infill(Call):
             "generation_settings": {"n_ctx": self._model.n_ctx, "seed": stats.seed},
             "timings": timings(stats),
         }
+
+
+def _stop_type(generation: Generation) -> str:
+    if generation.stop_string is not None:
+        return "word"
+    return "eos" if generation.finish_reason == "stop" else "limit"
 
 
 def _files(fields: Fields) -> list[tuple[str, str]]:

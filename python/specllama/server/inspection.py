@@ -40,7 +40,10 @@ class Inspection:
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/detokenize", self._detokenize, methods=["POST"]),
             Route("/apply-template", self._apply_template, methods=["POST"]),
-            Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+            *(
+                Route(path, self._count_tokens, methods=["POST"])
+                for path in ("/v1/messages/count_tokens", "/messages/count_tokens")
+            ),
             Route("/props", self._props),
             Route("/slots", self._slots),
         ]

@@ -17,6 +17,9 @@ from specllama.server.fields import Fields
 from specllama.server.sampling import most_tokens, schema_of, stop_strings
 from specllama.server.settings import Settings
 
+_ERRORS = {500: "api_error", 503: "overloaded_error"}
+"""What is told in a stream that has begun, where there is no status any more, by that."""
+
 
 class MessageCall(Call):
     """A request to /v1/messages."""
@@ -32,11 +35,12 @@ class MessageCall(Call):
         self._id = f"msg_{secrets.token_hex(12)}"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        options: GenerateOptions = {
-            "max_tokens": most_tokens(fields, "max_tokens"),
-            "stop": stop_strings(fields, "stop_sequences"),
-        }
+        options: GenerateOptions = {"max_tokens": most_tokens(fields, "max_tokens")}
+        if "stop_sequences" in fields:
+            options["stop"] = stop_strings(fields, "stop_sequences")
         wanted = fields.object("output_config").object("format")
+        if "output_format" in fields:  # what it was called before
+            wanted = fields.object("output_format")
         if (schema := schema_of(wanted, wanted)) is not None:
             options["json_schema"] = schema
         return options
@@ -50,7 +54,7 @@ class MessageCall(Call):
         reader = self._conversation.reader()
         blocks = Blocks.whole(reader.read(await all_chunks(handle)))
         ending = _ending(generation, called=reader.called)
-        head = self._head(_usage_of(generation.stats))
+        head = self._head(_usage_of(generation.stats, reader.n_thinking))
         return {**head, "content": blocks.content, **ending}
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
@@ -68,21 +72,23 @@ class MessageCall(Call):
                 chunks = await handle.next_chunks()
             generation = await handle
         except SpecllamaError as error:
-            yield self.failure(ApiError.of(error))
+            yield self.failure(ApiError.of(error, self.given))
             return
         rest = [one for part in reader.finish() for one in blocks.take(part)]
         ended = {
             "delta": _ending(generation, called=reader.called),
-            "usage": _usage_of(generation.stats),
+            "usage": _usage_of(generation.stats, reader.n_thinking),
         }
         for one in (*rest, *blocks.end(), {"type": "message_delta", **ended}):
             yield _event(one)
         yield _event({"type": "message_stop"})
 
     def failure(self, error: ApiError) -> bytes:
-        return _event(error.body)
+        body = error.body
+        kind = _ERRORS.get(error.status, body["error"]["type"])
+        return _event({**body, "error": {**body["error"], "type": kind}})
 
-    def _head(self, usage: dict[str, int]) -> dict[str, Any]:
+    def _head(self, usage: dict[str, Any]) -> dict[str, Any]:
         return {
             "id": self._id,
             "type": "message",
@@ -109,7 +115,7 @@ def _ending(generation: Generation, *, called: bool) -> dict[str, Any]:
     return {"stop_reason": reason, "stop_sequence": generation.stop_string}
 
 
-def _usage(n_prompt: int, n_reused: int = 0, n_generated: int = 0) -> dict[str, int]:
+def _usage(n_prompt: int, n_reused: int = 0, n_generated: int = 0) -> dict[str, Any]:
     """Return how many tokens it took; those of the prompt that were there already are apart."""
     return {
         "input_tokens": n_prompt - n_reused,
@@ -119,9 +125,10 @@ def _usage(n_prompt: int, n_reused: int = 0, n_generated: int = 0) -> dict[str, 
     }
 
 
-def _usage_of(stats: Stats) -> dict[str, int]:
+def _usage_of(stats: Stats, n_thinking: int) -> dict[str, Any]:
     return {
         **_usage(stats.prompt_tokens, stats.reused_tokens, stats.generated_tokens),
+        "output_tokens_details": {"thinking_tokens": n_thinking},
         "drafted_tokens": stats.drafted,
         "accepted_tokens": stats.accepted,
     }

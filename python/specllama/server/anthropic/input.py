@@ -19,13 +19,17 @@ from specllama.server.tools.tool import MESSAGES, read_tools
 _BILLING = re.compile(r"^x-anthropic-billing-header:.*\n?", re.MULTILINE)
 
 
+# Blocks of an answer that are of no use here; results of the API owner's tools besides.
+_PASSED_OVER = ("redacted_thinking", "server_tool_use")
+
+
 def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
     """Read the conversation of a request. Raises ApiError, and what `Conversation` does."""
-    template_args = {}
+    template_args = dict(fields.object("chat_template_kwargs").given)
     if "thinking" in fields:
         wanted = fields.object("thinking")
         wanted.required("type")
-        template_args["enable_thinking"] = wanted.text("type") != "disabled"
+        template_args.setdefault("enable_thinking", wanted.text("type") != "disabled")
     return Conversation(model, _messages(fields), _tool_choice(fields), template_args)
 
 
@@ -48,7 +52,10 @@ def _messages(fields: Fields) -> list[Message]:
     if system := _BILLING.sub("", content_text(fields, "system")):
         messages.append({"role": "system", "content": system})
     fields.required("messages")
-    for one in objects(fields, "messages", "messages"):
+    given = objects(fields, "messages", "messages")
+    if not given:
+        raise ApiError(400, "messages is empty; give at least one message.", param="messages")
+    for one in given:
         role = one.text("role")
         if role not in ("user", "assistant", "system"):
             one.required("role")
@@ -57,8 +64,6 @@ def _messages(fields: Fields) -> list[Message]:
             _add_blocks(messages, role, objects(one, "content", "blocks"))
         else:
             messages.append({"role": role, "content": content_text(one)})
-    if not messages:
-        raise ApiError(400, "messages is empty; give at least one message.", param="messages")
     return list(messages)
 
 
@@ -67,29 +72,51 @@ def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields])
     message: dict[str, Any] = {"role": role, "content": ""}
     for block in blocks:
         kind = block.text("type", "text")
-        if kind == "text":
-            block.required("text")
-            _append(message, "content", content_text(block, "text"))
+        if (text := _text(block, kind)) is not None:
+            _append(message, "content", text)
         elif kind == "tool_result" and role == "user":
             block.required("tool_use_id")
             if message["content"]:
                 messages.append(message)
                 message = {"role": role, "content": ""}
-            result = {"tool_call_id": block.text("tool_use_id"), "content": content_text(block)}
+            result = {"tool_call_id": block.text("tool_use_id"), "content": _result(block)}
             messages.append({"role": "tool", **result})
         elif kind == "tool_use" and role == "assistant":
             block.required("id")
             block.required("name")
-            call = call_message(
-                block.text("id"), block.text("name"), dict(block.object("input").given)
-            )
+            block.object("input")
+            arguments = dict(block.any("input") or {})  # with what is null in it
+            call = call_message(block.text("id"), block.text("name"), arguments)
             message.setdefault("tool_calls", []).append(call)
         elif kind == "thinking" and role == "assistant":
             _append(message, "reasoning_content", content_text(block, "thinking"))
-        elif kind != "redacted_thinking" or role != "assistant":
+        elif role != "assistant" or not (kind in _PASSED_OVER or kind.endswith("_tool_result")):
             block.refuse("type", "a text, a thought, or a tool's use or result")
     if len(message) > 2 or message["content"] or not blocks:
         messages.append(message)
+
+
+def _text(block: Fields, kind: str) -> str | None:
+    """Return what a block says; None: it is no text."""
+    if kind == "text":
+        block.required("text")
+        return content_text(block, "text")
+    source = block.any("source")
+    if kind == "document" and isinstance(source, dict) and source.get("type") == "text":
+        return content_text(block.object("source"), "data")
+    return None
+
+
+def _result(block: Fields) -> str:
+    """Return what a tool gave. An image in it should not end the conversation."""
+    if not isinstance(block.any("content"), list):
+        return content_text(block)
+    texts = []
+    for part in objects(block, "content", "blocks"):
+        kind = part.text("type", "text")
+        text = _text(part, kind)
+        texts.append(f"[{kind}: not supported]" if text is None else text)
+    return "\n".join(texts)
 
 
 def _append(message: dict[str, Any], field: str, text: str) -> None:

@@ -33,7 +33,8 @@ class ResponseCall(Call):
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
         choice = ToolChoice.read(fields, RESPONSES)
-        self._conversation = Conversation(model, read_input(fields), choice, {})
+        template_args = dict(fields.object("chat_template_kwargs").given)
+        self._conversation = Conversation(model, read_input(fields), choice, template_args)
         super().__init__(model, fields, settings)
         self._conversation.constrain(self._options)
         self._conversation.refer(self._options)
@@ -83,7 +84,7 @@ class ResponseCall(Call):
                 chunks = await handle.next_chunks()
             generation = await handle
         except SpecllamaError as error:
-            said = ApiError.of(error).body["error"]
+            said = ApiError.of(error, self.given).body["error"]
             failed = {"code": "server_error", "message": said["message"]}
             body = {**self._body(output), "status": "failed", "error": failed}
             yield number.event({"type": "response.failed", "response": body})

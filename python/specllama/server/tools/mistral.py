@@ -52,7 +52,7 @@ def _with_short_ids(message: Message) -> Message:
     """Return a message whose ids of calls have the form that the templates ask for."""
     changed: dict[str, Any] = dict(message)
     if "tool_call_id" in changed:
-        changed["tool_call_id"] = _short(changed["tool_call_id"])
+        changed["tool_call_id"] = _short(str(changed["tool_call_id"]))
     if "tool_calls" in changed:
         calls: Sequence[Mapping[str, Any]] = changed["tool_calls"]
         changed["tool_calls"] = [{**call, "id": _short(call["id"])} for call in calls]
@@ -62,4 +62,4 @@ def _with_short_ids(message: Message) -> Message:
 def _short(call_id: str) -> str:
     if re.fullmatch("[a-zA-Z0-9]{9}", call_id):
         return call_id
-    return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+    return hashlib.sha256(call_id.encode(errors="surrogatepass")).hexdigest()[:9]

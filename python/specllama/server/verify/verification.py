@@ -103,7 +103,8 @@ class DisagreementError(ApiError):
 
     @property
     def body(self) -> dict[str, Any]:
-        return {"error": {**super().body["error"], **self._where}}
+        body = super().body
+        return {**body, "error": {**body["error"], **self._where}}
 
 
 async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
