@@ -87,7 +87,8 @@ def together(session: SpecSession, requests: list[Request]) -> list[Stream]:
     return streams
 
 
-def check_independence(solo: SpecSession, session: SpecSession) -> None:
+def check_independence(solo: SpecSession, session: SpecSession) -> int:
+    """How many tokens were drafted."""
     requests = mixed(solo.n_vocab)
     # A stop string from the middle of what would come.
     for i in (2, 9):
@@ -104,8 +105,7 @@ def check_independence(solo: SpecSession, session: SpecSession) -> None:
             assert n >= min(len(tokens), 7)
             assert found.tokens[:n] == tokens[:n], i
         assert found.stats.drafter_errors == 0
-    drafted = sum(stream.result().stats.drafted for stream in streams)
-    assert drafted > 0
+    return sum(stream.result().stats.drafted for stream in streams)
 
 
 x86 = pytest.mark.skipif(
@@ -122,7 +122,8 @@ def test_exact_sessions_give_what_each_gives_alone(
     options: dict[str, Any] = {"exact": True, "n_batch": 64, "spec_length": spec_length}
     solo = open_session(draft=None, **options)
     session = open_session(draft=draft, n_ctx=300, n_seq=N_SEQ, **options)
-    check_independence(solo, session)
+    drafted = check_independence(solo, session)
+    assert drafted > 0 or spec_length == "auto"  # what pays, if anything, is the clock's to say
     assert session.generate([1], max_tokens=1).stats.exact
 
 
@@ -137,7 +138,8 @@ def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
     exact = "auto" if kind in ("recurrent", "hybrid") else platform.machine() == "x86_64"
     options: dict[str, Any] = {"exact": exact, "n_batch": 64}
     solo = open_session(model, None, **options)
-    check_independence(solo, open_session(model, n_seq=N_SEQ, n_ctx=300, **options))
+    session = open_session(model, n_seq=N_SEQ, n_ctx=300, **options)
+    assert check_independence(solo, session) > 0
 
 
 def test_by_default_requests_share_a_memory(open_session: Open) -> None:

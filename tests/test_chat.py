@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -281,13 +280,15 @@ def test_what_is_not_answered_is_taken_back(error: BaseException) -> None:
     assert not Chat(cast(Any, None), None, {}, interactive=True, colored=False).ask_again()
 
 
-def test_ctrl_c_again_where_nothing_ends() -> None:
+def test_ctrl_c_again_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[bool] = []
+    clock = [0.0]
+    monkeypatch.setattr("specllama._interrupt.monotonic", lambda: clock[0])
     with Interrupt(lambda: ended.append(True), patience=0.2):
         for _ in range(3):  # as a hand may shake
             os.kill(os.getpid(), signal.SIGINT)
         assert len(ended) == 3
-        time.sleep(0.3)
+        clock[0] = 0.3
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert len(ended) == 3

@@ -51,7 +51,7 @@ class Weather(pydantic.BaseModel):
 
 @pytest.fixture(scope="module")
 def server(smollm2: Path) -> Iterator[Server]:
-    options = {**EXACT, **FIXED, "kv_type": "f16", "n_ctx": 2048, "n_threads": 2}
+    options = {**EXACT, **FIXED, "kv_type": "f16", "n_ctx": 2048}
     with SpecSession(smollm2, **options) as session, serve(session) as running:
         yield running
 
@@ -128,7 +128,8 @@ def test_llm(server: Server, tmp_path: Path) -> None:
     environment = {**os.environ, "LLM_USER_PATH": str(tmp_path), "OPENAI_API_KEY": "none"}
 
     def llm(*arguments: str) -> str:
-        command = [sys.executable, "-m", "llm", "-m", "here", "--no-log", *arguments]
+        sampling = ("-o", "temperature", "0")
+        command = [sys.executable, "-m", "llm", "-m", "here", "--no-log", *sampling, *arguments]
         process = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=120, check=False
         )

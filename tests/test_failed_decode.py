@@ -147,7 +147,7 @@ def test_of_a_shared_memory_too(library: Path, tmp_path: Path) -> None:
     options = {"n_seq": 3, "n_batch": 128, "exact": False, "kv_type": "f16"}
     outcome = run(library, model, 2, "start", **options)
     assert outcome.errors == [None] * 3
-    assert [len(tokens) for tokens in outcome.found] == [300] * 3
+    assert list(map(len, outcome.found)) == list(map(len, outcome.expected))
 
 
 def test_inside_a_tree(library: Path, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_inside_a_tree(library: Path, tmp_path: Path) -> None:
     outcome = run(library, model, 2, "begun", n_seq=1, exact=exact, spec_tree=3, draft=draft)
     for i, expected in enumerate(outcome.expected):
         assert "aborted the decode" in (outcome.errors[i] or "")
-        assert 0 < len(outcome.found[i]) < 300
+        assert 0 < len(outcome.found[i]) < len(expected)
         assert outcome.found[i] == expected[: len(outcome.found[i])]
         assert outcome.found[i] + outcome.rest[i] == expected
 

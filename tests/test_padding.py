@@ -104,14 +104,14 @@ def test_no_token_changes(open_session: Open, toothed: Open, n_seq: int) -> None
     expected = [plain.generate(prompt, max_tokens=60).tokens for prompt in prompts]
     drafter = ThreeAtMost(plain.n_vocab)
     session = toothed(draft=drafter, n_seq=n_seq)
+    padded = 0  # the more of it, the less has been timed in truth
     for _ in range(2):
-        padded = 0
         for prompt, tokens in zip(prompts, expected, strict=True):
             drafter.coming = tokens
             generation = session.generate(prompt, max_tokens=60)
             assert generation.tokens == tokens
             padded += generation.stats.padded
-        assert padded > 0
+    assert padded > 0
 
 
 def test_nothing_is_left_of_them(open_session: Open, toothed: Open, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_the_same_tokens_whoever_drafts(
-    connect: Connect, local: SpecSession, draft: str, options: dict[str, Any]
+    connect: Connect, local: SpecSession, draft: str, options: dict[str, Any], mode: str
 ) -> None:
     session = connect(DRAFTS[draft]())
     for name in ("module", "emoji"):
@@ -87,7 +87,10 @@ def test_the_same_tokens_whoever_drafts(
         found = session.generate(PROMPTS[name], max_tokens=N, **options)
         same(found, expected)
         assert found.stats.exact is (EXACT_HERE is True)
-        assert (found.stats.drafter_errors > 0) == (draft in ("raising", "foreign"))
+        if draft in ("raising", "foreign"):  # ahead, it may not have been asked in time
+            assert found.stats.drafter_errors > 0 or mode == "ahead"
+        else:
+            assert found.stats.drafter_errors == 0
         assert found.stats.generated_tokens == N
         assert found.stats.prompt_tokens == expected.stats.prompt_tokens
 

@@ -275,7 +275,7 @@ def test_idle_generations_are_given_up_and_go_on(
     nobody is idle."""
     gone: list[int] = []
     with serve(session, idle=0.05) as server:
-        one = httpx.post(f"{server.url}/v1/verify", json={"prompt": MODULE}).json()
+        one = httpx.post(f"{server.url}/v1/verify", json={"prompt": MODULE}, timeout=60).json()
 
         def wait_until_gone() -> None:
             wait_until(lambda: not server.app._verify._open)
@@ -283,7 +283,8 @@ def test_idle_generations_are_given_up_and_go_on(
 
         wait_until_gone()
         body = {"round": 1, "n": 1, "hash": "x", "draft": []}
-        assert httpx.post(f"{server.url}/v1/verify/{one['id']}", json=body).status_code == 410
+        again = httpx.post(f"{server.url}/v1/verify/{one['id']}", json=body, timeout=60)
+        assert again.status_code == 410
         drafter = Meddling(expected.tokens, {2: wait_until_gone, 6: wait_until_gone}, n_most=2)
         with SpecSession(target=server.url, target_mode="lockstep", draft=drafter) as remote:
             same(remote.generate(MODULE, **OPTIONS), expected)

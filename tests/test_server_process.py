@@ -98,7 +98,7 @@ def test_ctrl_c_twice(process: Any) -> None:
 def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECLLAMA_API_KEY", "secret")
     _, url = process()
-    assert httpx.get(f"{url}/v1/models").status_code == 401
+    assert httpx.get(f"{url}/v1/models", timeout=60).status_code == 401
     answer = httpx.get(f"{url}/v1/models", headers={"Authorization": "Bearer secret"})
     assert answer.status_code == 200
 

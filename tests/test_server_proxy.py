@@ -52,6 +52,7 @@ def test_generations_count_by_client_too(session: SpecSession) -> None:
             f"{server.url}/v1/verify",
             json={"prompt": "x"},
             headers={"X-Forwarded-For": "192.0.2.7"},
+            timeout=60,
         )
         assert opened.is_success
         (one,) = server.app._verify._open.values()

@@ -74,7 +74,7 @@ def test_unknown_generations(server: Server) -> None:
     client = Client(server, prompt=MODULE)
     client.end()
     refused(client.ask(client.body([])), 410)
-    assert httpx.delete(f"{server.url}/v1/verify/nothing").status_code == 204
+    assert httpx.delete(f"{server.url}/v1/verify/nothing", timeout=60).status_code == 204
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_client_may_not_have_all(session: SpecSession) -> None:
                 remote.generate("x")
         if sys.platform == "linux":  # elsewhere this machine has no other address
             transport = httpx.HTTPTransport(local_address="127.0.0.2")
-            with httpx.Client(transport=transport) as stranger:
+            with httpx.Client(transport=transport, timeout=60) as stranger:
                 assert stranger.post(f"{server.url}/v1/verify", json={"prompt": "x"}).is_success
         for i in range(31):
             del names[f"name {i}"]

@@ -14,11 +14,12 @@ PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH",
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Run a program of a build; what it printed, and that it succeeded."""
+    """Run a program of a build; what it printed, and that it succeeded. Compilers give way to tests
+    that run beside them."""
     # A sanitizer that Python runs under is not for compilers.
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     process = subprocess.run(
-        [str(word) for word in command],
+        ["nice", *(str(word) for word in command)],
         cwd=cwd,
         env=env | {"PATH": PATH},
         stdout=subprocess.PIPE,

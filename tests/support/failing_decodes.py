@@ -23,11 +23,12 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
 
     threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
     prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
-    length: dict[str, Any] = {"max_tokens": 300, "logit_bias": {2: -100.0}}
+    # So long that none has ended when decodes begin to fail.
+    length: dict[str, Any] = {"max_tokens": 800, "logit_bias": {2: -100.0}}
 
     def all_rest(session: SpecSession) -> list[Generation]:
         return [
-            session.generate([*prompt, *tokens], **(length | {"max_tokens": 300 - len(tokens)}))
+            session.generate([*prompt, *tokens], **(length | {"max_tokens": 800 - len(tokens)}))
             for prompt, tokens in zip(prompts, found, strict=True)
         ]
 

@@ -67,7 +67,7 @@ class Client:
         return told
 
     def end(self) -> None:
-        httpx.delete(f"{self.server.url}/v1/verify/{self.id}")
+        httpx.delete(f"{self.server.url}/v1/verify/{self.id}", timeout=60)
 
 
 def ahead(server: Server, **options: Any) -> ClientConnection:
