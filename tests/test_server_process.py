@@ -95,6 +95,20 @@ def test_ctrl_c_twice(process: Any) -> None:
     assert served.stderr.read() == ""
 
 
+def test_refusals_are_told(process: Any) -> None:
+    """A line each, of which no client writes more than one."""
+    served, url = process()
+    assert httpx.get(f"{url}/no%0Asuch", timeout=60).status_code == 404
+    body = {"messages": []}
+    assert httpx.post(f"{url}/v1/messages", json=body, timeout=60).status_code == 400
+    served.send_signal(signal.SIGTERM)
+    assert served.wait(60) == 0
+    assert served.stderr.read() == (
+        "GET /no\\nsuch: 404, GET /nosuch is not served here.\n"
+        "POST /v1/messages: 400, messages is empty; give at least one message.\n"
+    )
+
+
 def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECLLAMA_API_KEY", "secret")
     _, url = process()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import re
 import socket
@@ -23,6 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it; the exit code."""
     try:
         from specllama.server.app import App
+        from specllama.server.error import log
         from specllama.server.graceful import GracefulServer
     except ImportError as error:
         raise ArgumentError(
@@ -61,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         session.stream([0], **settings.sampling).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
+        log.addHandler(logging.StreamHandler())  # what is refused, on stderr
+        log.setLevel(logging.INFO)
         print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
         GracefulServer(
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips

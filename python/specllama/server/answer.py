@@ -76,7 +76,7 @@ class Answer:
         except SpecllamaError as error:
             refusal = ApiError.of(error, self._call.given)
             if not self._begun:
-                await refusal.response()(scope, receive, send)
+                await refusal.response(scope)(scope, receive, send)
                 return
             await self._send_part(self._call.failure(refusal), send)
         await send({"type": "http.response.body", "body": b""})

@@ -47,6 +47,9 @@ _CALLS: dict[str, type[Call]] = {
 _MOST_THREADS = 2
 
 
+_MISTAKE = ApiError(500, "The server made a mistake.")
+
+
 class App:
     """An ASGI application that answers by a session.
 
@@ -96,9 +99,9 @@ class App:
             ],
             middleware=middleware,
             exception_handlers={
-                ApiError: lambda _, error: error.response(),
+                ApiError: lambda request, error: error.response(request.scope),
                 HTTPException: _http_error,
-                Exception: lambda *_: ApiError(500, "The server made a mistake.").response(),
+                Exception: lambda request, _: _MISTAKE.response(request.scope),
             },
         )
 
@@ -178,4 +181,4 @@ class App:
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = f"{request.method} {request.url.path} is not served here."
-    return ApiError(error.status_code, what).response()
+    return ApiError(error.status_code, what).response(request.scope)

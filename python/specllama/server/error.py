@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection
 from typing import Any
 
 from starlette.responses import JSONResponse
+from starlette.types import Scope
 
 from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
+
+log = logging.getLogger("specllama.server")
+"""Where refusals are told, a line each (INFO)."""
 
 _OTHER_NAMES = {
     "json_schema": ("response_format", "text", "output_config", "output_format"),
@@ -75,10 +80,17 @@ class ApiError(Exception):
             },
         }
 
-    def response(self) -> JSONResponse:
-        """Return the answer."""
+    def response(self, scope: Scope) -> JSONResponse:
+        """Return the answer to a request, and log it: not every client shows what it was told."""
+        asked = f"{scope['method']} {scope['path']}"
+        log.info("%s: %d, %s", _printable(asked), self.status, _printable(str(self)))
         headers = {"Retry-After": "1"} if self.status == 503 else None
         return JSONResponse(self.body, self.status, headers)
+
+
+def _printable(text: str) -> str:
+    """Return a text as a terminal may be shown it, in one line."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _sendable(text: str) -> str:

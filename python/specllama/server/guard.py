@@ -36,7 +36,7 @@ class Guard:
                 self._check(scope["path"], Headers(scope=scope))
             except ApiError as error:
                 if scope["type"] == "http":
-                    await error.response()(scope, receive, send)
+                    await error.response(scope)(scope, receive, send)
                 else:
                     await send({"type": "websocket.close", "code": 1008, "reason": str(error)})
                 return

@@ -11,7 +11,8 @@ from specllama._core import Stats
 from specllama.requests.background import BackgroundRequests
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.call import Call, all_chunks, end_reason, event
+from specllama.server.call import all_chunks, end_reason, event
+from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.sampling import most_tokens, schema_of, stop_strings
@@ -21,17 +22,14 @@ _ERRORS = {500: "api_error", 503: "overloaded_error"}
 """What is told in a stream that has begun, where there is no status any more, by that."""
 
 
-class MessageCall(Call):
+class MessageCall(ConversationCall):
     """A request to /v1/messages."""
 
     prompt_field = "messages"
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("container", "mcp_servers")
-        self._conversation = read_conversation(model, fields)
-        super().__init__(model, fields, settings)
-        self._conversation.constrain(self._options)
-        self._conversation.refer(self._options)
+        super().__init__(model, fields, settings, read_conversation(model, fields))
         self._id = f"msg_{secrets.token_hex(12)}"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
@@ -44,9 +42,6 @@ class MessageCall(Call):
         if (schema := schema_of(wanted, wanted)) is not None:
             options["json_schema"] = schema
         return options
-
-    def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        return [self._conversation.prompt()]
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles

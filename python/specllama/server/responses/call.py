@@ -10,8 +10,9 @@ from typing import Any
 
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
-from specllama.server.call import Call, all_chunks, end_reason
+from specllama.server.call import all_chunks, end_reason
 from specllama.server.conversation import Conversation
+from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.responses.input import read_input
@@ -25,7 +26,7 @@ _ECHOED = ("instructions", "max_output_tokens", "metadata", "temperature", "top_
 _DEFAULTS = {"metadata": {}, "tool_choice": "auto", "tools": [], "parallel_tool_calls": True}
 
 
-class ResponseCall(Call):
+class ResponseCall(ConversationCall):
     """A request to /v1/responses. Nothing is kept of it."""
 
     prompt_field = "input"
@@ -34,10 +35,8 @@ class ResponseCall(Call):
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
         choice = ToolChoice.read(fields, RESPONSES)
         template_args = dict(fields.object("chat_template_kwargs").given)
-        self._conversation = Conversation(model, read_input(fields), choice, template_args)
-        super().__init__(model, fields, settings)
-        self._conversation.constrain(self._options)
-        self._conversation.refer(self._options)
+        conversation = Conversation(model, read_input(fields), choice, template_args)
+        super().__init__(model, fields, settings, conversation)
         given = fields.given
         self._head = {
             "id": f"resp_{secrets.token_hex(12)}",
@@ -59,9 +58,6 @@ class ResponseCall(Call):
         if (schema := schema_of(wanted, wanted)) is not None:
             options["json_schema"] = schema
         return options
-
-    def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        return [self._conversation.prompt()]
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles

@@ -1,0 +1,32 @@
+"""Requests to answer a conversation, once."""
+
+from __future__ import annotations
+
+from specllama.requests.background import BackgroundRequests
+from specllama.server.call import Call
+from specllama.server.conversation import Conversation
+from specllama.server.fields import Fields
+from specllama.server.settings import Settings
+
+
+class ConversationCall(Call):
+    """A request to answer a conversation, once.
+
+    Args:
+        conversation: As it was read from the fields.
+    """
+
+    def __init__(
+        self,
+        model: BackgroundRequests,
+        fields: Fields,
+        settings: Settings,
+        conversation: Conversation,
+    ) -> None:
+        self._conversation = conversation
+        super().__init__(model, fields, settings)
+        conversation.constrain(self._options)
+        conversation.refer(self._options)
+
+    def _read_prompts(self, fields: Fields) -> list[list[int]]:
+        return [self._conversation.prompt()]
