@@ -76,6 +76,11 @@ def test_a_template_of_ones_own(
         assert f"--chat-template-kwargs: {why}" in capfd.readouterr().err
 
 
+def test_nobody_drafts(chat: Run, model: Path) -> None:
+    for nobody in (("--draft", "none"), ("--no-spec",)):
+        assert "Drafting: nobody" in chat("-m", str(model), *nobody, lines="/draft\n").err
+
+
 def test_colours_are_for_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
     # It says the same again and again: what follows is soon copied.
     model = str(scripted(PIECES, then=None, chat_template=TEMPLATE))

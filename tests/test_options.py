@@ -59,6 +59,26 @@ def test_an_unknown_option() -> None:
         checked({"temperatur": 1})  # type: ignore[typeddict-unknown-key]
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("max_new_tokens", "is called max_tokens here"),
+        ("repetition_penalty", "is called repeat_penalty here"),
+        ("stream", r"session\.stream\(prompt\)"),
+        ("tools", "are the server's"),
+    ],
+)
+def test_what_other_libraries_call_it(name: str, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        checked({name: 1})  # type: ignore[misc]
+
+
+def test_minus_one() -> None:
+    """As llama.cpp has it: no limit, and a fresh seed."""
+    assert checked({"max_tokens": -1, "seed": -1})["max_tokens"] == -1
+    assert checked({"max_tokens": -1, "seed": -1})["seed"] is None
+
+
 def test_help_has_every_option() -> None:
     text = " ".join((GenerateOptions.__doc__ or "").split())
     for name, field in FIELDS.items():

@@ -84,6 +84,15 @@ def test_no_weight_at_all_is_the_likeliest_token(server: Server) -> None:
     assert drawn["choices"] == greedy["choices"]
 
 
+def test_repetitions_by_another_name(server: Server) -> None:
+    body = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0}
+    plain, ours, theirs = (
+        server.post("/v1/completions", body | more).json()["choices"]
+        for more in ({}, {"repeat_penalty": 1.8}, {"repetition_penalty": 1.8})
+    )
+    assert plain != ours == theirs
+
+
 def test_how_tokens_are_chosen_by_default(server: Server) -> None:
     body = {"prompt": PROMPT, "max_tokens": 12}
     greedy = server.post("/v1/completions", {**body, "temperature": 0}).json()["choices"]

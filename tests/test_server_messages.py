@@ -35,7 +35,7 @@ SHOWN = (
     '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n'
     "</tool_call>{% endfor %}{% if m.tool_call_id %}={{ m.tool_call_id }}{% endif %}{% endfor %}"
     "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
-    "{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}"
+    "{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}{{ reasoning_effort }}"
 )
 THINKING = ["<think>", "\nA number;", " say one.", "\n</think>", "\n\nIt is ", "one."]
 
@@ -245,6 +245,18 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
     )
     begun = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "So"}]
     assert read(messages=begun) == "[user] uSo"
+
+
+def test_how_much_it_is_to_think(servers: dict[str, Server]) -> None:
+    """As the APIs of OpenAI say it."""
+    body = {"messages": [{"role": "user", "content": "u"}]}
+    for effort, shown in (("none", "False"), ("low", "low"), (None, "")):
+        asked = servers["shows"].post("/apply-template", {**body, "reasoning_effort": effort})
+        assert asked.json()["prompt"] == f"[user] u{shown}"
+    both = {"reasoning_effort": "low", "chat_template_kwargs": {"reasoning_effort": "high"}}
+    assert servers["shows"].post("/apply-template", body | both).json()["prompt"] == "[user] uhigh"
+    wrong = servers["shows"].post("/apply-template", body | {"reasoning_effort": 5})
+    assert wrong.json()["error"]["param"] == "reasoning_effort"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,10 @@ Action number(const std::function<double&(Options&)>& member) {
 }
 
 void set_seed(Options& options, const std::string& value) {
+    if (value == "-1") {  // a fresh one, for llama.cpp
+        options.generate.sampling.seed.reset();
+        return;
+    }
     std::uint64_t seed = 0;
     const char* end = value.data() + value.size();
     const auto [at, error] = std::from_chars(value.data(), end, seed);
@@ -158,7 +162,7 @@ const std::vector<Flag>& flags() {
          "FILE",
          "prompt file, - is standard input; a last newline is left out",
          [](Options& o, const std::string& v) { o.file = v; }},
-        {{"-n", "--n-predict"},
+        {{"-n", "--n-predict", "--predict"},
          "N",
          "most tokens to generate; -1: until the context is full (256)",
          integer([](Options& o) -> int& { return o.generate.max_tokens.emplace(); })},
@@ -166,9 +170,10 @@ const std::vector<Flag>& flags() {
          "TEXT",
          "end before this text; may be repeated",
          [](Options& o, const std::string& v) { o.generate.stop.push_back(v); }},
-        {{"--temp"}, "T", "temperature; 0 is greedy (0)", number([](Options& o) -> double& {
-             return o.generate.sampling.temperature;
-         })},
+        {{"--temp", "--temperature"},
+         "T",
+         "temperature; 0 is greedy (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.temperature; })},
         {{"--top-k"},
          "K",
          "only the K most likely tokens; 0 or -1: off (0)",
@@ -226,7 +231,7 @@ const std::vector<Flag>& flags() {
          "N",
          "threads (the performance cores)",
          integer([](Options& o) -> int& { return o.session.context.n_threads; })},
-        {{"-ngl", "--n-gpu-layers"},
+        {{"-ngl", "--n-gpu-layers", "--gpu-layers"},
          "N",
          "layers on the GPU; -1: all, 0: do not use it (-1)",
          integer([](Options& o) -> int& { return o.session.model.n_gpu_layers.emplace(); })},
@@ -243,7 +248,7 @@ const std::vector<Flag>& flags() {
          "TYPE",
          "type of the KV memory, e.g. f16 or q8_0 (f16)",
          [](Options& o, const std::string& v) { o.session.context.kv_type = v; }},
-        {{"-md", "--draft-model"},
+        {{"-md", "--draft-model", "--model-draft"},
          "MODEL",
          "GGUF file of a smaller model or a head that drafts",
          [](Options& o, const std::string& v) { o.session.draft_model.emplace().model.path = v; }},

@@ -22,6 +22,7 @@ from specllama.commands import (
     serve,
     trace,
 )
+from specllama.commands.habits import advice
 from specllama.errors import SpecllamaError
 
 _COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
@@ -34,7 +35,13 @@ _PIPE_CLOSED = 128 + signal.SIGPIPE
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in a sentence, without the usage before it; so do its subcommands. It is
-    among the defaults of its command, as `parser`."""
+    among the defaults of its command, as `parser`. Options are given in full: -ctk is no -c."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        return []
 
     def set_defaults(self, **defaults: Any) -> None:
         super().set_defaults(parser=self, **defaults)
@@ -56,7 +63,9 @@ def main(argv: list[str] | None = None) -> int:
         command.add_command(commands)
     if sys.stderr is None:  # closed by who started this: there is nobody to be told
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        arguments.parser.error(advice(unknown, arguments.parser))
     if sys.stdout is None:  # closed by who started this
         print("specllama: Standard output is closed.", file=sys.stderr)
         return 1

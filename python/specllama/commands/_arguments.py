@@ -24,6 +24,9 @@ _DESTINATIONS = {"n_ctx": "ctx_size", "n_threads": "threads", "max_tokens": "n_p
 # touched. Most have a line below, which words have not.
 _NAME = re.compile(r"(?<!\S)(?:[a-z]+(?:_[a-z]+)+|temperature)(?=[.,;:]?(?:\s|$))")
 
+_DRAFTERS: dict[str, str | None] = {"none": None}
+"""What SpecSession calls those of --draft that it has other names for."""
+
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags]
 
 
@@ -37,10 +40,20 @@ def add_session(
     bundled model may be meant."""
     others = "n-grams, or the bundled one" if bundled else "n-grams"
     draft_help = f"GGUF file that drafts (default: {others})"
-    add_models(parser, help=help, draft_help=draft_help)
+    draft = add_models(parser, help=help, draft_help=draft_help)
+    draft.add_argument(
+        "--draft", choices=("auto", "mtp", "ngram", "none"), dest="drafter", default="auto",
+        help="who drafts without -md; none: nobody (auto)",
+    )  # fmt: skip
+    draft.add_argument(
+        "--no-spec", action="store_const", const="none", dest="drafter",
+        help="the same as --draft none",
+    )  # fmt: skip
     parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
     parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (as many as fit)")
+    parser.add_argument(
+        "-ngl", "--n-gpu-layers", "--gpu-layers", type=int, help="GPU layers (as many as fit)"
+    )
     parser.add_argument(
         "-dev", "--device", metavar="NAME,...",
         help="GPUs that hold them, by `spec-cli --list-devices`, or none (all)",
@@ -62,7 +75,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of SpecSession for which there are options of `add_session`."""
     return {
         "model": arguments.model,
-        "draft": arguments.draft_model or "auto",
+        "draft": arguments.draft_model or _DRAFTERS.get(arguments.drafter, arguments.drafter),
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
@@ -129,9 +142,9 @@ def add_models(
     help: str,
     draft_help: str = "GGUF file that drafts (default: n-grams)",
     required: bool = False,
-) -> None:
+) -> argparse._MutuallyExclusiveGroup:
     """Add the target and the draft model, each a file or a name on the Hub: `model` and
-    `draft_model`, as SpecSession takes them.
+    `draft_model`, as SpecSession takes them. Return the group of who drafts.
 
     Args:
         parser: Where to add them.
@@ -141,11 +154,12 @@ def add_models(
     """
     add_target(parser, help=help, required=required)
     draft = parser.add_mutually_exclusive_group()
-    draft.add_argument("-md", "--draft-model", help=draft_help)
+    draft.add_argument("-md", "--draft-model", "--model-draft", help=draft_help)
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
         help="instead: user/repo[:quant] of the Hub",
     )  # fmt: skip
+    return draft
 
 
 def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:

@@ -19,10 +19,10 @@ _PROMPTS = ("-p", "--prompt", "-f", "--file", "-")
 _FOR_BUNDLED = ("--corpus",)
 """What is made for one vocabulary, the bundled model's where no model is named."""
 
-_FILES = ("-m", "--model", "-md", "--draft-model")
+_FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft")
 
 _TARGETS = ("-m", "--model", "-hf", "--hf-repo")
-_DRAFTS = ("-md", "--draft-model", "-hfd", "--hf-repo-draft")
+_DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
 
 SWITCHES = frozenset((
     "-", "--speculative-decoding", "--no-spec", "--stats", "--json", "--list-devices",

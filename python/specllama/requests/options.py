@@ -25,8 +25,9 @@ class GenerateOptions(TypedDict, total=False):
 
     max_tokens: Annotated[int | None, Field(
         ..., "256, or until the context is full", read.most_tokens,
-        "Most tokens to generate. The context must have room for them. None: until it is full.",
-        int, Range(0, INT32),
+        "Most tokens to generate. The context must have room for them. None or -1: until it is "
+        "full.",
+        int, Range(-1, INT32),
     )]  # fmt: skip
     stop: Annotated[str | Iterable[str] | None, Field(
         None, "none", read.stop, "Text, or several, before which the generation ends.",
@@ -35,7 +36,7 @@ class GenerateOptions(TypedDict, total=False):
     temperature: Annotated[float, Field(
         0.0, "0", _check.number,
         "0 is greedy: the most likely token, always; more: less likely ones, too.",
-        float, Range(0), ("--temp",), "temperature",
+        float, Range(0), ("--temp", "--temperature"), "temperature",
     )]  # fmt: skip
     top_k: Annotated[int, Field(
         0, "0: off", _check.integer, "Only the k most likely tokens; 0 or -1: all.",
@@ -85,8 +86,9 @@ class GenerateOptions(TypedDict, total=False):
     )]  # fmt: skip
     seed: Annotated[int | None, Field(
         None, "a fresh one", read.seed,
-        "Same seed, same tokens, whoever drafts. It is reported in `Generation.stats.seed`.",
-        int, Range(0, 2**64 - 1), ("-s", "--seed"),
+        "Same seed, same tokens, whoever drafts. It is reported in `Generation.stats.seed`. None "
+        "or -1: a fresh one.",
+        int, Range(-1, 2**64 - 1), ("-s", "--seed"),
     )]  # fmt: skip
     acceptance: Annotated[Literal["coupled", "rejection"], Field(
         "coupled", '"coupled"', read.acceptance,
@@ -154,6 +156,23 @@ GenerateOptions.__doc__ = "\n".join([
 
 
 _ELSEWHERE = {
+    **{
+        name: f"{name} is called {ours} here."
+        for name, ours in (
+            ("max_new_tokens", "max_tokens"),
+            ("n_predict", "max_tokens"),
+            ("temp", "temperature"),
+            ("repetition_penalty", "repeat_penalty"),
+            ("num_beams", "n_beams"),
+            ("num_return_sequences", "n"),
+            ("do_sample", "temperature"),
+        )
+    },
+    "stream": "stream is a method here: session.stream(prompt), or stream_chat(messages).",
+    "suffix": "suffix is for session.infill(prefix, suffix).",
+    "response_format": "response_format is the server's; give json_schema, or grammar.",
+    "tools": "tools are the server's; template_args={'tools': [...]} shows them to the model.",
+    "chat_template": "chat_template is an option of SpecSession.",
     "n": "n is an option of generate, chat and agenerate; everything else gives one text.",
     "n_beams": "n_beams is an option of generate; everything else gives one text.",
     "length_penalty": "length_penalty is an option of beam search; give n_beams, too.",

@@ -30,7 +30,7 @@ def most_tokens(name: str, value: Any) -> int | None:
     """Return what the core calls it: -1 until the context is full, None for the default."""
     if value is None:
         return -1
-    return None if value is ... else _check.integer(name, value, low=0)
+    return None if value is ... else _check.integer(name, value, low=-1)
 
 
 def biases(name: str, value: Any) -> list[tuple[int, float]]:
@@ -59,8 +59,11 @@ def logprobs(name: str, value: Any) -> int:
 
 
 def seed(name: str, value: Any) -> int | None:
-    """Return the seed; None: a fresh one."""
-    return None if value is None else _check.integer(name, value, low=0, high=2**64 - 1)
+    """Return the seed; None: a fresh one, also for -1, as llama.cpp has it."""
+    if value is None:
+        return None
+    seed = _check.integer(name, value, low=-1, high=2**64 - 1)
+    return None if seed == -1 else seed
 
 
 def acceptance(name: str, value: Any) -> _core.AcceptanceRule:

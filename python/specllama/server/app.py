@@ -43,6 +43,18 @@ _CALLS: dict[str, type[Call]] = {
     "/infill": Infill,
 }
 
+_INSTEAD = {
+    "/completion": "use /v1/completions",
+    "/api/generate": "use /v1/completions",
+    "/api/chat": "use /v1/chat/completions",
+    "/api/tags": "use /v1/models",
+    **dict.fromkeys(
+        ("/embedding", "/embeddings", "/v1/embeddings", "/rerank", "/v1/rerank"),
+        "there are neither embeddings nor rankings",
+    ),
+}
+"""What to say of paths of llama.cpp's server and of Ollama's that are not here."""
+
 # More would only take processors from the model.
 _MOST_THREADS = 2
 
@@ -80,6 +92,7 @@ class App:
             routes=[
                 *page.routes(),
                 Route("/health", self._health),
+                Route("/v1/health", self._health),
                 Route("/metrics", self._show_metrics),
                 *(
                     route
@@ -181,4 +194,6 @@ class App:
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = f"{request.method} {request.url.path} is not served here."
+    if (instead := _INSTEAD.get(request.url.path)) is not None:
+        what = f"{request.url.path} is not served here; {instead}."
     return ApiError(error.status_code, what).response(request.scope)

@@ -12,7 +12,7 @@ from specllama.server.error import ApiError
 from specllama.server.page import PREFIX
 from specllama.server.settings import LOOPBACK, Settings
 
-_OPEN = frozenset({"/", "/health"})
+_OPEN = frozenset({"/", "/health", "/v1/health"})
 """What answers without a key, with the parts of the page."""
 
 

@@ -21,6 +21,8 @@ def sampling_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptio
     """Return what all kinds of calls have in common. Raises ApiError."""
     fields.refuse_unsupported(*_CONSTRAINTS_ELSEWHERE)
     options: dict[str, Any] = {**defaults}
+    if "repetition_penalty" in fields:  # as vLLM and mlx-lm call it
+        options["repeat_penalty"] = fields.number("repetition_penalty")
     for name, field in FIELDS.items():
         if field.api is None or field.api not in fields:
             continue

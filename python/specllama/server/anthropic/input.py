@@ -7,7 +7,7 @@ from typing import Any
 
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
-from specllama.server.conversation import Conversation
+from specllama.server.conversation import Conversation, template_arguments
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import call_message, content_text, objects
@@ -25,7 +25,7 @@ _PASSED_OVER = ("redacted_thinking", "server_tool_use")
 
 def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
     """Read the conversation of a request. Raises ApiError, and what `Conversation` does."""
-    template_args = dict(fields.object("chat_template_kwargs").given)
+    template_args = template_arguments(fields, "")
     if "thinking" in fields:
         wanted = fields.object("thinking")
         wanted.required("type")

@@ -11,7 +11,7 @@ from typing import Any
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
 from specllama.server.call import all_chunks, end_reason
-from specllama.server.conversation import Conversation
+from specllama.server.conversation import Conversation, template_arguments
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -34,7 +34,7 @@ class ResponseCall(ConversationCall):
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
         choice = ToolChoice.read(fields, RESPONSES)
-        template_args = dict(fields.object("chat_template_kwargs").given)
+        template_args = template_arguments(fields, fields.object("reasoning").text("effort"))
         conversation = Conversation(model, read_input(fields), choice, template_args)
         super().__init__(model, fields, settings, conversation)
         given = fields.given

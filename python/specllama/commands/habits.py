@@ -1,0 +1,55 @@
+"""What people type by habit who come from other programs, and what does it here."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+
+_BY_ITSELF = "what it asks for is always so; leave it out"
+_LENGTH = "say --spec-length N, the most tokens drafted; the default drafts what pays"
+_PLANNED = "what is drafted is decided round by round; leave it out, or see --spec-length"
+_KV = "say -kv TYPE, for keys and values alike"
+_THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
+
+_HABITS = {
+    **dict.fromkeys(("-ctk", "-ctv", "--cache-type-k", "--cache-type-v"), _KV),
+    **dict.fromkeys(
+        ("--draft-max", "--draft-n", "--spec-draft-n-max", "--num-draft-tokens"), _LENGTH
+    ),
+    **dict.fromkeys(
+        ("--draft-min", "--draft-p-min", "--spec-type", "--spec-draft-n-min"), _PLANNED
+    ),
+    **dict.fromkeys(
+        ("--jinja", "--metrics", "--slots", "-cb", "--cont-batching", "--no-context-shift"),
+        _BY_ITSELF,
+    ),
+    **dict.fromkeys(("--reasoning-budget", "-rea", "--reasoning"), _THINK),
+    **dict.fromkeys(("-ub", "--ubatch-size"), "there is one size of batches; leave it out"),
+    **dict.fromkeys(("-hff", "--hf-file"), "say -hf user/repo/FILE.gguf"),
+    **dict.fromkeys(("--mlock", "--no-mmap", "-mg", "-ts", "--tensor-split", "-ot", "--lora"),
+                    "there is nothing like it here; leave it out"),
+    **dict.fromkeys(("-mm", "--mmproj"), "models read texts only here"),
+    **dict.fromkeys(("--embedding", "--embeddings", "--reranking"), "there are no embeddings here"),
+    "--no-webui": "the page at / costs nothing; leave it out",
+    "--cors-origins": "say --cors-origin ORIGIN, once for each",
+    "--chat-template": "say --chat-template-file FILE",
+}  # fmt: skip
+"""Options of llama.cpp's programs and of mlx-lm that do not exist here."""
+
+
+def advice(unknown: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """Return what to say of arguments that a command does not know: what does the same here, if
+    anything, or what may have been meant."""
+    option = next((one for one in unknown if one.startswith("-")), unknown[0])
+    name = option.partition("=")[0]
+    if name in _HABITS:
+        return f"{name} is no option here: {_HABITS[name]}"
+    known = [string for action in parser._actions for string in action.option_strings]
+    if not option.startswith("-"):
+        if option.endswith(".gguf") and "-m" in known:
+            return f"what is {option} for? A model is named with -m {option}"
+        return f"what is {option!r:.80} for?"
+    alike = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    meant = f"; did you mean {alike[0]}?" if alike else ""
+    return f"there is no option {name}{meant}"
