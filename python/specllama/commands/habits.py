@@ -50,6 +50,7 @@ def advice(unknown: Sequence[str], parser: argparse.ArgumentParser) -> str:
         if option.endswith(".gguf") and "-m" in known:
             return f"what is {option} for? A model is named with -m {option}"
         return f"what is {option!r:.80} for?"
-    alike = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    begun = [one for one in known if name.startswith("--") and one.startswith(name)]
+    alike = begun or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     meant = f"; did you mean {alike[0]}?" if alike else ""
     return f"there is no option {name}{meant}"

@@ -71,8 +71,9 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
     options = {one.option for one in _read(arguments)}
     for what, ways in (("model", _TARGETS), ("draft model", _DRAFTS)):
-        if options.intersection(ways[:2]) and options.intersection(ways[2:]):
-            raise ArgumentError(f"Give the {what} with {ways[0]} or with {ways[2]}, not both.")
+        files, names = ([one for one in ways if one in kind] for kind in (_FILES, _NAMES))
+        if options.intersection(files) and options.intersection(names):
+            raise ArgumentError(f"Give the {what} with {files[0]} or with {names[0]}, not both.")
     result: list[str] = []
     for option, value, given in _read(arguments):
         is_name = option in _NAMES or (option in _FILES and (value or "").startswith(SCHEME))
