@@ -39,8 +39,8 @@ class TextStream {
     // Everything pushed so far, up to the stop string; also what `take` still holds back.
     std::string text() const;
 
-    // The stop string that ended the text, the first given one of those that begin there; "" if none
-    // has.
+    // The stop string that ended the text, the first given one of those that begin there; "" if
+    // none has.
     std::string stop_string() const;
 
     // Log-probabilities of the kept tokens; none where they were not asked for.
