@@ -265,7 +265,7 @@ def test_wrong_calls(open_session: Open) -> None:
     session: Any = open_session()
     with pytest.raises(ArgumentError, match="one prompt at a time"):
         session.generate([PROMPT, PROMPT], n_beams=2)
-    with pytest.raises(TypeError, match="no option 'num_beams'"):
+    with pytest.raises(TypeError, match="num_beams is called n_beams here"):
         session.generate(PROMPT, n_beams=2, num_beams=2)
     with pytest.raises(TypeError, match="length_penalty is an option of beam search"):
         session.generate(PROMPT, length_penalty=2.0)

@@ -136,7 +136,7 @@ def test_report() -> None:
         (["--n-seq", "0"], "--n-seq must be from 1"),
         (["--n-seq", "65"], "--n-seq must be from 1 to 64"),
         (["-n", "4000"], "leaves no room in a context of"),
-        (["--temp", "-1"], "--temp must be"),
+        (["--temp", "-1"], "--temperature must be"),
         (["-f", "none.jsonl"], "none.jsonl cannot be read"),
         (["--exact", "on", "-kv", "f16"], "exact"),
     ],
