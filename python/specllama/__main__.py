@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**options, allow_abbrev=False)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        return []
+        return []  # else a short option is read with what stands behind its letter as its value
 
     def set_defaults(self, **defaults: Any) -> None:
         super().set_defaults(parser=self, **defaults)

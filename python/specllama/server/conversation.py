@@ -23,7 +23,7 @@ from specllama.server.tools.recognise import call_format
 _template_format = lru_cache(maxsize=8)(call_format)
 
 
-def template_arguments(fields: Fields, effort: str) -> dict[str, Any]:
+def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
     """Return what goes to the chat template: `chat_template_kwargs`, and how much the model is to
     think, "" where that is not said. Raises ApiError."""
     wanted = {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
@@ -64,7 +64,7 @@ class Conversation:
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
         """Read the conversation of a chat completion. Raises ApiError."""
-        template_args = template_arguments(fields, fields.text("reasoning_effort"))
+        template_args = read_template_args(fields, fields.text("reasoning_effort"))
         told = fields.text("reasoning_format", "auto")  # as for llama-server
         if told not in ("auto", "deepseek", "none"):
             fields.refuse("reasoning_format", '"auto", "deepseek" or "none"')

@@ -67,6 +67,13 @@ def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
     return _whole_object(described, "schema")
 
 
+def form_options(wanted: Fields) -> GenerateOptions:
+    """Return what holds an answer to a form that has its schema beside its type. Raises
+    ApiError."""
+    schema = schema_of(wanted, wanted)
+    return {} if schema is None else {"json_schema": schema}
+
+
 def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:
     """Return the first of these fields that was given: most tokens to generate; None, as many as
     the context holds, also where it is -1, as for llama-server. Raises ApiError."""

@@ -15,7 +15,7 @@ from specllama.server.call import all_chunks, end_reason, event
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.sampling import most_tokens, schema_of, stop_strings
+from specllama.server.sampling import form_options, most_tokens, stop_strings
 from specllama.server.settings import Settings
 
 _ERRORS = {500: "api_error", 503: "overloaded_error"}
@@ -39,9 +39,7 @@ class MessageCall(ConversationCall):
         wanted = fields.object("output_config").object("format")
         if "output_format" in fields:  # what it was called before
             wanted = fields.object("output_format")
-        if (schema := schema_of(wanted, wanted)) is not None:
-            options["json_schema"] = schema
-        return options
+        return {**options, **form_options(wanted)}
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles

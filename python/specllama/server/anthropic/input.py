@@ -7,7 +7,7 @@ from typing import Any
 
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
-from specllama.server.conversation import Conversation, template_arguments
+from specllama.server.conversation import Conversation, read_template_args
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import call_message, content_text, objects
@@ -25,7 +25,7 @@ _PASSED_OVER = ("redacted_thinking", "server_tool_use")
 
 def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
     """Read the conversation of a request. Raises ApiError, and what `Conversation` does."""
-    template_args = template_arguments(fields, "")
+    template_args = read_template_args(fields, "")
     if "thinking" in fields:
         wanted = fields.object("thinking")
         wanted.required("type")

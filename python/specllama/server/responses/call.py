@@ -11,13 +11,13 @@ from typing import Any
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
 from specllama.server.call import all_chunks, end_reason
-from specllama.server.conversation import Conversation, template_arguments
+from specllama.server.conversation import Conversation, read_template_args
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.responses.input import read_input
 from specllama.server.responses.output import Output
-from specllama.server.sampling import most_tokens, schema_of
+from specllama.server.sampling import form_options, most_tokens
 from specllama.server.settings import Settings
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.tool import RESPONSES
@@ -34,7 +34,7 @@ class ResponseCall(ConversationCall):
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
         choice = ToolChoice.read(fields, RESPONSES)
-        template_args = template_arguments(fields, fields.object("reasoning").text("effort"))
+        template_args = read_template_args(fields, fields.object("reasoning").text("effort"))
         conversation = Conversation(model, read_input(fields), choice, template_args)
         super().__init__(model, fields, settings, conversation)
         given = fields.given
@@ -53,11 +53,8 @@ class ResponseCall(ConversationCall):
         }
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        options: GenerateOptions = {"max_tokens": most_tokens(fields, "max_output_tokens")}
-        wanted = fields.object("text").object("format")
-        if (schema := schema_of(wanted, wanted)) is not None:
-            options["json_schema"] = schema
-        return options
+        form = form_options(fields.object("text").object("format"))
+        return {"max_tokens": most_tokens(fields, "max_output_tokens"), **form}
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
