@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -58,6 +59,39 @@ def test_messages(chat: Run, model: Path) -> None:
     assert chat("-m", str(model), "--system", "u", "-n", "1", lines="a\n").out == "b\n"
     assert chat("-m", str(model), lines='"""u\nb"""').out == "cd\n"
     assert chat("-m", str(model)).out == ""
+
+
+def n_prompt(said: str) -> int:
+    """Return how many tokens the first prompt had, by what is said behind its answer."""
+    found = re.search(r"of (\d+) prompt tokens", said)
+    assert found, said
+    return int(found[1])
+
+
+def test_one_message(chat: Run, model: Path) -> None:
+    assert chat("-m", str(model), "-p", "a", lines="never read\n").out == "bcd\n"
+    assert chat("-m", str(model), "-sys", "u", "-n", "1", "-p", "a").out == "b\n"
+    said = chat("-m", str(model), "-f", "/nowhere.txt", "-p", "a", code=2)
+    assert said.err == "specllama: /nowhere.txt cannot be read: No such file or directory.\n"
+    said = chat("-m", str(model), "-f", "-", lines="a\n", code=2)
+    assert said.err == "specllama: -f - is where messages come from; give the message with -p.\n"
+
+
+def test_files_go_before_the_one_message(chat: Run, smollm2: Path, tmp_path: Path) -> None:
+    (path := tmp_path / "x.txt").write_text("a word " * 50)
+    options = ("-m", str(smollm2), "-n", "1")
+    asked = chat(*options, "-p", "Why?").err
+    for arguments, lines in ((("-p", "Why?"), ""), ((), "Why?\n")):
+        said = chat(*options, "-f", str(path), *arguments, lines=lines).err
+        assert n_prompt(said) > n_prompt(asked) + 100
+    command = [sys.executable, "-m", "specllama", *OPTIONS, *options, "-f", "-", "-p", "Why?"]
+    process = subprocess.run(
+        command, input=b"a word " * 50, capture_output=True, check=True, timeout=60
+    )
+    assert n_prompt(process.stderr.decode()) > n_prompt(asked) + 100
+    process = subprocess.run(command, input=b"\xff", capture_output=True, check=False, timeout=60)
+    assert process.returncode == 2
+    assert process.stderr.endswith(b"specllama: standard input cannot be read: it is not UTF-8.\n")
 
 
 def test_a_template_of_ones_own(

@@ -202,3 +202,20 @@ def test_bad_requests(server: Server, options: dict[str, Any], message: str) -> 
     with pytest.raises(openai.BadRequestError, match=message):
         chat(server, **options)
     assert chat(server, tool_choice="none", tools=[], max_tokens=1)
+
+
+def test_how_many_tokens_come_by_default(server: Server) -> None:
+    """As many as the server was started with, whatever the path; who asks for others gets them."""
+    message = {"role": "user", "content": "Hello"}
+    bodies: dict[str, dict[str, object]] = {
+        "/v1/completions": {"prompt": "Hello"},
+        "/v1/chat/completions": {"messages": [message]},
+        "/v1/messages": {"messages": [message]},
+        "/v1/responses": {"input": "Hello"},
+    }
+    with serve(server.session, sampling={"temperature": 0.0, "max_tokens": 3}) as other:
+        for path, body in bodies.items():
+            for more, n in (({}, 3), ({"max_tokens": 2, "max_output_tokens": 2}, 2)):
+                answer = other.post(path, body | more).json()
+                usage = answer["usage"]
+                assert usage.get("completion_tokens", usage.get("output_tokens")) == n, answer

@@ -21,7 +21,8 @@ import specllama
 from heads import write_knowing_pair
 from prompts import PROMPTS
 from specllama import SpecSession
-from specllama.commands.spec_cli import SWITCHES, executable
+from specllama.commands.spec_cli import OPTIONS, SWITCHES, executable
+from specllama.model.bundled import BUNDLED_MODEL
 
 EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "--spec-length", "4"]
 PROMPT = PROMPTS["module"]
@@ -110,8 +111,9 @@ def test_acceptance_and_grammar(tmp_path: Path, open_session: Callable[..., Spec
         PROMPT, temperature=1.0, seed=5, acceptance="rejection", grammar=grammar
     )
     arguments = ["--temp", "1", "-s", "5", "--acceptance", "rejection"]
-    process = run(*EXACT, "-p", PROMPT, *arguments, "--grammar-file", str(path))
-    assert process.stdout.decode() == expected.text
+    for given in (["--grammar-file", str(path)], ["--grammar", grammar]):
+        process = run(*EXACT, "-p", PROMPT, *arguments, *given)
+        assert process.stdout.decode() == expected.text
     assert len(expected.text.splitlines()) == 3
 
 
@@ -203,6 +205,10 @@ def test_help_version_devices() -> None:
         (["--top-p", "-1"], "--top-p must be from 0 to 1"),
         (["--acceptance", "all"], "--acceptance must be coupled or rejection"),
         (["--lenience", "0.5"], '--lenience is for acceptance="rejection"'),
+        (["--grammar", ""], "--grammar wants a grammar, not an empty text"),
+        (["--grammar", "x", "--grammar-file", "y"], "as a text or in a file, not both"),
+        (["-j", "{}"], "-j needs the spec-cli that pip installs"),
+        (["-ngld", "few"], '-ngld needs a whole number, not "few"'),
         (["--grammar-file", "/no/such"], "There is no grammar file /no/such"),
         (["--grammar-file", "/dev/null"], "The grammar file /dev/null is empty"),
         (["-s", "-2"], "-s needs a whole number from 0"),
@@ -231,25 +237,65 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
     assert len(error.strip().splitlines()) == 1
 
 
-def test_the_options_without_a_value() -> None:
+def test_its_options() -> None:
     """The console script in front of it knows them, too."""
-    lines = [line.split("  ") for line in run("--help").stdout.decode().splitlines()]
-    flags = [left.strip() for _, left, *_ in filter(lambda parts: len(parts) > 2, lines)]
-    alone = {
-        name for flag in flags if " " not in flag.replace(", ", ",") for name in flag.split(", ")
-    }
-    assert alone | {"-"} == SWITCHES
+    lines = run("--help").stdout.decode().splitlines()
+    heads = [line[2:].split("  ")[0] for line in lines if line.startswith("  -")]
+    switches: set[str] = set()
+    others: set[str] = set()
+    for head in heads:
+        *names, last = head.strip().split(", ")
+        last, _, value = last.partition(" ")
+        (others if value else switches).update((*names, last))
+    assert switches | {"-"} == SWITCHES
+    assert others | SWITCHES == OPTIONS
 
 
-def test_a_model_in_both_ways() -> None:
+def test_escapes() -> None:
+    """As llama.cpp's programs read them, and only where it is asked for."""
+    expected = run(*EXACT, "-p", 'a\tb\\c\n"A\\q', "-n", "5").stdout
+    typed = r"a\tb\\c\n\"\x41\q"
+    assert run(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
+    assert run(*EXACT, "-p", typed, "-n", "5").stdout != expected
+    assert b"\n" not in run(*EXACT, "-e", "-p", PROMPT, "-n", "60", "-r", r"\n").stdout
+
+
+def console_script(*arguments: str) -> subprocess.CompletedProcess[str]:
+    script = "from specllama_light.command import spec_cli; spec_cli()"
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_what_the_console_script_refuses(tmp_path: Path) -> None:
+    (path := tmp_path / "schema.json").write_text("no")
     for arguments, message in (
         (["-m", "x.gguf", "-hf", "a/b"], "Give the model with -m or with -hf, not both."),
         (["-hfd", "a/b", "-md", "x"], "Give the draft model with -md or with -hfd, not both."),
-    ):
-        script = "from specllama_light.command import spec_cli; spec_cli()"
-        command = [sys.executable, "-c", script, *arguments]
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (process.returncode, process.stderr) == (2, f"spec-cli: {message}\n")
+        (["-p", "x", "-ctk", "q8_0"], "-ctk is no option here: say -kv TYPE, for keys and values "
+         "alike; see spec-cli --help."),
+        (["--temperatur", "1"], "there is no option --temperatur; did you mean --temperature?; see "
+         "spec-cli --help."),
+        (["--jinja"], "--jinja is no option here: what it asks for is always so; leave it out; see "
+         "spec-cli --help."),
+        # What would help there is no option of this program's.
+        (["--reasoning"], "there is no option --reasoning; see spec-cli --help."),
+        (["-jf", "/nowhere"], "/nowhere cannot be read: No such file or directory."),
+        (["-jf", str(path)], "-jf is not valid JSON: "),
+    ):  # fmt: skip
+        process = console_script(*arguments)
+        assert process.returncode == 2
+        assert process.stderr.startswith(f"spec-cli: {message}"), process.stderr
+        assert process.stderr.count("\n") == 1
+
+
+def test_a_json_schema(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    (path := tmp_path / "schema.json").write_text(json.dumps(schema))
+    for given in (["-j", json.dumps(schema)], [f"--json-schema-file={path}"]):
+        model = str(BUNDLED_MODEL)
+        process = console_script(*EXACT, "-m", model, "-p", PROMPT, "-n", "200", *given)
+        assert process.returncode == 0, process.stderr
+        assert isinstance(json.loads(process.stdout)["n"], int)
 
 
 @pytest.mark.parametrize(

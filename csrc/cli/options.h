@@ -25,10 +25,12 @@ struct Options {
     std::optional<std::string> file;    // -f; "-" for standard input
     std::optional<std::string> grammar_file;
     std::optional<std::string> draft_device;  // none: as the target's
+    std::optional<int> draft_n_gpu_layers;    // the same
     SessionOptions session;
     GenerateOptions generate;
     Draft draft = Draft::automatic;
     Color color = Color::automatic;
+    bool escapes = false;  // done away with in the prompt and in stop strings
     bool stats = false;
     bool json = false;
     bool verbose = false;

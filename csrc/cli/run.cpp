@@ -31,7 +31,8 @@ void name_models(Options& options) {
         session.corpus.clear();
     }
     if (!session.draft_model) return;
-    session.draft_model->model.n_gpu_layers = session.model.n_gpu_layers;
+    session.draft_model->model.n_gpu_layers =
+        options.draft_n_gpu_layers ? options.draft_n_gpu_layers : session.model.n_gpu_layers;
     // RPC servers are the target's: a draft is worth little that comes over a network.
     session.draft_model->model.device =
         options.draft_device.value_or(session.model.rpc.empty() ? session.model.device : "");

@@ -65,7 +65,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
-        arguments.parser.error(advice(unknown, arguments.parser))
+        actions = arguments.parser._actions
+        known = [option for action in actions for option in action.option_strings]
+        arguments.parser.error(advice(unknown, known))
     if sys.stdout is None:  # closed by who started this
         print("specllama: Standard output is closed.", file=sys.stderr)
         return 1

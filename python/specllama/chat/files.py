@@ -27,8 +27,12 @@ def quoted(path: str) -> str:
     is_plain = os.path.isfile(path) or os.path.isdir(path)
     if os.path.exists(path) and not is_plain:  # it may never end
         raise ArgumentError(f"{path} cannot be read: it is a device or a pipe.")
-    text = _files.read_text(path)
+    return fenced(path, _files.read_text(path))
+
+
+def fenced(name: str, text: str) -> str:
+    """Return a text with what it is called, as a message has them."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") else "\n"
-    return f"{path}:\n{fence}\n{text}{end}{fence}\n"
+    return f"{name}:\n{fence}\n{text}{end}{fence}\n"

@@ -58,6 +58,13 @@ def add_session(
         "-dev", "--device", metavar="NAME,...",
         help="GPUs that hold them, by `spec-cli --list-devices`, or none (all)",
     )  # fmt: skip
+    parser.add_argument(
+        "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", type=int,
+        help="GPU layers of the draft model (as -ngl)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-devd", "--device-draft", metavar="NAME,...", help="GPUs of the draft model (as -dev)"
+    )
     parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
     add_rpc(parser)
     parser.add_argument(
@@ -80,6 +87,8 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
         "device": arguments.device,
+        "draft_n_gpu_layers": arguments.n_gpu_layers_draft,
+        "draft_device": arguments.device_draft,
         "kv_type": arguments.kv_type,
         "rpc": arguments.rpc,
         "spec_length": arguments.spec_length,

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from specllama_light.default_model import installed_model
 
-from specllama import _check, _core
+from specllama import _check, _core, _files
 from specllama._color import has_colors
 from specllama.chat.chat import Chat
 from specllama.chat.commands import completions
@@ -20,13 +20,14 @@ from specllama.chat.open_model import OpenModel
 from specllama.commands import _arguments
 from specllama.errors import ArgumentError
 
+_STDIN = "-"
 _HISTORY = "chat-history"
 _COLOR = {"auto": None, "on": True, "off": False}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Converse until the input ends; the exit code."""
-    if sys.stdin is None:
+    """Converse until the input ends, or answer one message; the exit code."""
+    if sys.stdin is None and (arguments.prompt is None or _STDIN in arguments.file):
         raise ArgumentError("Standard input is closed; there is nobody to talk to.")
     options = _arguments.session_options(arguments)
     options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
@@ -39,17 +40,28 @@ def run(arguments: argparse.Namespace) -> int:
     sampling = _arguments.sampling_options(arguments)
     sampling["max_tokens"] = None if arguments.n_predict == -1 else arguments.n_predict
     _check.integer("-n", arguments.n_predict, low=-1)
+    once = arguments.prompt is not None
+    if not once and _STDIN in arguments.file:
+        raise ArgumentError("-f - is where messages come from; give the message with -p.")
     wish = _COLOR[arguments.color]
     with OpenModel(options) as model:
         chat = Chat(
             model,
             arguments.system,
             sampling,
-            interactive=sys.stdin.isatty(),
+            interactive=not once and sys.stdin.isatty(),
             colored=has_colors(sys.stdout) if wish is None else wish,
         )
         # What every answer would be refused for is said before there is a question.
         model.session.stream([0], **sampling).close()
+        for name in arguments.file:
+            if name == _STDIN:
+                chat.attach_text("Standard input", _files.read_prompt(_STDIN))
+            else:
+                chat.attach(name)
+        if once:
+            chat.ask(arguments.prompt)
+            return 0
         reader = _reader(chat)
         if chat.interactive:
             hint = "" if _has_editor() else " (Its lines are plain without specllama[chat].)"
@@ -83,7 +95,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     _arguments.add_target_url(parser)
     _arguments.add_chat_template(parser)
-    parser.add_argument("--system", help="system message")
+    parser.add_argument("-p", "--prompt", metavar="TEXT", help="answer this, and end")
+    parser.add_argument(
+        "-f", "--file", action="append", default=[],
+        help="put a file, or those of a pattern, before the first message, - with -p: standard "
+        "input; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("-sys", "--system", help="system message")
     parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
     parser.add_argument(
         "--color", choices=_COLOR, default="auto",

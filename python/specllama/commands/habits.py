@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 _BY_ITSELF = "what it asks for is always so; leave it out"
 _LENGTH = "say --spec-length N, the most tokens drafted; the default drafts what pays"
@@ -38,14 +38,25 @@ _HABITS = {
 """Options of llama.cpp's programs and of mlx-lm that do not exist here."""
 
 
-def advice(unknown: Sequence[str], parser: argparse.ArgumentParser) -> str:
-    """Return what to say of arguments that a command does not know: what does the same here, if
-    anything, or what may have been meant."""
+_OPTION = re.compile(r"(?<!\S)--?[a-z][a-z-]*")
+
+
+def habit(name: str, known: Collection[str]) -> str | None:
+    """Return what to say of an option of other programs, to a command that knows these; None:
+    nothing, or what would help is no option of the command's either."""
+    said = _HABITS.get(name)
+    if said is None or not all(one in known for one in _OPTION.findall(said)):
+        return None
+    return f"{name} is no option here: {said}"
+
+
+def advice(unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Return what to say of arguments that a command does not know, which knows these options: what
+    does the same here, if anything, or what may have been meant."""
     option = next((one for one in unknown if one.startswith("-")), unknown[0])
     name = option.partition("=")[0]
-    if name in _HABITS:
-        return f"{name} is no option here: {_HABITS[name]}"
-    known = [string for action in parser._actions for string in action.option_strings]
+    if said := habit(name, known):
+        return said
     if not option.startswith("-"):
         if option.endswith(".gguf") and "-m" in known:
             return f"what is {option} for? A model is named with -m {option}"

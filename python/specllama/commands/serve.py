@@ -12,12 +12,20 @@ from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
 
+from specllama import _check
 from specllama.commands import _arguments
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.model.bundled import BUNDLED_MODEL
 from specllama.model.hub import SCHEME
+from specllama.requests.options import GenerateOptions
 from specllama.server.settings import Settings
 from specllama.session import SpecSession
+
+_FOR_REQUESTS = (
+    "temperature", "top_k", "top_p", "min_p",
+    "repeat_penalty", "presence_penalty", "frequency_penalty", "penalty_last_n",
+)  # fmt: skip
+"""Options of a generation that may be settled for requests that do not say."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
                 f'--cors-origin must be like "https://example.com", with nothing behind the host '
                 f'and its port, or "*", not {origin!r}.'
             )
+    sampling = _arguments.sampling_options(arguments)
+    if _check.integer("-n", arguments.n_predict, low=-1) != -1:
+        sampling["max_tokens"] = arguments.n_predict
     settings = Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
@@ -45,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
         idle=arguments.idle_timeout,
-        sampling=_arguments.sampling_options(arguments),
+        sampling=sampling,
     )
     with (
         _listen(arguments.host, arguments.port) as listening,
@@ -60,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         ) as session,
     ):
         # What every answer would be refused for.
-        session.stream([0], **settings.sampling).close()
+        trial: GenerateOptions = {**sampling, "max_tokens": 1}
+        session.stream([0], **trial).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         log.addHandler(logging.StreamHandler())  # what is refused, on stderr
@@ -127,9 +139,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="requests worked at together (8)",
     )  # fmt: skip
     # Of requests that do not say; the temperature as in the OpenAI API.
-    _arguments.add_sampling(
-        parser, "temperature", "top_k", "top_p", "min_p", defaults={"temperature": 1.0}
-    )
+    _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
+    parser.add_argument(
+        "-n", "--n-predict", type=int, default=-1, metavar="N",
+        help="most tokens of an answer (all; 16 in /v1/completions)",
+    )  # fmt: skip
     _arguments.add_exact(parser)
     parser.add_argument(
         "-fa", "--flash-attn", choices=_arguments.SWITCH, default="auto",

@@ -24,12 +24,25 @@ _FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft")
 _TARGETS = ("-m", "--model", "-hf", "--hf-repo")
 _DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
 
+_SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
+
 SWITCHES = frozenset((
-    "-", "--speculative-decoding", "--no-spec", "--stats", "--json", "--list-devices",
-    "-v", "--verbose", "-h", "--help", "--version",
+    "-", "-e", "--escape", "--speculative-decoding", "--no-spec", "--stats", "--json",
+    "--list-devices", "-v", "--verbose", "-h", "--help", "--version",
 ))  # fmt: skip
 """Options without a value. Behind any other one the next argument is its value, whatever it looks
 like."""
+
+OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
+    "-n", "--n-predict", "--predict", "-r", "--stop", "--temp", "--temperature", "--top-k",
+    "--top-p", "--min-p", "--repeat-penalty", "--presence-penalty", "--frequency-penalty",
+    "--repeat-last-n", "--logprobs", "--acceptance", "--lenience", "--grammar", "--grammar-file",
+    "-s", "--seed", "-c", "--ctx-size", "-b", "--batch-size", "-t", "--threads", "-ngl",
+    "--n-gpu-layers", "--gpu-layers", "-dev", "--device", "--rpc", "-fa", "--flash-attn", "-kv",
+    "--kv-type", "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", "-devd", "--device-draft",
+    "--draft", "--spec-length", "--spec-tree", "--color",
+))  # fmt: skip
+"""All that the executable knows."""
 
 
 class _Argument(NamedTuple):
@@ -84,6 +97,26 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     return result
 
 
+def with_grammar(arguments: Sequence[str]) -> list[str]:
+    """Return command-line arguments with a grammar in place of a JSON schema, which the executable
+    cannot convert. Raises ArgumentError where it is none, and as `_files.read_text`."""
+    from specllama import _files
+    from specllama.errors import ArgumentError
+    from specllama.requests.grammar import gbnf
+
+    result: list[str] = []
+    for option, value, given in _read(arguments):
+        if option not in _SCHEMAS or value is None:
+            result += given
+            continue
+        schema = _files.read_text(value) if option.endswith(("f", "file")) else value
+        try:
+            result += ["--grammar", gbnf(None, schema)]
+        except ArgumentError as error:
+            raise ArgumentError(str(error).replace("json_schema", option, 1)) from None
+    return result
+
+
 def with_default_model(arguments: Sequence[str]) -> list[str]:
     """Return arguments that name SmolLM2, where it is installed, if they have a prompt and nothing
     that settles which model is meant; else as they are."""
@@ -95,6 +128,18 @@ def with_default_model(arguments: Sequence[str]) -> list[str]:
     return ["-m", str(model), *arguments]
 
 
+def _check_options(arguments: Sequence[str]) -> None:
+    """Raise ArgumentError for an option that there is not, with what does the same, if anything."""
+    options = [one.option for one in _read(arguments)]
+    unknown = [one for one in options if one.startswith("-") and one not in OPTIONS]
+    if unknown:
+        from specllama.commands.habits import advice
+        from specllama.errors import ArgumentError
+
+        said = advice(unknown[:1], sorted(OPTIONS))
+        raise ArgumentError(f"{said}; see spec-cli --help.")
+
+
 def main() -> NoReturn:
     """Become `spec-cli`, with this process's arguments."""
     from specllama._llama import check_version
@@ -103,7 +148,9 @@ def main() -> NoReturn:
     check_version()
     path = executable()
     try:
-        arguments = with_files(with_default_model(sys.argv[1:]))
+        given = sys.argv[1:]
+        _check_options(given)
+        arguments = with_files(with_default_model(with_grammar(given)))
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)

@@ -55,21 +55,21 @@ class GenerateOptions(TypedDict, total=False):
     repeat_penalty: Annotated[float, Field(
         1.0, "1: off", _check.number,
         "Divides positive and multiplies negative logits of recent tokens.",
-        float, Range(0, above=True), api="repeat_penalty",
+        float, Range(0, above=True), ("--repeat-penalty",), "repeat_penalty",
     )]  # fmt: skip
     frequency_penalty: Annotated[float, Field(
         0.0, "0: off", _check.number,
         "Taken off the logits of recent tokens, for each occurrence.",
-        float, Range(), api="frequency_penalty",
+        float, Range(), ("--frequency-penalty",), "frequency_penalty",
     )]  # fmt: skip
     presence_penalty: Annotated[float, Field(
         0.0, "0: off", _check.number, "Taken off the logits of recent tokens, once.",
-        float, Range(), api="presence_penalty",
+        float, Range(), ("--presence-penalty",), "presence_penalty",
     )]  # fmt: skip
     penalty_last_n: Annotated[int, Field(
         64, "64", _check.integer,
         "How many tokens, the prompt's included, are recent; -1: all.",
-        int, Range(-1, INT32), api="repeat_last_n",
+        int, Range(-1, INT32), ("--repeat-last-n",), "repeat_last_n",
     )]  # fmt: skip
     logit_bias: Annotated[Mapping[int, float] | None, Field(
         None, "none", read.biases,

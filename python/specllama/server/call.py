@@ -41,6 +41,7 @@ class Call(ABC):
         self.given = fields.given
         self.streams = fields.flag("stream")
         self._options: GenerateOptions = sampling_options(fields, settings.sampling)
+        self._most_tokens = self._options.get("max_tokens")  # of requests that do not say
         self._options.update(self._own_options(fields))
         self.prompts = self._read_prompts(fields)
         if len(self.prompts) * self.n > MOST_CHOICES:

@@ -37,8 +37,9 @@ class ChatCompletion(ChoicesCall):
         self._readers = [self._conversation.reader() for _ in range(self.n)]
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
+        names = ("max_completion_tokens", "max_tokens", "n_predict")
         options: GenerateOptions = {
-            "max_tokens": most_tokens(fields, "max_completion_tokens", "max_tokens", "n_predict")
+            "max_tokens": most_tokens(fields, *names, default=self._most_tokens)
         }
         n_top = fields.integer("top_logprobs", low=0, high=MOST_LOGPROBS)
         self._logprobs = fields.flag("logprobs")

@@ -33,7 +33,7 @@ class Completion(ChoicesCall):
             raise ApiError(400, "echo and suffix exclude each other.", param="echo")
         options: GenerateOptions = {
             "max_tokens": most_tokens(
-                fields, "max_tokens", "n_predict", default=_DEFAULT_MAX_TOKENS
+                fields, "max_tokens", "n_predict", default=self._most_tokens or _DEFAULT_MAX_TOKENS
             ),
         }
         self._offsets: dict[int, int] = {}  # of the next token's text, by choice

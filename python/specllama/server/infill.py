@@ -24,7 +24,7 @@ class Infill(Call):
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         defaults = {name: value for name, value in _DEFAULTS.items() if name not in fields}
-        most = most_tokens(fields, "n_predict")
+        most = most_tokens(fields, "n_predict", default=self._most_tokens)
         # An editor that asks for nothing has the prompt read, for what it will ask next.
         self._only_reads = most == 0
         return {**defaults, "max_tokens": most or (1 if self._only_reads else None)}  # type: ignore[typeddict-item]

@@ -24,7 +24,8 @@ class Settings:
         timeout: Most seconds from a request's arrival to the end of its generation.
         idle: Seconds after which a generation that waits for a draft is given up, and a connection
             for such drafts over which nothing is generated.
-        sampling: How tokens are chosen for requests that do not say; of completions and chats.
+        sampling: How tokens are chosen, and how many at most, for requests that do not say; of
+            completions and chats.
     """
 
     name: str

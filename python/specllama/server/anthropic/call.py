@@ -33,7 +33,9 @@ class MessageCall(ConversationCall):
         self._id = f"msg_{secrets.token_hex(12)}"
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        options: GenerateOptions = {"max_tokens": most_tokens(fields, "max_tokens")}
+        options: GenerateOptions = {
+            "max_tokens": most_tokens(fields, "max_tokens", default=self._most_tokens)
+        }
         if "stop_sequences" in fields:
             options["stop"] = stop_strings(fields, "stop_sequences")
         wanted = fields.object("output_config").object("format")

@@ -54,7 +54,8 @@ class ResponseCall(ConversationCall):
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         form = form_options(fields.object("text").object("format"))
-        return {"max_tokens": most_tokens(fields, "max_output_tokens"), **form}
+        most = most_tokens(fields, "max_output_tokens", default=self._most_tokens)
+        return {"max_tokens": most, **form}
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
