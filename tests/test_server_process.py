@@ -109,6 +109,20 @@ def test_refusals_are_told(process: Any) -> None:
     )
 
 
+def test_refusals_that_nobody_reads(process: Any) -> None:
+    """A pipe is full after 64 kB; who writes to it waits, but not the requests."""
+    served, url = process()
+    path = "/" + "x" * 1000
+    with httpx.Client(base_url=url, timeout=20) as client:
+        assert {client.get(path).status_code for _ in range(500)} == {404}
+        assert client.get("/health").status_code == 200
+    served.send_signal(signal.SIGTERM)
+    assert served.wait(60) == 0
+    lines = served.stderr.read().splitlines()
+    assert len(lines) > 20
+    assert all(line.startswith(f"GET {path}: 404, ") for line in lines[:-1])
+
+
 def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECLLAMA_API_KEY", "secret")
     _, url = process()

@@ -21,6 +21,8 @@ from specllama.requests.options import GenerateOptions
 from specllama.server.settings import Settings
 from specllama.session import SpecSession
 
+_STDERR = 2
+
 _FOR_REQUESTS = (
     "temperature", "top_k", "top_p", "min_p",
     "repeat_penalty", "presence_penalty", "frequency_penalty", "penalty_last_n",
@@ -34,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         from specllama.server.app import App
         from specllama.server.error import log
         from specllama.server.graceful import GracefulServer
+        from specllama.server.unhurried import UnhurriedHandler
     except ImportError as error:
         raise ArgumentError(
             f"The server needs {error.name}; run: pip install specllama[server]"
@@ -75,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         session.stream([0], **trial).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
-        log.addHandler(logging.StreamHandler())  # what is refused, on stderr
+        log.addHandler(UnhurriedHandler(_STDERR))  # what is refused
         log.setLevel(logging.INFO)
         print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
         GracefulServer(
