@@ -1,6 +1,7 @@
 """What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
 
     python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
+        [--promises]
 
 The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
 noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
@@ -15,7 +16,10 @@ geometric means, and behind each the 5th percentile of its answers:
     without     the same answers by n-grams alone
     beside      with a draft model, as multiples of n-grams alone
 
-N: of each answer only so many tokens (all).
+N: of each answer only so many tokens (all). With --promises a line is a machine and drafts of some
+lengths in `session` instead: how many there were, what a round with one was expected to bring and
+brought, and what it saved, in plain decodes.
+
 To see what a part of the planner is worth: take it out, build, run again."""
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +40,7 @@ from tree_rounds import catching_up
 SECOND = 0.05  # of a plain decode, as the planner is told
 NOISE = 0.05
 AT_ONCE = 8
+LENGTHS = ((1, 3), (4, 8), (9, 19), (20, 64))
 
 
 class Machine:
@@ -75,8 +80,26 @@ def right(drafts: Drafts, i: int, accepted: int) -> int:
     return min(int(drafts.right[i]), accepted + 1, room(drafts, i))
 
 
-def time_of(answer: Answer, machine: Machine) -> list[float]:
-    """[t]: when token t was there."""
+@dataclass(frozen=True)
+class DraftRound:
+    """
+    Attributes:
+        length: Tokens drafted.
+        expected: Tokens that the planner expected of the round.
+        came: Those that came.
+        time: In plain decodes.
+    """
+
+    length: int
+    expected: float
+    came: int
+    time: float
+
+
+def time_of(
+    answer: Answer, machine: Machine, rounds: list[DraftRound] | None = None
+) -> list[float]:
+    """[t]: when token t was there. `rounds` gets those that drafted."""
     drafts, planner = answer.drafts, machine.planner
     phase = planner.begin(0.0, drafts.n_prompt)
     times: list[float] = []
@@ -85,7 +108,10 @@ def time_of(answer: Answer, machine: Machine) -> list[float]:
         turn = offered(drafts, phase, i)
         planner.choose([turn])
         accepted = min(turn.choice.n_draft, int(drafts.right[i]))
-        time += machine.decode(turn.choice.n_draft + 1, drafts.n_prompt + i)
+        took = machine.decode(turn.choice.n_draft + 1, drafts.n_prompt + i)
+        time += took
+        if turn.choice.n_draft and rounds is not None:
+            rounds.append(DraftRound(turn.choice.n_draft, turn.choice.tokens, accepted + 1, took))
         turn.came(accepted, [right(drafts, i, accepted)])
         planner.learn(turn)
         times += [time] * (accepted + 1)
@@ -180,6 +206,30 @@ def speeds(
     return found
 
 
+def promises(curve: NDArray[np.float64], texts: Sequence[Answer], seeds: int) -> list[DraftRound]:
+    """Of all rounds that drafted in `session`."""
+    rounds: list[DraftRound] = []
+    for seed in range(seeds):
+        for model in ("1.5B", "0.5B"):
+            mine = [one for one in texts if one.model == model]
+            machine = Machine(curve, seed)
+            for i in np.random.default_rng(seed).permutation(len(mine)):
+                time_of(mine[i], machine, rounds)
+    return rounds
+
+
+def show_promises(name: str, rounds: Sequence[DraftRound]) -> None:
+    for low, high in LENGTHS:
+        these = [one for one in rounds if low <= one.length <= high]
+        if not these:
+            continue
+        expected, came, time = np.mean([(one.expected, one.came, one.time) for one in these], 0)
+        print(
+            f"{name:12}{f'{low} to {high}':>10}{len(these):>7} rounds{expected:>8.2f} expected"
+            f"{came:>8.2f} came{came - time:>8.2f} saved"
+        )
+
+
 def cut(answer: Answer, n: int | None) -> Answer:
     """The first n tokens of it; None: all."""
     return replace(answer, tokens=answer.tokens[:n], draft=answer.draft[:n], sure=answer.sure[:n])
@@ -191,12 +241,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--step", type=float, default=0.1)
     parser.add_argument("--tokens", type=int)
+    parser.add_argument("--promises", action="store_true")
     arguments = parser.parse_args()
     texts = [cut(one, arguments.tokens) for one in answers(arguments.half)]
+    curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
+    if arguments.promises:
+        for name, curve in curves.items():
+            show_promises(name, promises(curve, texts, arguments.seeds))
+        return
     columns = ("session", "first 64", "alone", "eight", "model", "without", "beside")
     print(f"{'':12}" + "".join(f"{name:>16}" for name in columns))
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
     for name, curve in curves.items():
         found = speeds(curve, texts, arguments.seeds, arguments.step)
         for column in columns:
