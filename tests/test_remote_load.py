@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -196,8 +197,10 @@ def test_no_place_lost_no_leak_no_wrong_answer() -> None:
             asyncio.run(load.run())
         finally:
             server.terminate()
-        assert server.stderr.read() == ""
+        said = server.stderr.read().splitlines()
     assert server.returncode == 0
+    told = re.compile(r"(POST|DELETE) /v1/verify\S*: (400|410|503), .+")
+    assert all(told.fullmatch(line) for line in said), said[-3:]
     early, late = load.memory[N_GENERATIONS // 2], load.memory[-1]
     print(dict(load.outcomes), early, late)
     assert load.outcomes["wrong"] == 0

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,6 +108,22 @@ def test_refusals_are_told(process: Any) -> None:
         "GET /no\\nsuch: 404, GET /nosuch is not served here.\n"
         "POST /v1/messages: 400, messages is empty; give at least one message.\n"
     )
+
+
+def test_a_connection_lasts_as_long_as_a_client_keeps_it(process: Any) -> None:
+    _, url = process()
+    opened = []
+
+    def note(name: str, _: object) -> None:
+        opened.extend([name] * (name == "connection.connect_tcp.started"))
+
+    limits = httpx.Limits(keepalive_expiry=60)
+    with httpx.Client(base_url=url, timeout=20, limits=limits) as client:
+        for seconds in (0, 6):  # httpx itself keeps one for 5
+            time.sleep(seconds)
+            answer = client.get("/health", extensions={"trace": note})
+            assert answer.status_code == 200
+    assert len(opened) == 1
 
 
 def test_refusals_that_nobody_reads(process: Any) -> None:

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "engine/clock.h"
-#include "engine/text_stream.h"
 #include "llama/footprint.h"
 #include "specllama/error.h"
+#include "text/text_stream.h"
 
 namespace specllama {
 

@@ -14,7 +14,7 @@
 #include <mach-o/dyld.h>
 #endif
 
-#include "utf8.h"
+#include "text/utf8.h"
 
 namespace specllama::cli {
 

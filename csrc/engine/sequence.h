@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/text_stream.h"
 #include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/stats.h"
 #include "specllama/trace.h"
 #include "specllama/types.h"
+#include "text/text_stream.h"
 
 namespace specllama {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "bind.h"
-#include "engine/text_stream.h"
 #include "specllama/error.h"
 #include "specllama/tokenizer.h"
+#include "text/text_stream.h"
 
 namespace specllama {
 

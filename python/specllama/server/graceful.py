@@ -14,6 +14,9 @@ import uvicorn
 from specllama.server.app import App
 
 _MARGIN = 5.0  # seconds to send what there is
+# Seconds that a connection stays open without a request: longer than clients keep one (httpx and
+# OpenAI's client 5, Node's fetch 4), or a request would meet a connection that is just being closed.
+_KEEP_ALIVE = 75
 
 
 class GracefulServer(uvicorn.Server):
@@ -33,6 +36,7 @@ class GracefulServer(uvicorn.Server):
                 app,
                 lifespan="off",
                 log_level="warning",
+                timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=int(seconds + _MARGIN),
                 # By itself it believes whoever asks from this machine, and a variable of the
                 # environment.

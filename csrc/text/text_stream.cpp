@@ -1,8 +1,8 @@
-#include "engine/text_stream.h"
+#include "text/text_stream.h"
 
 #include <algorithm>
 
-#include "utf8.h"
+#include "text/utf8.h"
 
 namespace specllama {
 

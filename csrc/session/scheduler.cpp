@@ -1,4 +1,4 @@
-#include "scheduler.h"
+#include "session/scheduler.h"
 
 #include <algorithm>
 #include <exception>
@@ -10,7 +10,7 @@
 #include "engine/clock.h"
 #include "llama/helper_threads.h"
 #include "specllama/error.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 namespace specllama {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "scheduler.h"
+#include "session/scheduler.h"
 #include "specllama/error.h"
 
 namespace specllama {

@@ -1,4 +1,4 @@
-#include "slot_pool.h"
+#include "session/slot_pool.h"
 
 #include <algorithm>
 #include <utility>

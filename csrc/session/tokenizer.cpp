@@ -2,7 +2,7 @@
 
 #include "llama/model.h"
 #include "specllama/error.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 namespace specllama {
 

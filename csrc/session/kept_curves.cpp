@@ -1,4 +1,4 @@
-#include "engine/kept_curves.h"
+#include "session/kept_curves.h"
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "engine/calibration.h"
+#include "session/calibration.h"
 
 #include <algorithm>
 #include <cmath>

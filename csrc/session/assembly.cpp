@@ -1,4 +1,4 @@
-#include "assembly.h"
+#include "session/assembly.h"
 
 #include <cstdint>
 #include <optional>
@@ -9,11 +9,11 @@
 #include "draft/head_drafter.h"
 #include "draft/model_drafter.h"
 #include "draft/offers.h"
-#include "engine/calibration.h"
 #include "llama/exact.h"
 #include "llama/footprint.h"
 #include "llama/gguf_file.h"
 #include "llama/head_file.h"
+#include "session/calibration.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
 

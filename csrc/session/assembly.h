@@ -4,9 +4,9 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/kept_curves.h"
 #include "llama/context.h"
 #include "llama/model.h"
+#include "session/kept_curves.h"
 #include "specllama/config.h"
 
 namespace specllama {

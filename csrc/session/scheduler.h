@@ -7,15 +7,15 @@
 #include <thread>
 #include <vector>
 
-#include "assembly.h"
 #include "draft/offers.h"
 #include "engine/engine.h"
-#include "engine/kept_curves.h"
 #include "engine/sequence.h"
-#include "gate.h"
 #include "llama/context.h"
 #include "llama/model.h"
-#include "slot_pool.h"
+#include "session/assembly.h"
+#include "session/gate.h"
+#include "session/kept_curves.h"
+#include "session/slot_pool.h"
 #include "specllama/beam.h"
 #include "specllama/config.h"
 #include "specllama/session.h"

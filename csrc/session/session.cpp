@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "assembly.h"
-#include "scheduler.h"
+#include "session/assembly.h"
+#include "session/scheduler.h"
 #include "specllama/error.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 namespace specllama {
 
