@@ -1,6 +1,6 @@
 """Who may include what in C++: arrows point one way.
 
-cli, python -> session -> engine -> {draft, plan, sample, llama} -> system, text; nothing sideways or up.
+cli, python -> session -> engine -> {draft, plan, sample, llama} -> {system, text}; no other way.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from specllama.server.app import App
 
 _MARGIN = 5.0  # seconds to send what there is
 # Seconds that a connection stays open without a request: longer than clients keep one (httpx and
-# OpenAI's client 5, Node's fetch 4), or a request would meet a connection that is just being closed.
+# OpenAI's client 5, Node's fetch 4), or a request would meet one that is just being closed.
 _KEEP_ALIVE = 75
 
 
