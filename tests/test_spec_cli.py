@@ -268,6 +268,8 @@ def console_script(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_what_the_console_script_refuses(tmp_path: Path) -> None:
     (path := tmp_path / "schema.json").write_text("no")
+    # More than an argument of a process may have.
+    (long := tmp_path / "long.json").write_text(json.dumps({"enum": list(map(str, range(40_000)))}))
     for arguments, message in (
         (["-m", "x.gguf", "-hf", "a/b"], "Give the model with -m or with -hf, not both."),
         (["-hfd", "a/b", "-md", "x"], "Give the draft model with -md or with -hfd, not both."),
@@ -281,6 +283,7 @@ def test_what_the_console_script_refuses(tmp_path: Path) -> None:
         (["--reasoning"], "there is no option --reasoning; see spec-cli --help."),
         (["-jf", "/nowhere"], "/nowhere cannot be read: No such file or directory."),
         (["-jf", str(path)], "-jf is not valid JSON: "),
+        (["-jf", str(long)], "-jf makes a grammar of "),
     ):  # fmt: skip
         process = console_script(*arguments)
         assert process.returncode == 2

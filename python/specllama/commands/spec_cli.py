@@ -26,6 +26,9 @@ _DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
 
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
 
+_LONGEST_GRAMMAR = 65536
+"""Bytes that the core reads; a process takes arguments of up to twice as many."""
+
 SWITCHES = frozenset((
     "-", "-e", "--escape", "--speculative-decoding", "--no-spec", "--stats", "--json",
     "--list-devices", "-v", "--verbose", "-h", "--help", "--version",
@@ -111,9 +114,14 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
             continue
         schema = _files.read_text(value) if option.endswith(("f", "file")) else value
         try:
-            result += ["--grammar", gbnf(None, schema)]
+            grammar = gbnf(None, schema)
         except ArgumentError as error:
             raise ArgumentError(str(error).replace("json_schema", option, 1)) from None
+        if (n := len(grammar.encode())) > _LONGEST_GRAMMAR:
+            raise ArgumentError(
+                f"{option} makes a grammar of {n} bytes; at most {_LONGEST_GRAMMAR} can be read."
+            )
+        result += ["--grammar", grammar]
     return result
 
 
