@@ -71,6 +71,8 @@ def n_prompt(said: str) -> int:
 def test_one_message(chat: Run, model: Path) -> None:
     assert chat("-m", str(model), "-p", "a", lines="never read\n").out == "bcd\n"
     assert chat("-m", str(model), "-sys", "u", "-n", "1", "-p", "a").out == "b\n"
+    said = chat("-m", str(model), "-p", "", code=2)
+    assert said.err == "specllama: The prompt is empty; give at least one character.\n"
     said = chat("-m", str(model), "-f", "/nowhere.txt", "-p", "a", code=2)
     assert said.err == "specllama: /nowhere.txt cannot be read: No such file or directory.\n"
     said = chat("-m", str(model), "-f", "-", lines="a\n", code=2)

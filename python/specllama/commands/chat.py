@@ -41,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     sampling["max_tokens"] = None if arguments.n_predict == -1 else arguments.n_predict
     _check.integer("-n", arguments.n_predict, low=-1)
     once = arguments.prompt is not None
+    if once and not (arguments.prompt or arguments.file):
+        raise ArgumentError("The prompt is empty; give at least one character.")
     if not once and _STDIN in arguments.file:
         raise ArgumentError("-f - is where messages come from; give the message with -p.")
     wish = _COLOR[arguments.color]

@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
                 f'and its port, or "*", not {origin!r}.'
             )
     sampling = _arguments.sampling_options(arguments)
-    if _check.integer("-n", arguments.n_predict, low=-1) != -1:
-        sampling["max_tokens"] = arguments.n_predict
+    if arguments.n_predict != -1:
+        sampling["max_tokens"] = _check.integer("-n", arguments.n_predict, low=1)
     settings = Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
