@@ -91,6 +91,10 @@ def test_files_go_before_the_one_message(chat: Run, smollm2: Path, tmp_path: Pat
         command, input=b"a word " * 50, capture_output=True, check=True, timeout=60
     )
     assert n_prompt(process.stderr.decode()) > n_prompt(asked) + 100
+    unread = [one for one in command if one not in ("-f", "-")]
+    process = subprocess.run(unread, input=b"x", capture_output=True, check=True, timeout=60)
+    line = b"Standard input is not read; -f - puts it before the message.\n"
+    assert process.stderr.startswith(line)
     process = subprocess.run(command, input=b"\xff", capture_output=True, check=False, timeout=60)
     assert process.returncode == 2
     assert process.stderr.endswith(b"specllama: standard input cannot be read: it is not UTF-8.\n")

@@ -11,7 +11,10 @@ from specllama.__main__ import main
     [
         ("serve -ctk q8_0", "-ctk is no option here: say -kv TYPE, for keys and values alike"),
         ("chat --cache-type-v=q8_0", "--cache-type-v is no option here: say -kv TYPE"),
-        ("serve -m x.gguf --jinja", "--jinja is no option here: what it asks for is always so"),
+        (
+            "serve -m x.gguf --jinja",
+            "--jinja is no option here: chat templates are always Jinja's; leave it out",
+        ),
         ("serve -tb 4", "there is no option -tb"),
         ("serve model.gguf", "what is model.gguf for? A model is named with -m model.gguf"),
         ("chat hello", "what is 'hello' for?"),

@@ -133,6 +133,10 @@ def test_refusals_that_nobody_reads(process: Any) -> None:
     with httpx.Client(base_url=url, timeout=20) as client:
         assert {client.get(path).status_code for _ in range(500)} == {404}
         assert client.get("/health").status_code == 200
+        with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as odd:
+            odd.sendall(b"x\r\n\r\n")  # what uvicorn warns of
+            assert odd.recv(100).startswith(b"HTTP/1.1 400")
+        assert client.get("/health").status_code == 200
     served.send_signal(signal.SIGTERM)
     assert served.wait(60) == 0
     lines = served.stderr.read().splitlines()

@@ -277,10 +277,15 @@ def test_what_the_console_script_refuses(tmp_path: Path) -> None:
          "alike; see spec-cli --help."),
         (["--temperatur", "1"], "there is no option --temperatur; did you mean --temperature?; see "
          "spec-cli --help."),
-        (["--jinja"], "--jinja is no option here: what it asks for is always so; leave it out; see "
-         "spec-cli --help."),
+        (["--no-escape"], "--no-escape is no option here: what it asks for is always so; leave it "
+         "out; see spec-cli --help."),
+        (["-cnv"], "-cnv is no option here: spec-cli continues a text, specllama chat converses; "
+         "leave it out; see spec-cli --help."),
+        (["-p=hi"], "the value of -p stands behind a blank, not behind =; see spec-cli --help."),
+        (["--", "x"], "there is no option --; see spec-cli --help."),
         # What would help there is no option of this program's.
         (["--reasoning"], "there is no option --reasoning; see spec-cli --help."),
+        (["-j", "{}", "--grammar-file", "x"], "Give one of --grammar, --grammar-file, -j and -jf."),
         (["-jf", "/nowhere"], "/nowhere cannot be read: No such file or directory."),
         (["-jf", str(path)], "-jf is not valid JSON: "),
         (["-jf", str(long)], "-jf makes a grammar of "),
@@ -293,7 +298,8 @@ def test_what_the_console_script_refuses(tmp_path: Path) -> None:
 
 def test_a_json_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    (path := tmp_path / "schema.json").write_text(json.dumps(schema))
+    text = json.dumps(schema, indent=1).replace("\n", "\r\n")
+    (path := tmp_path / "schema.json").write_bytes(text.encode("utf-8-sig"))
     for given in (["-j", json.dumps(schema)], [f"--json-schema-file={path}"]):
         model = str(BUNDLED_MODEL)
         process = console_script(*EXACT, "-m", model, "-p", PROMPT, "-n", "200", *given)

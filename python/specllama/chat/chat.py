@@ -89,9 +89,9 @@ class Chat:
         self._files += [files.quoted(path) for path in paths]
         return paths
 
-    def attach_text(self, name: str, text: str) -> None:
-        """Put a text before the next message."""
-        self._files.append(files.fenced(name, text))
+    def put_before(self, text: str) -> None:
+        """Put a text before the next message, as it is."""
+        self._files.append(text)
 
     def clear(self) -> None:
         """Forget what was said, and the files that wait."""

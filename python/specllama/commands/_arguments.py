@@ -17,7 +17,10 @@ from specllama.requests.options import FIELDS, GenerateOptions
 SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 """What SpecSession calls each value of --exact and --flash-attn."""
 
-_DESTINATIONS = {"n_ctx": "ctx_size", "n_threads": "threads", "max_tokens": "n_predict"}
+_DESTINATIONS = {
+    "n_ctx": "ctx_size", "n_threads": "threads", "max_tokens": "n_predict",
+    "draft_n_gpu_layers": "n_gpu_layers_draft", "draft_device": "device_draft",
+}  # fmt: skip
 """Where options are kept that have other names in Python."""
 
 # A name of an option stands between blanks, perhaps with a mark behind it: so nothing of a path is

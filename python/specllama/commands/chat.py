@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from specllama_light.default_model import installed_model
 
 from specllama import _check, _core, _files
 from specllama._color import has_colors
+from specllama.chat import files
 from specllama.chat.chat import Chat
 from specllama.chat.commands import completions
 from specllama.chat.converse import Reader, converse
@@ -45,6 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError("The prompt is empty; give at least one character.")
     if not once and _STDIN in arguments.file:
         raise ArgumentError("-f - is where messages come from; give the message with -p.")
+    before = [text for name in arguments.file for text in _quoted(name)]
+    if once and _STDIN not in arguments.file and _is_piped():
+        print("Standard input is not read; -f - puts it before the message.", file=sys.stderr)
     wish = _COLOR[arguments.color]
     with OpenModel(options) as model:
         chat = Chat(
@@ -56,11 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
         # What every answer would be refused for is said before there is a question.
         model.session.stream([0], **sampling).close()
-        for name in arguments.file:
-            if name == _STDIN:
-                chat.attach_text("Standard input", _files.read_prompt(_STDIN))
-            else:
-                chat.attach(name)
+        for text in before:
+            chat.put_before(text)
         if once:
             chat.ask(arguments.prompt)
             return 0
@@ -81,6 +83,22 @@ def _reader(chat: Chat) -> Reader:
 
     folder = _core.cache_folder()
     return Editor(folder and folder / _HISTORY, completions())
+
+
+def _quoted(name: str) -> list[str]:
+    """Return the files that a name means, or standard input, as a message has them."""
+    if name == _STDIN:
+        return [files.fenced("Standard input", _files.read_prompt(_STDIN))]
+    return [files.quoted(path) for path in files.found(name)]
+
+
+def _is_piped() -> bool:
+    """Whether something comes by standard input, as spec-cli sees it."""
+    try:
+        kind = os.fstat(0)
+    except OSError:  # it is closed
+        return False
+    return stat.S_ISFIFO(kind.st_mode) or (stat.S_ISREG(kind.st_mode) and kind.st_size > 0)
 
 
 def _has_editor() -> bool:

@@ -21,8 +21,14 @@ _HABITS = {
         ("--draft-min", "--draft-p-min", "--spec-type", "--spec-draft-n-min"), _PLANNED
     ),
     **dict.fromkeys(
-        ("--jinja", "--metrics", "--slots", "-cb", "--cont-batching", "--no-context-shift"),
+        ("--no-escape", "-cb", "--cont-batching", "--no-context-shift"),
         _BY_ITSELF,
+    ),
+    "--jinja": "chat templates are always Jinja's; leave it out",
+    **dict.fromkeys(("--metrics", "--slots"), "the server always has /metrics; leave it out"),
+    **dict.fromkeys(
+        ("-cnv", "--conversation", "-no-cnv", "-st", "--single-turn"),
+        "spec-cli continues a text, specllama chat converses; leave it out",
     ),
     **dict.fromkeys(("--reasoning-budget", "-rea", "--reasoning"), _THINK),
     **dict.fromkeys(("-ub", "--ubatch-size"), "there is one size of batches; leave it out"),
@@ -57,11 +63,14 @@ def advice(unknown: Sequence[str], known: Sequence[str]) -> str:
     name = option.partition("=")[0]
     if said := habit(name, known):
         return said
+    if name in known:  # a short one
+        return f"the value of {name} stands behind a blank, not behind ="
     if not option.startswith("-"):
         if option.endswith(".gguf") and "-m" in known:
             return f"what is {option} for? A model is named with -m {option}"
         return f"what is {option!r:.80} for?"
-    begun = [one for one in known if name.startswith("--") and one.startswith(name)]
+    is_begun = name.startswith("--") and len(name) > len("--")
+    begun = [one for one in known if is_begun and one.startswith(name)]
     alike = begun or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     meant = f"; did you mean {alike[0]}?" if alike else ""
     return f"there is no option {name}{meant}"

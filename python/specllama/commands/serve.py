@@ -78,8 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
         session.stream([0], **trial).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
-        log.addHandler(UnhurriedHandler(_STDERR))  # what is refused
+        unhurried = UnhurriedHandler(_STDERR)
+        log.addHandler(unhurried)  # what is refused
         log.setLevel(logging.INFO)
+        logging.getLogger("uvicorn").addHandler(unhurried)
         print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
         GracefulServer(
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
@@ -145,7 +147,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=int, default=-1, metavar="N",
-        help="most tokens of an answer (all; 16 in /v1/completions)",
+        help="tokens of an answer whose request does not say (all; 16 in /v1/completions)",
     )  # fmt: skip
     _arguments.add_exact(parser)
     parser.add_argument(

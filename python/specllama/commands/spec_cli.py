@@ -24,6 +24,7 @@ _FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft")
 _TARGETS = ("-m", "--model", "-hf", "--hf-repo")
 _DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
 
+_GRAMMARS = ("--grammar", "--grammar-file")
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
 
 _LONGEST_GRAMMAR = 65536
@@ -107,12 +108,16 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
     from specllama.errors import ArgumentError
     from specllama.requests.grammar import gbnf
 
+    forms = [one.option for one in _read(arguments) if one.option in (*_SCHEMAS, *_GRAMMARS)]
+    if len(forms) > 1 and set(forms) & set(_SCHEMAS):
+        raise ArgumentError(f"Give one of {', '.join(_GRAMMARS)}, -j and -jf.")
     result: list[str] = []
     for option, value, given in _read(arguments):
         if option not in _SCHEMAS or value is None:
             result += given
             continue
         schema = _files.read_text(value) if option.endswith(("f", "file")) else value
+        schema = schema.removeprefix("\N{BYTE ORDER MARK}")
         try:
             grammar = gbnf(None, schema)
         except ArgumentError as error:
@@ -121,7 +126,7 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
             raise ArgumentError(
                 f"{option} makes a grammar of {n} bytes; at most {_LONGEST_GRAMMAR} can be read."
             )
-        result += ["--grammar", grammar]
+        result += ["--grammar", os.fsdecode(grammar.encode())]  # UTF-8, whatever the locale
     return result
 
 

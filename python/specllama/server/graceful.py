@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import sys
 from collections.abc import Sequence
 from types import FrameType
 
 import uvicorn
 
 from specllama.server.app import App
+from specllama.server.error import log
 
 _MARGIN = 5.0  # seconds to send what there is
 # Seconds that a connection stays open without a request: longer than clients keep one (httpx and
@@ -35,6 +35,7 @@ class GracefulServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 lifespan="off",
+                log_config=None,  # who serves says where its warnings go, see UnhurriedHandler
                 log_level="warning",
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=int(seconds + _MARGIN),
@@ -78,9 +79,9 @@ class GracefulServer(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         self._loop.call_later(self._seconds, self._app.end_answers)
         if self._by_hand and (n := self._app.n_answers):
-            print(
-                f"Answers under way: {n}. They have {self._seconds:g} seconds to finish; Ctrl-C "
-                "again cuts them.",
-                file=sys.stderr,
+            log.info(
+                "Answers under way: %d. They have %g seconds to finish; Ctrl-C again cuts them.",
+                n,
+                self._seconds,
             )
         await super().shutdown(sockets)
