@@ -200,6 +200,7 @@ def test_no_place_lost_no_leak_no_wrong_answer() -> None:
         said = server.stderr.read().splitlines()
     assert server.returncode == 0
     told = re.compile(r"(POST|DELETE) /v1/verify\S*: (400|410|503), .+")
+    assert said
     assert all(told.fullmatch(line) for line in said), said[-3:]
     early, late = load.memory[N_GENERATIONS // 2], load.memory[-1]
     print(dict(load.outcomes), early, late)

@@ -257,7 +257,14 @@ def test_escapes() -> None:
     typed = r"a\tb\\c\n\"\x41\q"
     assert run(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
     assert run(*EXACT, "-p", typed, "-n", "5").stdout != expected
-    assert b"\n" not in run(*EXACT, "-e", "-p", PROMPT, "-n", "60", "-r", r"\n").stdout
+    # What is none stays: too short, no digits, nothing behind it.
+    expected = run(*EXACT, "-p", "\r'\\xzz\\x4\\", "-n", "5").stdout
+    typed = r"\r\'\xzz\x4" + "\\"
+    assert run(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
+    whole = run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    line, newline, _ = whole.partition(b"\n")
+    assert newline
+    assert run(*EXACT, "-e", "-p", PROMPT, "-n", "60", "-r", r"\n").stdout == line
 
 
 def console_script(*arguments: str) -> subprocess.CompletedProcess[str]:

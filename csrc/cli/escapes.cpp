@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <string_view>
 
 namespace specllama::cli {
 

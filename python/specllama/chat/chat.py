@@ -86,7 +86,8 @@ class Chat:
         """Put a file, or those that fit a pattern, before the next message, and return their paths.
         Raises ArgumentError where one cannot be read; then none is."""
         paths = files.found(name)
-        self._files += [files.quoted(path) for path in paths]
+        for text in [files.quoted(path) for path in paths]:
+            self.put_before(text)
         return paths
 
     def put_before(self, text: str) -> None:

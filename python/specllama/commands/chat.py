@@ -30,7 +30,7 @@ _COLOR = {"auto": None, "on": True, "off": False}
 def run(arguments: argparse.Namespace) -> int:
     """Converse until the input ends, or answer one message; the exit code."""
     if sys.stdin is None and (arguments.prompt is None or _STDIN in arguments.file):
-        raise ArgumentError("Standard input is closed; there is nobody to talk to.")
+        raise ArgumentError("Standard input is closed; nothing can be read from it.")
     options = _arguments.session_options(arguments)
     options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
     if options["model"] is None and options["target"] is None:

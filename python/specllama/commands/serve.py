@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import socket
-import sys
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
@@ -78,11 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
         session.stream([0], **trial).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
-        unhurried = UnhurriedHandler(_STDERR)
-        log.addHandler(unhurried)  # what is refused
+        # All that is logged, asyncio's complaints, too: the event loop writes to stderr by no other
+        # way.
+        logging.getLogger().addHandler(UnhurriedHandler(_STDERR))
         log.setLevel(logging.INFO)
-        logging.getLogger("uvicorn").addHandler(unhurried)
-        print(f"Serving {settings.name} at http://{host}:{port}", file=sys.stderr, flush=True)
+        log.info("Serving %s at http://%s:%d", settings.name, host, port)
         GracefulServer(
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
         ).serve_at(listening)

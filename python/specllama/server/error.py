@@ -13,7 +13,7 @@ from starlette.types import Scope
 from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
 
 log = logging.getLogger("specllama.server")
-"""Where refusals, and answers that a shutdown waits for, are told, a line each (INFO)."""
+"""Where the server tells what it does and what it refuses, a line each (INFO)."""
 
 _OTHER_NAMES = {
     "json_schema": ("response_format", "text", "output_config", "output_format"),
