@@ -24,13 +24,14 @@ MAY_INCLUDE = {
     "csrc/include/specllama": set[str](),
     "csrc/system": {"system"},
     "csrc/text": {"text"},
+    "csrc/grammar": {"grammar"},
     "csrc/sample": {"sample"},
     "csrc/plan": {"plan"},
     "csrc/draft": {"draft", "sample"},
     "csrc/draft/grammar_drafter": {"draft", "llama", "sample"},
     "csrc/draft/head_drafter": {"draft", "llama", "sample"},
     "csrc/draft/model_drafter": {"draft", "llama", "sample"},
-    "csrc/llama": {"llama", "sample/mask.h", "system"},
+    "csrc/llama": {"grammar", "llama", "sample/mask.h", "system", "text/utf8.h"},
     "csrc/engine": {"engine", "llama", "system", "text", *PURE},
     "csrc/beam": {"beam", "engine", "llama", "text", *PURE},
     "csrc/session": {"beam", "engine", "llama", "session", "system", "text", *PURE},
@@ -39,7 +40,7 @@ MAY_INCLUDE = {
     # Python also knows what is pure; and, for the whole process, whether AMX works and where things
     # are remembered.
     "python/src": {"text/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
-    "tests/cpp": {"system", *PURE},
+    "tests/cpp": {"grammar", "system", *PURE},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),
 }

@@ -3,117 +3,51 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "grammar/beginnings.h"
+#include "grammar/gbnf.h"
 #include "llama-cpp.h"
 #include "llama/backend.h"
 #include "llama/trigger.h"
 #include "specllama/error.h"
+#include "text/utf8.h"
 
 namespace specllama {
 
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
-constexpr int kMaxNesting = 64;
-constexpr long kMaxRules = 4096;
-constexpr long kMaxRepeated = 1L << 18;
 // llama.cpp follows every way to read a text at once. Where two ways of a rule that calls itself
 // begin alike, they double with each character: what took this long would soon take for ever.
 constexpr std::chrono::milliseconds kLongestStep{1000};
 
-// llama.cpp's parser and its search for left recursion call themselves for every group and rule,
-// and a repetition becomes as many rules, each with a copy of what is repeated: what is too much
-// for them would end the process, or take all memory.
-class Scan {
- public:
-    explicit Scan(const std::string& text) : text_(text) {
-        for (at_ = 0; at_ < text_.size(); ++at_) {
-            const std::size_t start = at_;
-            switch (text_[at_]) {
-                case '"':
-                    skip_to('"');
-                    last_ = static_cast<long>(at_ - start);
-                    continue;
-                case '[':
-                    skip_to(']');
-                    last_ = static_cast<long>(at_ - start);
-                    continue;
-                case '#':
-                    at_ = std::min(text_.find('\n', at_), text_.size() - 1);
-                    continue;
-                case '(':
-                    deepest_ = std::max(deepest_, ++depth_);
-                    break;
-                case ')':
-                    --depth_;
-                    break;
-                case '{':
-                    count_repetitions();
-                    continue;
-                case ' ':
-                case '\t':
-                case '\r':
-                case '\n':
-                    continue;
-                case '=':
-                case '?':
-                case '*':
-                case '+':
-                    ++rules_;
-                    break;
-                default:
-                    break;
-            }
-            last_ = 1;  // a rule, by its name
-        }
-    }
-
-    int deepest() const { return deepest_; }
-    long rules() const { return rules_; }
-    // Characters in all the copies of what is repeated.
-    long repeated() const { return repeated_; }
-
- private:
-    void skip_to(char end) {
-        for (++at_; at_ < text_.size() && text_[at_] != end; ++at_)
-            if (text_[at_] == '\\') ++at_;
-    }
-
-    // {m}, {m,}, {m,n}: the larger number counts.
-    void count_repetitions() {
-        long most = 0;
-        long number = 0;
-        for (++at_; at_ < text_.size() && text_[at_] != '}'; ++at_) {
-            const char c = text_[at_];
-            number = c >= '0' && c <= '9' ? std::min(number * 10 + (c - '0'), kMaxRules + 1) : 0;
-            most = std::max(most, number);
-        }
-        rules_ = std::min(rules_ + most, 2 * kMaxRules);
-        repeated_ = std::min(repeated_ + most * last_, 2 * kMaxRepeated);
-    }
-
-    const std::string& text_;
-    std::size_t at_ = 0;
-    int depth_ = 0;
-    int deepest_ = 0;
-    long rules_ = 0;
-    long last_ = 0;  // characters of what a repetition would repeat
-    long repeated_ = 0;
-};
+// Characters of a candidate's text up to which it is asked for with others of that length. Where a
+// character costs four times what one costs with those of kCompared characters, and all of them
+// take more than a moment, longer ones would take for ever.
+constexpr std::array<std::size_t, 12> kLengths{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
+constexpr std::size_t kCompared = 5;
+constexpr double kSteep = 4;
+constexpr double kMoment = 0.005;  // seconds
+// A candidate alone that is longer is read instead.
+constexpr std::size_t kLongAlone = 8;
 
 // Keeps what is written to stderr while it lives: llama.cpp prints there why a grammar cannot be
 // read, and the whole grammar behind it. The stream is the whole process's: one at a time.
 class StderrCapture {
  public:
     StderrCapture() : lock_(mutex()), file_(std::tmpfile()) {
+        if (file_ == nullptr) file_ = std::fopen("/dev/null", "r+");  // no folder for such files
         std::fflush(stderr);
         if (file_ == nullptr) return;
         stderr_ = dup(STDERR_FILENO);
@@ -171,30 +105,31 @@ std::string reason(const std::string& printed, const std::string& logged) {
 class Grammar final : public Mask {
  public:
     // awaited: what it begins at; none: it holds from the start.
-    Grammar(llama_sampler_ptr sampler, std::optional<Trigger> awaited)
-        : sampler_(std::move(sampler)), awaited_(std::move(awaited)) {}
+    Grammar(const Vocab& vocab, llama_sampler_ptr sampler, std::optional<Trigger> awaited)
+        : vocab_(vocab), sampler_(std::move(sampler)), awaited_(std::move(awaited)) {}
 
     void apply(std::span<float> logits) override {
         if (awaited_) return;
         candidates_.resize(logits.size());
         for (std::size_t i = 0; i < logits.size(); ++i)
             candidates_[i] = {static_cast<Token>(i), logits[i], 0};
-        ask(candidates_.data(), logits.size());
+        ask();
         for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = candidates_[i].logit;
     }
 
     bool allows(Token token) override {
         if (awaited_) return true;
+        if (between_ && length(token) > kLongAlone && is_whole_text(token)) return can_read(token);
         llama_token_data one{token, 0, 0};
-        ask(&one, 1);
+        ask({&one, 1});
         return one.logit == 0;
     }
 
     std::size_t keep_allowed(std::span<Token> tokens) override {
         if (awaited_) return tokens.size();
-        candidates_.resize(std::max(candidates_.size(), tokens.size()));
-        for (std::size_t i = 0; i < tokens.size(); ++i) candidates_[i] = {tokens[i], 0, 0};
-        ask(candidates_.data(), tokens.size());
+        candidates_.clear();
+        for (const Token token : tokens) candidates_.push_back({token, 0, 0});
+        ask();
         std::size_t n = 0;
         for (std::size_t i = 0; i < tokens.size(); ++i)
             if (candidates_[i].logit == 0) tokens[n++] = candidates_[i].id;
@@ -203,22 +138,23 @@ class Grammar final : public Mask {
 
     void accept(Token token) override {
         if (!awaited_)
-            timed([&] { llama_sampler_accept(sampler_.get(), token); });
+            read(token);
         else if (awaited_->push(token))
             begin();
     }
 
     std::unique_ptr<Mask> clone() const override {
-        return std::make_unique<Grammar>(llama_sampler_ptr(llama_sampler_clone(sampler_.get())),
-                                         awaited_);
+        auto other = std::make_unique<Grammar>(
+            vocab_, llama_sampler_ptr(llama_sampler_clone(sampler_.get())), awaited_);
+        other->between_ = between_;
+        return other;
     }
 
  private:
     // The sampler looks for the trigger itself, in the tokens that hold it, and reads from there.
     void begin() {
         try {
-            for (const Token token : awaited_->tokens())
-                timed([&] { llama_sampler_accept(sampler_.get(), token); });
+            for (const Token token : awaited_->tokens()) read(token);
             awaited_.reset();
         } catch (const Error&) {
             throw;
@@ -228,27 +164,105 @@ class Grammar final : public Mask {
         }
     }
 
-    void ask(llama_token_data* candidates, std::size_t n) {
-        llama_token_data_array array{candidates, n, -1, false};
-        timed([&] { llama_sampler_apply(sampler_.get(), &array); });
+    void read(Token token) {
+        timed([&] { llama_sampler_accept(sampler_.get(), token); });
+        between_ = is_whole_text(token);
     }
 
+    // Characters of a token's text. (Of vocabularies by bytes llama.cpp keeps each as one.)
+    std::size_t length(Token token) const {
+        const std::string_view text = llama_vocab_get_text(vocab_.get(), token);
+        return static_cast<std::size_t>(
+            std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+    }
+
+    // Whether a token stands for characters, and for no part of one.
+    bool is_whole_text(Token token) {
+        if (vocab_.is_end(token)) return false;
+        piece_.clear();
+        vocab_.append_piece(token, piece_, true);
+        return !piece_.empty() && piece_[0] != '\0' &&
+               find_invalid_utf8(piece_) == std::string_view::npos;
+    }
+
+    // Of such a token, between two characters: whether it is allowed. Reading it goes all ways at
+    // once, which asking for it tries one by one; but it takes another sampler.
+    bool can_read(Token token) {
+        const llama_sampler_ptr other(llama_sampler_clone(sampler_.get()));
+        try {
+            timed([&] { llama_sampler_accept(other.get(), token); });
+            return true;
+        } catch (const Error&) {
+            throw;
+        } catch (const std::runtime_error&) {
+            return false;
+        }
+    }
+
+    // Sets the logits of those candidates_ that may not come to minus infinity. Where a grammar is
+    // ambiguous, each more character may take twice as long, or worse: those of few characters
+    // first, with a look at the clock between.
+    void ask() {
+        order_.resize(candidates_.size());
+        std::array<std::size_t, kLengths.size() + 1> ends{};
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            const auto longest = std::ranges::lower_bound(kLengths, length(candidates_[i].id));
+            order_[i] = static_cast<std::uint8_t>(longest - kLengths.begin());
+            ++ends[order_[i]];
+        }
+        std::partial_sum(ends.begin(), ends.end(), ends.begin());
+        std::array<std::size_t, kLengths.size() + 1> next{};
+        std::copy(ends.begin(), ends.end() - 1, next.begin() + 1);
+        sorted_.resize(candidates_.size());
+        for (std::size_t i = 0; i < candidates_.size(); ++i)
+            sorted_[next[order_[i]]++] = candidates_[i];
+        double usual = 0;  // seconds for a character
+        for (std::size_t group = 0, begin = 0; group < ends.size(); begin = ends[group++]) {
+            const auto some = std::span(sorted_).subspan(begin, ends[group] - begin);
+            if (some.empty()) continue;
+            const double seconds = ask(some);
+            if (group == kLengths.size()) break;
+            const auto n = static_cast<double>(some.size() * kLengths[group]);
+            if (kLengths[group] == kCompared) usual = seconds / n;
+            if (kLengths[group] <= kCompared || usual == 0) continue;
+            const double most = std::max(kMoment, kSteep * n * usual);
+            // Something else may have held it up.
+            too_slow_ |= seconds > most && ask(some) > most && ask(some) > most;
+        }
+        for (std::size_t i = candidates_.size(); i-- > 0;)
+            candidates_[i].logit = sorted_[--next[order_[i]]].logit;
+    }
+
+    double ask(std::span<llama_token_data> candidates) {
+        llama_token_data_array array{candidates.data(), candidates.size(), -1, false};
+        return timed([&] { llama_sampler_apply(sampler_.get(), &array); });
+    }
+
+    // Returns how many seconds it took.
     template <typename Work>
-    void timed(Work work) {
+    double timed(Work work) {
         using Clock = std::chrono::steady_clock;
         const auto started = Clock::now();
         if (!too_slow_) work();
-        too_slow_ |= Clock::now() - started > kLongestStep;
+        const std::chrono::duration<double> taken = Clock::now() - started;
+        too_slow_ |= taken > kLongestStep;
         if (too_slow_)
             throw DecodeError(
                 "The grammar is too ambiguous to be followed: there are too many ways to read the "
                 "text so far; rewrite rules that call themselves so that their alternatives begin "
                 "with different characters.");
+        return taken.count();
     }
 
+    Vocab vocab_;
     llama_sampler_ptr sampler_;
     std::vector<llama_token_data> candidates_;
+    // Used by ask and is_whole_text; kept for their buffers.
+    std::vector<llama_token_data> sorted_;
+    std::vector<std::uint8_t> order_;  // [candidate]: which of kLengths holds it
+    std::string piece_;
     std::optional<Trigger> awaited_;  // none: the grammar holds
+    bool between_ = true;             // two characters, and in none, is its place
     bool too_slow_ = false;
 };
 
@@ -270,16 +284,7 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
                               " bytes; at most 65536 can be read.");
     if (gbnf.find('\0') != std::string::npos)
         throw InvalidArgument("The grammar holds a NUL character.");
-    const Scan scan(gbnf);
-    if (scan.deepest() > kMaxNesting)
-        throw InvalidArgument("The grammar nests " + std::to_string(scan.deepest()) +
-                              " groups; at most 64 can be read: name some of them as rules.");
-    if (scan.rules() > kMaxRules)
-        throw InvalidArgument("The grammar has more than 4096 rules and repetitions.");
-    if (scan.repeated() > kMaxRepeated)
-        throw InvalidArgument(
-            "The grammar's repetitions have more than 262144 characters; make what is repeated a "
-            "rule of its own.");
+    check_beginnings(parse_gbnf(gbnf));
     std::optional<Trigger> awaited;
     if (!triggers.empty()) awaited.emplace(vocab, triggers);
     const ErrorLog errors;
@@ -289,7 +294,7 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
     if (!sampler)
         throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
                               ".");
-    return std::make_unique<Grammar>(std::move(sampler), std::move(awaited));
+    return std::make_unique<Grammar>(vocab, std::move(sampler), std::move(awaited));
 }
 
 }  // namespace specllama

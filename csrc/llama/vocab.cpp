@@ -2,14 +2,22 @@
 
 #include <exception>
 #include <limits>
+#include <system_error>
 
 #include "fnv.h"
 #include "llama.h"
 #include "specllama/error.h"
+#include "system/big_stack.h"
 
 namespace specllama {
 
 namespace {
+
+// Some tokenizers split a text by std::regex, which calls itself for each character of a word: 30
+// kB without a space need more than the 8 MiB that a thread has.
+constexpr std::size_t kShortText = 2048;
+constexpr std::size_t kStack = std::size_t{8} << 20;
+constexpr std::size_t kStackOfByte = 1024;
 
 // llama.cpp fills a buffer and returns how much it wrote, or, negated, how much it needs.
 template <typename Buffer, typename Fill>
@@ -54,7 +62,12 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
                               static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
     };
     try {
-        fit(tokens, fill);
+        if (text.size() <= kShortText)
+            fit(tokens, fill);
+        else
+            with_stack(kStack + text.size() * kStackOfByte, [&] { fit(tokens, fill); });
+    } catch (const std::system_error&) {
+        throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {
         // Some tokenizers throw at bytes that they have no token for.
         throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");

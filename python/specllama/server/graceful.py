@@ -22,7 +22,7 @@ _KEEP_ALIVE = 75
 class GracefulServer(uvicorn.Server):
     """Serves an application until SIGTERM or SIGINT. Then nothing new is taken, answers have some
     seconds to finish, and what is unfinished then, or when such a signal comes again, is cut: its
-    clients get what there is.
+    clients get what there is. A third one ends connections whose clients do not read.
 
     Args:
         app: The application.
@@ -48,6 +48,7 @@ class GracefulServer(uvicorn.Server):
         self._app = app
         self._seconds = seconds
         self._by_hand = False  # whether somebody at the keyboard ended it
+        self._cut = False  # whether a signal came again
         self._loop: asyncio.AbstractEventLoop | None = None  # of a shutdown under way
 
     def serve_at(self, listening: socket.socket) -> None:
@@ -72,8 +73,11 @@ class GracefulServer(uvicorn.Server):
         if not self.should_exit:
             self._by_hand = sig == signal.SIGINT
             super().handle_exit(sig, frame)
-        elif self._loop is not None:  # uvicorn would break the connections off
+        elif self._loop is not None and not self._cut:  # uvicorn would break the connections off
+            self._cut = True
             self._loop.call_soon_threadsafe(self._app.end_answers)
+        else:  # somebody does not read what is cut
+            self.force_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()

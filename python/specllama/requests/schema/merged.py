@@ -11,6 +11,7 @@ from specllama.requests.schema.empty import EmptyError
 
 _HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
 _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
+_MOST = 1024  # each is compared with what the ones before say
 _ONLY_ONE = frozenset({"pattern", "format", "prefixItems", "anyOf", "oneOf"})
 
 
@@ -26,7 +27,9 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         EmptyError: There is none.
     """
     whole: dict[str, Any] = {}
-    for schema in schemas:
+    for n, schema in enumerate(schemas):
+        if n == _MOST:
+            raise ArgumentError(f"more than {_MOST} schemas hold at once in it")
         both = {key: _both(key, whole[key], schema[key]) for key in whole.keys() & schema.keys()}
         whole = {**whole, **schema, **both, **_properties(whole, schema)}
     for low, high in (("minLength", "maxLength"), ("minItems", "maxItems")):
@@ -44,7 +47,8 @@ def _properties(*schemas: Mapping[str, Any]) -> dict[str, Any]:
             for one in schemas
         ]
         if False not in parts:
-            found[name] = {"allOf": [part for part in parts if part is not True]}
+            rest = [part for part in parts if part is not True]
+            found[name] = rest[0] if len(rest) == 1 else {"allOf": rest}
     return {"properties": found} if any("properties" in one for one in schemas) else {}
 
 

@@ -1,0 +1,34 @@
+"""Words of many thousand letters, which some tokenizers split by calling themselves for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from specllama import ArgumentError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+
+@pytest.fixture(scope="module")
+def recursing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose texts are split as BLOOM's: by std::regex."""
+    content = BUNDLED_DRAFT.read_bytes()
+    key = content.index(b"tokenizer.ggml.pre")
+    value = content.index(b"gpt-2", key)
+    assert value < key + 40
+    path = tmp_path_factory.mktemp("models") / "bloom.gguf"
+    path.write_bytes(content[:value] + b"bloom" + content[value + 5 :])
+    return path
+
+
+@pytest.mark.parametrize("n", [2047, 2049, 60_000, 600_000])
+def test_a_long_word_is_tokenized(recursing: Path, n: int) -> None:
+    with SpecSession(recursing, draft=None, n_threads=1) as session:
+        assert session.detokenize(session.tokenize("ab" * n, add_special=False)) == "ab" * n
+
+
+def test_one_that_no_context_holds_is_refused(recursing: Path) -> None:
+    with SpecSession(recursing, draft=None, n_threads=1) as session:
+        with pytest.raises(ArgumentError, match="leaves no room in a context"):
+            session.generate("a" * 100_000)
+        assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
