@@ -294,9 +294,18 @@ def test_schemas_that_grow_without_end(session: SpecSession) -> None:
         definitions[f"{i}"] = {"allOf": [one, one]}
         types = {"type": ["object", "object"], "properties": {"a": types}}
     twice = {"$ref": "#/$defs/0", "$defs": definitions | {"100": {}}}
-    for schema in (twice, held(types)):
-        with pytest.raises(ArgumentError, match="it has more than 16384 parts"):
-            session.generate("x", json_schema=schema)
+    with pytest.raises(ArgumentError, match="it has more than 1024 parts that hold at once"):
+        session.generate("x", json_schema=twice)
+    with pytest.raises(ArgumentError, match="it has more than 16384 parts"):
+        session.generate("x", json_schema=held(types))
+
+
+def test_parts_of_many_properties_hold_at_once(session: SpecSession) -> None:
+    """A property is its one part's, however many parts there are."""
+    parts = [{"type": "object", "properties": {f"p{i}": {"type": "null"}}} for i in range(300)]
+    schema = {"allOf": [*parts, {"required": ["p7", "p250"]}]}
+    for found in values(session, schema):
+        assert found["p7"] is None and found["p250"] is None
 
 
 def test_definitions(session: SpecSession) -> None:

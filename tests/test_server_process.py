@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -94,6 +95,21 @@ def test_ctrl_c_twice(process: Any) -> None:
     assert [event.choices[0].finish_reason for event in stream][-1] == "length"
     assert served.wait(60) == 130
     assert served.stderr.read() == ""
+
+
+def test_ctrl_c_where_a_client_never_ends_its_request(process: Any) -> None:
+    """It would hold the server as long as answers may take; the third ends that, too."""
+    served, url = process("--shutdown-timeout", "600")
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{")
+        assert httpx.get(f"{url}/health", timeout=60).status_code == 200  # it has come, too
+        for _ in range(30):
+            served.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                assert served.wait(1) == 130
+                break
+    assert served.poll() == 130
 
 
 def test_refusals_are_told(process: Any) -> None:

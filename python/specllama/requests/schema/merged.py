@@ -29,7 +29,7 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for n, schema in enumerate(schemas):
         if n == _MOST:
-            raise ArgumentError(f"more than {_MOST} schemas hold at once in it")
+            raise ArgumentError(f"it has more than {_MOST} parts that hold at once")
         both = {key: _both(key, whole[key], schema[key]) for key in whole.keys() & schema.keys()}
         whole = {**whole, **schema, **both, **_properties(whole, schema)}
     for low, high in (("minLength", "maxLength"), ("minItems", "maxItems")):
