@@ -126,12 +126,13 @@ def test_a_template_of_ones_own(model: Path, open_session: Open, tmp_path: Path)
         ),
         (
             {"chat_template": Path("/nowhere")},
-            "chat_template cannot be read from /nowhere: No such",
+            "/nowhere cannot be read: No such",
         ),
         (
             {"chat_template": Path(__file__).parent},
-            "chat_template cannot be read from .*: Is a dir",
+            "cannot be read: Is a dir",
         ),
+        ({"chat_template": Path("/dev/zero")}, "/dev/zero cannot be read: it is no file"),
         ({"chat_template": "{% if %}"}, "chat_template is no such template: .* cannot be read: "),
         ({"chat_template": 5}, "chat_template must be a str, not int"),
         ({"template_args": 5}, "template_args must map names to values, not 5"),

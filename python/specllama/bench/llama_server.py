@@ -21,6 +21,9 @@ LENGTHS = (2, 3, 4, 8, 16)
 """Draft lengths that llama.cpp's programs are tried with."""
 
 _SECONDS_TO_START = 120
+_SECONDS_TO_ANSWER = 3600  # a large model on a slow machine is no mistake
+
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is on this machine
 
 
 @dataclass(frozen=True)
@@ -162,9 +165,9 @@ def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
     deadline = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            with urllib.request.urlopen(f"{address}/health"):
+            with _DIRECT.open(f"{address}/health", timeout=_SECONDS_TO_START):
                 return
-        except (urllib.error.URLError, ConnectionError):  # not yet, or still loading
+        except (urllib.error.URLError, ConnectionError, TimeoutError):  # not yet, or still loading
             time.sleep(0.1)
     log.seek(0)
     last = "".join(log.readlines()[-1:]).strip()
@@ -177,7 +180,7 @@ def _post(address: str, content: dict[str, Any]) -> Any:
         address, json.dumps(content).encode(), {"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request) as answer:
+        with _DIRECT.open(request, timeout=_SECONDS_TO_ANSWER) as answer:
             return json.load(answer)
-    except (urllib.error.URLError, ConnectionError) as error:
+    except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
         raise SpecllamaError(f"llama-server gives no answer: {error}.") from error

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from specllama import _check
+from specllama import _check, _files
 from specllama.errors import ArgumentError, ModelError
 from specllama.model.chat_template import ChatTemplate, template_arguments
 
@@ -44,12 +43,7 @@ class TemplateOptions:
 
 def _source(template: Any) -> str:
     if isinstance(template, os.PathLike):
-        path = Path(_check.path("chat_template", template))
-        try:
-            source = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text in UTF-8"
-            raise ArgumentError(f"chat_template cannot be read from {path}: {why}.") from None
+        source = _files.read_text(_check.path("chat_template", template))
     else:
         source = _check.text("chat_template", template)
     if "{" not in source:  # a path, as like as not
