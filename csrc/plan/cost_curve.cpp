@@ -40,8 +40,7 @@ void CostCurve::wander(double speed_sd, double shape_sd) {
 }
 
 double CostCurve::learned(int n, int m) const {
-    const auto [low, high] = std::minmax(n, m);
-    return learned_[high * (high - 1) / 2 + low - 1];
+    return learned_[std::max(n, m) - 1][std::min(n, m) - 1];
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
@@ -56,34 +55,22 @@ void CostCurve::observe(int n, int n_context, double seconds) {
 
 SPECLLAMA_CLONES("avx2")
 double CostCurve::learn(int n, double log_seconds, double most) {
-    if (n_recent_ == kRecent) fold();
-    Row& column = recent_[n_recent_];
+    Row column;
     // The shape's part goes by the logarithm of the smaller of both.
     for (int m = 1; m <= kMaxTokens; ++m)
         column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned(n, m);
     column[n - 1] += shape_ * tuning::kStep;
-    for (int k = 0; k < n_recent_; ++k)
-        for (int i = 0; i < kMaxTokens; ++i) column[i] -= recent_[k][n - 1] * recent_[k][i];
     const double sd = std::sqrt(column[n - 1] + square(tuning::kTimingSd));
     const double before = log_seconds_[n - 1];
     const double off = std::clamp((log_seconds - before) / sd, -most, most);
     for (int i = 0; i < kMaxTokens; ++i) {
         column[i] /= sd;
         log_seconds_[i] += column[i] * off;
+        for (int j = 0; j <= i; ++j) learned_[i][j] += column[i] * column[j];
     }
-    ++n_recent_;
     measured_[n - 1] = true;
     forget_known();
     return before + off * sd;
-}
-
-SPECLLAMA_CLONES("avx2")
-void CostCurve::fold() {
-    double* row = learned_.data();
-    for (int i = 0; i < kMaxTokens; row += ++i)
-        for (int j = 0; j <= i; ++j)
-            for (const Row& one : recent_) row[j] += one[i] * one[j];
-    n_recent_ = 0;
 }
 
 void CostCurve::forget_known() {
@@ -147,9 +134,8 @@ double CostCurve::at_least_one(int n) const {
 // The speed's part is the same for both.
 double CostCurve::doubt(int n, int m) const {
     if (n == m) return 0;
-    double variance = shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -
-                      (learned(n, n) + learned(m, m) - 2 * learned(n, m));
-    for (int k = 0; k < n_recent_; ++k) variance -= square(recent_[k][n - 1] - recent_[k][m - 1]);
+    const double variance = shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -
+                            (learned(n, n) + learned(m, m) - 2 * learned(n, m));
     return std::sqrt(std::max(variance, 0.0));
 }
 

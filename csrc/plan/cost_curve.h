@@ -76,7 +76,6 @@ class CostCurve {
     // The step of a Kalman filter: log_seconds of n were seen, which count as at most so many
     // standard deviations off. Returns as what they count.
     double learn(int n, double log_seconds, double most);
-    void fold();
     void wander(double speed_sd, double shape_sd);
     void forget_known();
     double at_least_one(int n) const;
@@ -86,15 +85,10 @@ class CostCurve {
     // [n - 1]: width(n) at an empty context.
     std::array<unsigned char, kMaxTokens> widths_;
     // The covariances of the errors of log_seconds_: what wandering has made of them, and what of
-    // that the decodes have taken off again, row after row, each up to its diagonal. Of the last
-    // few that is the product of a column by itself, and is added once they are kRecent: it is too
-    // much to be touched in every round.
+    // that the decodes have taken off again, [n - 1][m - 1] for m up to n.
     double speed_ = 0;
     double shape_ = 0;
-    std::array<double, kMaxTokens*(kMaxTokens + 1) / 2> learned_{};
-    static constexpr int kRecent = 8;
-    std::array<Row, kRecent> recent_;
-    int n_recent_ = 0;
+    std::array<Row, kMaxTokens> learned_{};
     // [n - 1]: seconds at an empty context, found when they are first asked for; 0: not yet. And
     // what prices() has found.
     mutable Row seconds_;
