@@ -20,15 +20,6 @@ namespace {
 // short.
 constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64};
 
-// [length]: its bin, from 0 to one more than the last end.
-constexpr auto kMatchBin = [] {
-    std::array<unsigned char, kMatchEnds.back() + 2> bins{};
-    for (int length = 0; length < std::ssize(bins); ++length)
-        for (const int end : kMatchEnds)
-            if (end < length) ++bins[length];
-    return bins;
-}();
-
 struct Point {
     double length;
     double rate;
@@ -80,8 +71,20 @@ std::size_t part(float fraction, std::size_t n_parts) {
         static_cast<std::size_t>(std::min(fraction, 1.0F) * static_cast<float>(n_parts));
     return std::min(at, n_parts - 1);
 }
-double middle(std::size_t at, std::size_t n_parts) {
-    return (static_cast<double>(at) + 0.5) / static_cast<double>(n_parts);
+
+// Of bins with such upper ends, and one more: the one that a number is in.
+std::size_t interval(const auto& ends, int n) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(ends, n) - ends.begin());
+}
+
+// Believes of bins, each for an equal part of what may be known, that their rates lie on a line.
+void believe(auto& bins, double low, double high) {
+    const double step = (high - low) / static_cast<double>(bins.size());
+    double rate = low + step / 2;
+    for (auto& bin : bins) {
+        bin.believe(rate);
+        rate += step;
+    }
 }
 
 std::size_t temperature_class(double temperature) {
@@ -91,58 +94,45 @@ std::size_t temperature_class(double temperature) {
 
 }  // namespace
 
-std::size_t Acceptance::bin_of(const Evidence& evidence) {
+auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
+    const int length = evidence.length;
+    const float confidence = evidence.confidence;
     switch (evidence.source) {
         case Source::match:
+            return (confidence > 0 ? table.match : table.broken)[interval(kMatchEnds, length)];
         case Source::corpus:
-            return (evidence.source == Source::corpus ? kCorpus
-                    : evidence.confidence > 0         ? kMatch
-                                                      : kBroken) +
-                   kMatchBin[std::clamp(evidence.length, 0, kMatchEnds.back() + 1)];
-        case Source::ngram:
-            return kNGram +
-                   static_cast<std::size_t>(
-                       std::clamp(evidence.length - 2, 0, static_cast<int>(kOrders) - 1)) *
-                       kFrequencyBins +
-                   part(evidence.confidence, kFrequencyBins);
+            return table.corpus[interval(kMatchEnds, length)];
+        case Source::ngram: {
+            const int longest = static_cast<int>(table.ngram.size()) - 1;
+            auto& bins = table.ngram[std::clamp(length - 2, 0, longest)];
+            return bins[part(confidence, bins.size())];
+        }
         case Source::grammar:
-            if (evidence.confidence < 1) return kHabit + part(evidence.confidence, kHabitBins);
-            return kForced +
-                   static_cast<std::size_t>(std::ranges::lower_bound(kForcedEnds, evidence.length) -
-                                            kForcedEnds.begin());
+            if (confidence < 1) return table.habit[part(confidence, table.habit.size())];
+            return table.forced[interval(kForcedEnds, length)];
         case Source::model:
-            return kModel + part(evidence.confidence, kModelBins);
+            return table.model[part(confidence, table.model.size())];
         case Source::other:
             break;
     }
-    return kOther + part(evidence.confidence, kOtherBins);
+    return table.other[part(confidence, table.other.size())];
 }
 
-double Acceptance::prior_of(std::size_t bin) {
-    if (bin < kMatch) return bin == static_cast<std::size_t>(Source::model) ? 0.7 : 0.6;
-    if (bin < kNGram) {
-        const std::size_t at = (bin - kMatch) % kMatchBins;
-        const double length = at < kMatchEnds.size() ? kMatchEnds[at] : kMatchEnds.back();
-        return match_prior(length / (bin < kBroken   ? 1
-                                     : bin < kCorpus ? kBrokenDiscount
-                                                     : kCorpusDiscount));
-    }
-    if (bin < kForced) {
-        const std::size_t at = bin - kNGram;
-        return kOrderPrior[at / kFrequencyBins] *
-               (0.3 + 0.7 * middle(at % kFrequencyBins, kFrequencyBins));
-    }
-    if (bin < kHabit) return kForcedPrior[bin - kForced];
-    // By Laplace's rule, which knows nothing of white space.
-    if (bin < kModel) return 0.3 + 0.7 * middle(bin - kHabit, kHabitBins);
-    // A model's probability errs towards certainty.
-    if (bin < kOther) return 0.1 + 0.85 * middle(bin - kModel, kModelBins);
-    // Of what is not known nothing is believed at once.
-    if (bin < kSibling) return 0.6 * middle(bin - kOther, kOtherBins);
-    // Where the first guess is wrong, that tells of a hard place.
-    const std::size_t at = bin - kSibling;
-    return 0.5 * middle(at % kBeliefBins, kBeliefBins) /
-           static_cast<double>(1 + at / kBeliefBins % kRanks);
+// What a model says of a guess beside others it says in the knowledge of these.
+auto& Acceptance::bin_of(auto& table, const Phase& phase, const Evidence& evidence, int rank) {
+    auto& own = bin_of(table, evidence);
+    if (rank <= 0) return own;
+    const double belief = evidence.source == Source::model
+                              ? evidence.confidence
+                              : own.rate(phase.weights[view_of(evidence.source)]);
+    auto& by_rank = table.siblings[static_cast<std::size_t>(evidence.source)];
+    auto& bins = by_rank[std::min<std::size_t>(rank, by_rank.size()) - 1];
+    return bins[part(static_cast<float>(belief), bins.size())];
+}
+
+void Acceptance::Bin::believe(double rate) {
+    prior = log_odds = specllama::log_odds(rate);
+    set();
 }
 
 void Acceptance::Bin::set() {
@@ -166,12 +156,32 @@ void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
     set();
 }
 
+double Acceptance::Bin::rate(const Phase::Weights& weights) const {
+    return std::inner_product(weights.begin(), weights.end(), in_phase.begin(), 0.0);
+}
+
 Acceptance::Acceptance() {
     Table& table = tables_[0];
-    for (std::size_t i = 0; i < kBins; ++i) {
-        table.bins[i].prior = table.bins[i].log_odds = log_odds(prior_of(i));
-        table.bins[i].set();
+    for (std::size_t i = 0; i < table.match.size(); ++i) {
+        const double length = kMatchEnds[std::min(i, kMatchEnds.size() - 1)];
+        table.match[i].believe(match_prior(length));
+        table.broken[i].believe(match_prior(length / kBrokenDiscount));
+        table.corpus[i].believe(match_prior(length / kCorpusDiscount));
     }
+    for (std::size_t i = 0; i < table.ngram.size(); ++i)
+        believe(table.ngram[i], 0.3 * kOrderPrior[i], kOrderPrior[i]);
+    for (std::size_t i = 0; i < table.forced.size(); ++i) table.forced[i].believe(kForcedPrior[i]);
+    // By Laplace's rule, which knows nothing of white space.
+    believe(table.habit, 0.3, 1);
+    // A model's probability errs towards certainty.
+    believe(table.model, 0.1, 0.95);
+    table.any_of_model.believe(0.7);
+    // Of what is not known nothing is believed at once.
+    believe(table.other, 0, 0.6);
+    // Where the first guess is wrong, that tells of a hard place.
+    for (auto& by_rank : table.siblings)
+        for (std::size_t i = 0; i < by_rank.size(); ++i)
+            believe(by_rank[i], 0, 0.5 / static_cast<double>(1 + i));
     table.met.fill(tuning::kShiftPrior);
     tables_.fill(table);
 }
@@ -204,26 +214,14 @@ void Acceptance::pass(Phase& phase, std::size_t view, int position) {
 }
 
 double Acceptance::rate(const Phase& phase, const Evidence& evidence, int rank) const {
-    const std::size_t bin = rank > 0 ? sibling_bin(phase, evidence, rank) : bin_of(evidence);
-    const Phase::Weights& weights = phase.weights[view_of(evidence.source)];
-    const PhaseLanes& rates = tables_[phase.temperature].bins[bin].in_phase;
-    return std::inner_product(weights.begin(), weights.end(), rates.begin(), 0.0);
-}
-
-// What a model says of a guess beside others it says in the knowledge of these.
-std::size_t Acceptance::sibling_bin(const Phase& phase, const Evidence& evidence, int rank) const {
-    const bool knows = evidence.source == Source::model;
-    const auto belief = knows ? evidence.confidence : static_cast<float>(rate(phase, evidence));
-    const auto n_before = std::clamp<std::size_t>(rank, 1, kRanks) - 1;
-    return kSibling +
-           (static_cast<std::size_t>(evidence.source) * kRanks + n_before) * kBeliefBins +
-           part(belief, kBeliefBins);
+    return bin_of(tables_[phase.temperature], phase, evidence, rank)
+        .rate(phase.weights[view_of(evidence.source)]);
 }
 
 void Acceptance::observe_sibling(const Phase& phase, const Evidence& evidence, int rank,
                                  bool right) {
-    tables_[phase.temperature].bins[sibling_bin(phase, evidence, rank)].observe(
-        phase.weights[view_of(evidence.source)], right);
+    bin_of(tables_[phase.temperature], phase, evidence, rank)
+        .observe(phase.weights[view_of(evidence.source)], right);
 }
 
 SPECLLAMA_CLONES("avx2")
@@ -236,16 +234,16 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
         const std::size_t view = view_of(draft[j].source);
         pass(phase, view, position + j);
         Phase::Weights& weights = phase.weights[view];
-        const std::size_t own = bin_of(draft[j]);
+        Bin& own = bin_of(table, draft[j]);
         double sum = 0;
         for (int i = 0; i < kPhases; ++i) {
-            const double p = table.bins[own].in_phase[i];
+            const double p = own.in_phase[i];
             weights[i] *= right ? p : 1 - p;
             sum += weights[i];
         }
         for (double& weight : weights) weight /= sum;
-        for (const std::size_t at : {own, static_cast<std::size_t>(draft[j].source)})
-            table.bins[at].observe(weights, right);
+        own.observe(weights, right);
+        if (draft[j].source == Source::model) table.any_of_model.observe(weights, right);
         count(table.met[view], weights);
         Phase::Weights& met = phase.met[view];
         double all = 0;
@@ -281,9 +279,8 @@ Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
     for (std::size_t g = 1; g <= length; ++g) {
         const bool known = g <= draft.size();
         const std::size_t view = view_of(known ? draft[g - 1].source : Source::model);
-        const PhaseLanes& rates =
-            table.bins[known ? bin_of(draft[g - 1]) : static_cast<std::size_t>(Source::model)]
-                .in_phase;
+        const Bin& bin = known ? bin_of(table, draft[g - 1]) : table.any_of_model;
+        const PhaseLanes& rates = bin.in_phase;
         std::array<PhaseVector, 2> sums{};  // two, so that none waits for all before it
         if (view == first) {
             for (int t = 0; t < kPhases; ++t)

@@ -105,42 +105,35 @@ class Acceptance {
         double prior = 0;        // of the log-odds
         double information = 0;  // from what was observed, about the log-odds
         PhaseLanes in_phase{};
+        void believe(double rate);  // beforehand
         void observe(const Phase::Weights& posterior, bool right);
         void set();
+        // With the phase as it is known.
+        double rate(const Phase::Weights& weights) const;
     };
-    static constexpr std::size_t kMatchBins = 14;
-    static constexpr std::size_t kOrders = 7;  // 2 to 8
-    static constexpr std::size_t kFrequencyBins = 5;
-    static constexpr std::size_t kForcedBins = 6;
-    static constexpr std::size_t kHabitBins = 5;
-    static constexpr std::size_t kModelBins = 10;
-    static constexpr std::size_t kOtherBins = 10;
-    static constexpr std::size_t kMatch =
-        kSourceNames.size();  // before it one of each source's tokens alike
-    static constexpr std::size_t kBroken = kMatch + kMatchBins;  // of confidence 0
-    static constexpr std::size_t kCorpus = kBroken + kMatchBins;
-    static constexpr std::size_t kNGram = kCorpus + kMatchBins;
-    static constexpr std::size_t kForced = kNGram + kOrders * kFrequencyBins;
-    static constexpr std::size_t kHabit = kForced + kForcedBins;  // of confidence below 1
-    static constexpr std::size_t kModel = kHabit + kHabitBins;
-    static constexpr std::size_t kOther = kModel + kModelBins;
-    // Guesses beside others, by their drafter, their rank (1, 2, more) and what is believed of
-    // them.
-    static constexpr std::size_t kRanks = 3;
-    static constexpr std::size_t kBeliefBins = 5;
-    static constexpr std::size_t kSibling = kOther + kOtherBins;
-    static constexpr std::size_t kBins = kSibling + kSourceNames.size() * kRanks * kBeliefBins;
-    static constexpr std::size_t kTemperatures = 4;
-
+    // A bin for each kind of evidence; where there are many, from the least that promises to the
+    // most.
     struct Table {
-        std::array<Bin, kBins> bins;
+        // By length; broken: of confidence 0.
+        std::array<Bin, 14> match;
+        std::array<Bin, 14> broken;
+        std::array<Bin, 14> corpus;
+        std::array<std::array<Bin, 5>, 7> ngram;  // [order - 2], by frequency
+        std::array<Bin, 6> forced;                // by the bytes behind the token
+        std::array<Bin, 5> habit;                 // of a grammar, but of confidence below 1
+        std::array<Bin, 10> model;
+        std::array<Bin, 10> other;
+        Bin any_of_model;  // of whatever confidence
+        // Guesses beside others: [source][rank: 1, 2, more], by what is believed of them.
+        std::array<std::array<std::array<Bin, 5>, 3>, kSourceNames.size()> siblings;
         // How often each shift was met, by view.
         std::array<Phase::Weights, kViews> met;
     };
+    static constexpr std::size_t kTemperatures = 4;
 
-    static std::size_t bin_of(const Evidence& evidence);
-    std::size_t sibling_bin(const Phase& phase, const Evidence& evidence, int rank) const;
-    static double prior_of(std::size_t bin);
+    // table: a Table, constant or not.
+    static auto& bin_of(auto& table, const Evidence& evidence);
+    static auto& bin_of(auto& table, const Phase& phase, const Evidence& evidence, int rank);
     // Lets the phase in a view end, perhaps, in each token up to a position.
     static void pass(Phase& phase, std::size_t view, int position);
 
