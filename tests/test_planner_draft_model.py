@@ -126,7 +126,7 @@ def answer(
                 spent += one.draft_cost.seconds(at + len(draft) - seen, at)
                 seen = at + len(draft)
                 draft.append(Evidence(Source.model, 0, 0.9))
-            turn = Turn(phase, at, max_draft=room, spent=spent)
+            turn = Turn(phase, at, max_draft=room, spent=spent, asked=spent > 0)
             turn.offer(draft)
             one.choose([turn])
             n_accepted = turn.choice.n_draft

@@ -225,7 +225,7 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_decoded = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const int n = std::max(proposals[i].draft.size() - work_[i].n_prefix, 0);
-        turns_[i].asked = proposals[i].n_decoded > 0;
+        turns_[i].asked = n > 0 || proposals[i].n_decoded > 0;
         n_steps = std::max(n_steps, n);
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;

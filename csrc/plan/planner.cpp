@@ -59,11 +59,7 @@ double Planner::catch_up(const Turn& turn) const {
 
 // It serves the rounds that follow, and is on the model's account.
 double Planner::taking_in(const Turn& turn) const {
-    const bool asked =
-        turn.asked || std::ranges::any_of(turn.offers, [](const Offer& offer) {
-            return !offer.evidence.empty() && view_of(offer) == specllama::view_of(Source::model);
-        });
-    return asked ? std::min(catch_up(turn), turn.spent) : 0;
+    return turn.asked ? std::min(catch_up(turn), turn.spent) : 0;
 }
 
 Planner::Common Planner::common(std::span<const Turn> turns) const {
@@ -293,25 +289,17 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     return begins && hoped > 0 && step + behind <= draft_cost_.balance() + stake;
 }
 
-// Seconds that the draft model has saved in a round: what its right tokens would have taken
-// plainly, less their rows and the drafting. own: its draft.
-double Planner::saved_by_model(const Turn& turn, const Offer& own) const {
-    const Choice& choice = turn.choice;
-    double saved = -turn.spent / choice.n_sequences;
-    if (choice.offer != &own - turn.offers.data()) return saved;
-    const int n_drafted =
-        std::min(choice.n_draft, static_cast<int>(own.evidence.size()) - own.n_rest);
-    const int n_own = std::max(n_drafted - own.n_known, 0);
-    const int n_right = std::clamp(turn.n_accepted - own.n_known, 0, n_own);
-    const int n_rows = choice.n_committed + choice.n_drafted;
-    const double plain = seconds(choice.n_committed, turn.n_tokens) + turn.overhead;
-    return saved + n_right * plain / choice.n_sequences -
-           (seconds(n_rows, turn.n_tokens) - seconds(n_rows - n_own, turn.n_tokens));
-}
-
 void Planner::learn(const Turn& turn) {
-    // One that was asked and has drafted nothing was no use either.
-    double saved = turn.asked ? -turn.spent / turn.choice.n_sequences : 0;
+    const Choice& choice = turn.choice;
+    // By what is known of the decode's time now.
+    const auto took = [&](int n_drafted) {
+        return seconds(choice.n_committed + n_drafted, turn.n_tokens);
+    };
+    const double plain = took(0);
+    const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
+    // Seconds that the draft model has saved: what its right tokens would have taken plainly, less
+    // their rows and the drafting. One that has drafted nothing was no use either.
+    double saved = turn.asked ? -turn.spent / choice.n_sequences : 0;
     for (const Offer& one : turn.offers) {
         for (const Side& side : one.sides)
             if (side.heard && side.rank > 0)
@@ -319,22 +307,21 @@ void Planner::learn(const Turn& turn) {
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own <= 0) continue;
-        if (one.evidence[n_known].source == Source::model) saved = saved_by_model(turn, one);
+        const bool verified = &one - turn.offers.data() == choice.offer;
+        if (verified && one.evidence[n_known].source == Source::model) {
+            const int n_rows = std::clamp(choice.n_draft - n_known, 0, n_own);
+            const int n_right = std::clamp(turn.n_accepted - n_known, 0, n_rows);
+            saved += n_right * token_seconds;
+            saved -= took(choice.n_drafted) - took(choice.n_drafted - n_rows);
+        }
         if (one.n_right < n_known || turn.n_judged <= n_known) continue;
         acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
                             one.evidence.subspan(n_known, n_own),
                             std::min(one.n_right - n_known, n_own), turn.n_judged - n_known);
     }
-    // By what is known of the decode's time now.
-    const Choice& choice = turn.choice;
-    const double plain = seconds(choice.n_committed, turn.n_tokens);
-    const auto added_by = [&](int n_rows) {
-        return seconds(choice.n_committed + n_rows, turn.n_tokens) - plain;
-    };
     const double part =
         choice.n_draft > 0 ? static_cast<double>(choice.n_draft) / choice.n_drafted : 0;
-    const double extra = part * added_by(choice.n_drafted) + added_by(turn.n_again);
-    const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
+    const double extra = part * (took(choice.n_drafted) - plain) + took(turn.n_again) - plain;
     draft_cost_.account(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
     const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;

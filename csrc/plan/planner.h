@@ -110,7 +110,6 @@ class Planner {
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;
     const Chain& with_model(const Turn& turn, EvidenceSpan prefix, double seconds);
-    double saved_by_model(const Turn& turn, const Offer& own) const;
     void offer(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const Offer& offer, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);

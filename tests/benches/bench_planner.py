@@ -71,7 +71,14 @@ def room(drafts: Drafts, i: int) -> int:
 
 def offered(drafts: Drafts, phase: Phase, i: int, spent: float = 0.0, n_behind: int = 0) -> Turn:
     most = room(drafts, i)
-    turn = Turn(phase, drafts.n_prompt + i, max_draft=most, n_behind=n_behind, spent=spent)
+    turn = Turn(
+        phase,
+        drafts.n_prompt + i,
+        max_draft=most,
+        n_behind=n_behind,
+        spent=spent,
+        asked=spent > 0,
+    )
     turn.offer(drafts.evidence[i][: room(drafts, i)])
     return turn
 

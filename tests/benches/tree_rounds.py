@@ -204,6 +204,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
             n_pending=1 + again,
             max_draft=room,
             spent=SECOND * spent,
+            asked=spent > 0,
             max_rows=MAX_DRAFT - again,
         )
         for number, tree in enumerate(trees):
