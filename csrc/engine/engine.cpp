@@ -35,7 +35,9 @@ int Engine::longest_draft() const {
     return std::min({speculator_.longest(), most, target_.n_batch() - 1});
 }
 
-int Engine::most_nodes() const { return std::min(speculator_.most_nodes(), target_.n_batch() - 1); }
+int Engine::most_nodes() const {
+    return std::min(speculator_.limits().nodes, target_.n_batch() - 1);
+}
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     // What the next prompt can go back to where the memory cannot be cut: a conversation that is

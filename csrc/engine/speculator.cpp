@@ -21,16 +21,18 @@ constexpr int kLongestDrawn = 4;
 // draft alone can be as many.
 constexpr int kMostOffered = 4 * kMaxSpecLength;
 
+constexpr Tree::Limits kChains;
+
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
                        std::shared_ptr<Offers> offers, std::optional<int> spec_length,
-                       Branching branching, const Vocab& vocab, bool pads, bool alike)
+                       const Tree::Limits& limits, const Vocab& vocab, bool pads, bool alike)
     : drafters_(std::move(drafters)),
       offers_(std::move(offers)),
       grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
-      branching_(branching),
+      limits_(limits),
       vocab_(&vocab),
       planner_(pads, alike),
       proposals_(drafters_.size() + 2) {
@@ -98,9 +100,8 @@ void Speculator::take_offer(std::size_t i, const Sequence& sequence, Limit limit
     offers_->take(sequence.id(), sequence.tokens(), std::min(limit.depth, limit.nodes), told_);
     if (!sequence.replays()) cut_behind_end(told_, *vocab_);
     offered_.clear();
-    offered_.add(
-        told_,
-        {.nodes = limit.nodes, .leaves = branching_.leaves, .siblings = branching_.siblings});
+    offered_.add(told_,
+                 {.nodes = limit.nodes, .leaves = limits_.leaves, .siblings = limits_.siblings});
     work.kept.assign(offered_.size(), true);
     work.verified.take(offered_, work.kept);
 }
@@ -110,18 +111,18 @@ void Speculator::ask_all(std::span<Sequence* const> sequences) {
     const bool costly = drafters_.back()->costly();
     for (std::size_t d = 0; d < drafters_.size(); ++d) {
         if (!plans()) {
-            if (d + 1 < drafters_.size() && costly && branching_.siblings == 1) continue;
+            if (d + 1 < drafters_.size() && costly && limits_.siblings == 1) continue;
             go_on_from_forced(d, sequences);
         } else if (drafters_[d]->costly()) {
-            choose(sequences, {});
+            choose(sequences, kChains);
             // With nothing new the choice stands, but for what a tree has beside it.
-            if (!ask_costly(sequences) && branching_.siblings == 1) return;
+            if (!ask_costly(sequences) && limits_.siblings == 1) return;
         } else {
             ask(d, sequences);
             if (d == 0) go_on_from_forced(beyond(), sequences);
         }
     }
-    choose(sequences, branching_);
+    choose(sequences, limits_);
 }
 
 Drafter& Speculator::drafter(std::size_t row) {
@@ -147,7 +148,7 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         // draft model may draw where the target, at temperature 0, does not.)
         const bool may_be_drawn =
             sequence.sampler().options().acceptance == AcceptanceRule::rejection;
-        proposal.max_beside = plans() && may_be_drawn ? 0 : branching_.siblings - 1;
+        proposal.max_beside = plans() && may_be_drawn ? 0 : limits_.siblings - 1;
         proposal.another = nullptr;
     }
 }
@@ -249,19 +250,19 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
 }
 
 // Chooses what is verified of the drafts at hand.
-void Speculator::choose(std::span<Sequence* const> sequences, Branching branching) {
+void Speculator::choose(std::span<Sequence* const> sequences, const Tree::Limits& limits) {
     const Stopwatch watch;
-    for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, branching);
+    for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, limits);
     if (plans()) planner_.choose(turns_);
-    for (std::size_t i = 0; i < sequences.size(); ++i) verify(i, branching);
+    for (std::size_t i = 0; i < sequences.size(); ++i) verify(i, limits);
     const double seconds = watch.seconds();
     for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
 }
 
-void Speculator::offer(std::size_t i, Branching branching) {
+void Speculator::offer(std::size_t i, Tree::Limits limits) {
     Turn& turn = turns_[i];
     turn.offers.clear();
-    const bool trees = branching.siblings > 1;
+    const bool trees = limits.siblings > 1;
     beside_.clear();
     if (trees) {
         for (const std::vector<Proposal>& of_row : proposals_) beside_.push_back(&of_row[i].draft);
@@ -280,10 +281,8 @@ void Speculator::offer(std::size_t i, Branching branching) {
         turn.offers.push_back({proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});
         if (!trees) continue;
         JoinedDraft& joined = work_[i].joined[row];
-        joined.join(beside_, row,
-                    {.nodes = plans() && !drawn ? kMostOffered : turn.max_rows,
-                     .leaves = branching.leaves,
-                     .siblings = branching.siblings});
+        limits.nodes = plans() && !drawn ? kMostOffered : turn.max_rows;
+        joined.join(beside_, row, limits);
         turn.offers.back().sides = joined.sides();
     }
     if (!plans()) take_first(turn);
@@ -301,13 +300,13 @@ void Speculator::take_first(Turn& turn) const {
 }
 
 // Takes over what was chosen.
-void Speculator::verify(std::size_t i, Branching branching) {
+void Speculator::verify(std::size_t i, const Tree::Limits& limits) {
     const Turn& turn = turns_[i];
     Work& work = work_[i];
     work.verified.clear();
     const Choice& choice = turn.choice;
     if (choice.offer < 0) return;
-    if (branching.siblings == 1) {
+    if (limits.siblings == 1) {
         work.verified.add(proposals_[choice.offer][i].draft, {.nodes = choice.n_draft});
         return;
     }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,17 +27,6 @@ struct Limit {
     int nodes = 0;
 };
 
-// How trees may branch: most guesses at a position, and most leaves. One of each: chains.
-struct Branching {
-    int siblings = 1;
-    int leaves = 1;
-
-    // Most tokens of a tree around chains of a length; any, if that is planned.
-    int most_nodes(std::optional<int> spec_length) const {
-        return std::min(spec_length.value_or(kMaxSpecLength) * siblings, kMaxSpecLength);
-    }
-};
-
 // What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
 // both what became of them.
 //
@@ -59,9 +47,10 @@ class Speculator {
     // Planner; where alike, there are chains only.
     // offers: one of them, or null; needed for paced sequences, of which nobody else drafts and
     // nothing is planned.
+    // limits: of what is verified of a draft; one sibling: drafts are chains.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::shared_ptr<Offers> offers,
-               std::optional<int> spec_length, Branching branching, const Vocab& vocab, bool pads,
-               bool alike);
+               std::optional<int> spec_length, const Tree::Limits& limits, const Vocab& vocab,
+               bool pads, bool alike);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned.
@@ -74,9 +63,7 @@ class Speculator {
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // Most tokens of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
-    int most_nodes() const { return branching_.most_nodes(spec_length_); }
-    // Most guesses at a position; 1: drafts are chains.
-    int most_guesses() const { return branching_.siblings; }
+    const Tree::Limits& limits() const { return limits_; }
 
     // A sequence enters, with its prompt, and leaves.
     void begin(Sequence& sequence, TokenSpan reference);
@@ -138,10 +125,10 @@ class Speculator {
     double ask(std::size_t row, std::span<Sequence* const> sequences);
     bool ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
-    void choose(std::span<Sequence* const> sequences, Branching branching);
-    void offer(std::size_t i, Branching branching);
+    void choose(std::span<Sequence* const> sequences, const Tree::Limits& limits);
+    void offer(std::size_t i, Tree::Limits limits);
     void take_first(Turn& turn) const;
-    void verify(std::size_t i, Branching branching);
+    void verify(std::size_t i, const Tree::Limits& limits);
     void judge(std::size_t i);
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 
@@ -150,7 +137,7 @@ class Speculator {
     StateReader* reader_ = nullptr;  // the last of them, if it is one
     std::unique_ptr<GrammarDrafter> grammar_;
     std::optional<int> spec_length_;
-    Branching branching_;
+    Tree::Limits limits_;
     const Vocab* vocab_;
     Planner planner_;
     std::map<SequenceId, Phase> phases_;

@@ -1,5 +1,6 @@
 #include "session/assembly.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -43,15 +44,16 @@ int longest_draft(const SessionOptions& options) {
 // Leaves of all sequences' planned trees: llama.cpp holds a row of logits for each.
 constexpr int kPlannedLeaves = 16;
 
-// How drafts may branch. Nobody who does not ask for trees has them: by the clock they have not
-// been seen to gain anything (docs/trees.md).
-Branching branching(const SessionOptions& options, std::size_t n_drafters) {
+// What drafts may be, with so many leaves at most. Nobody who does not ask for trees has them: by
+// the clock they have not been seen to gain anything (docs/trees.md).
+Tree::Limits limits(const SessionOptions& options, int most_leaves) {
+    const int longest = longest_draft(options);
     const int siblings = options.spec_tree.value_or(1);
-    if (siblings == 1 || n_drafters == 0) return {};
-    const bool plans = !options.spec_length;
-    const int most = Branching{.siblings = siblings}.most_nodes(options.spec_length);
-    const int leaves = plans ? std::max(kPlannedLeaves / options.context.n_seq, 1) : most;
-    return {.siblings = leaves > 1 ? siblings : 1, .leaves = leaves};
+    const int nodes = std::min(longest * siblings, kMaxSpecLength);
+    const int planned = std::max(kPlannedLeaves / options.context.n_seq, 1);
+    const int leaves = std::min(options.spec_length ? nodes : planned, most_leaves);
+    if (siblings == 1 || leaves == 1) return {.nodes = longest};
+    return {.nodes = nodes, .leaves = leaves, .siblings = siblings};
 }
 
 void check_options(const SessionOptions& options, const Drafter* drafter) {
@@ -190,18 +192,17 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
 
     // With a drafter, memories that keep snapshots of their state take another kernel (the gated
     // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
-    Branching branches = branching(options, drafters.all.size());
-    const int n_logits =
-        drafters.all.empty() ? 1 + exact : branches.most_nodes(options.spec_length) + 1;
-    auto context = std::make_unique<Context>(model, options.context, n_logits, branches.leaves - 1);
+    const bool drafts = !drafters.all.empty();
+    const Tree::Limits wanted = limits(options, drafts ? kMaxSpecLength : 1);
+    const int n_logits = drafts ? wanted.nodes + 1 : 1 + exact;
+    auto context = std::make_unique<Context>(model, options.context, n_logits, wanted.leaves - 1);
     if (drafters.head) drafters.head->attach(*context);
     const Memory& memory = context->memory();
-    branches.leaves = std::min(branches.leaves, 1 + memory.n_branches());
-    if (branches.leaves == 1) branches.siblings = 1;
+    const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     auto engine = std::make_unique<Engine>(
-        *context,
-        Speculator(std::move(drafters.all), drafters.offers, options.spec_length, branches,
-                   model->vocab(), memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
+        *context, Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
+                             limits(options, most_leaves), model->vocab(),
+                             memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
     if (options.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");

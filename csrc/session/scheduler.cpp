@@ -138,7 +138,7 @@ Scheduler::Scheduler(Assembly parts)
       n_seq_(context_->n_seq()),
       n_threads_(context_->n_threads()),
       longest_draft_(engine_->longest_draft()),
-      most_guesses_(engine_->speculator().most_guesses()),
+      most_guesses_(engine_->speculator().limits().siblings),
       most_nodes_(engine_->most_nodes()),
       drafts_(engine_->speculator().drafts()),
       exact_(parts.exact),
