@@ -172,11 +172,7 @@ void Engine::round() {
         const Group group{first, end_of_group(first)};
         // What is done has lost its state to another's failed decode.
         if (!ready_[first]->done())
-            attempt(ready_, group, [&](Group part) {
-                const double seconds = decode(part);
-                observe_decode(part, seconds);
-                verify(part, seconds);
-            });
+            attempt(ready_, group, [&](Group part) { verify(part, decode(part)); });
         first = group.last;
     }
 }
@@ -240,8 +236,11 @@ void Engine::draft() {
 double Engine::decode(Group group) {
     const Stopwatch watch;
     batch_.clear();
+    const int n_sequences = static_cast<int>(group.last - group.first);
+    int n_context = 0;
     for (std::size_t i = group.first; i < group.last; ++i) {
         const Sequence& sequence = *ready_[i];
+        n_context += sequence.n_tokens() / n_sequences;
         const Tree& draft = speculator_.draft(i);
         Memory& memory = target_.memory();
         if (!draft.empty() && memory.n_cuttable() == 0)
@@ -258,48 +257,39 @@ double Engine::decode(Group group) {
             batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
                        true);
     }
-    const int n_padded = pad(group);
+    const int n_padded = pad(group, n_context);
     target_.decode(batch_);
     ready_[group.last - 1]->stats.padded += n_padded;
     const double seconds = watch.seconds();
+    bool ends_prompt = false;
     for (std::size_t i = group.first; i < group.last; ++i) {
         Seconds& spent = ready_[i]->stats.seconds;
+        ends_prompt |= ready_[i]->in_prompt();
         (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
+    // What decoding a prompt's end takes says nothing of the rounds that follow.
+    if (speculator_.times() && !ends_prompt)
+        speculator_.planner().cost().observe(batch_.size(), n_context, seconds);
     return seconds;
-}
-
-int Engine::n_context(Group group) const {
-    const int n_sequences = static_cast<int>(group.last - group.first);
-    int n = 0;
-    for (std::size_t i = group.first; i < group.last; ++i) n += ready_[i]->n_tokens() / n_sequences;
-    return n;
 }
 
 // More rows where that makes the decode cheaper: of the last sequence, behind its trunk. What they
 // leave in the memory is cut like what is wrong of a draft; where the sequences lie apart, they
 // would make theirs longer than the others'. Returns how many.
-int Engine::pad(Group group) {
+int Engine::pad(Group group, int n_context) {
     Memory& memory = target_.memory();
     const std::size_t last = group.last - 1;
     if (memory.n_cuttable() != Memory::kAnyNumber || (memory.split() && last != group.first))
         return 0;
     Sequence& sequence = *ready_[last];
     const int n = batch_.size();
-    const int width = speculator_.width(n, n_context(group));
+    const int width = speculator_.width(n, n_context);
     const int n_held = sequence.n_cached() + n_rows(last);
     if (width > target_.n_batch() || n_held + width - n > target_.n_ctx()) return 0;
     Position position = sequence.n_tokens() + speculator_.draft(last).n_trunk();
     while (batch_.size() < width)
         batch_.add(sequence.tokens().back(), position++, sequence.id(), true);
     return width - n;
-}
-
-// What decoding a prompt's end takes says nothing of the rounds that follow.
-void Engine::observe_decode(Group group, double seconds) {
-    for (std::size_t i = group.first; i < group.last; ++i)
-        if (ready_[i]->in_prompt()) return;
-    speculator_.observe_decode(batch_.size(), n_context(group), seconds);
 }
 
 // From the last committed token along the tokens that the target chooses, as far as they are nodes.

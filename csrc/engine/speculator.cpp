@@ -321,10 +321,6 @@ void Speculator::absorb(Sequence& sequence, Position first, std::span<const int>
     contained(sequence, [&] { reader_->absorb(sequence.id(), sequence.tokens(), first, rows); });
 }
 
-void Speculator::observe_decode(int n, int n_context, double seconds) {
-    if (times()) planner_.observe_decode(n, n_context, seconds);
-}
-
 void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                          double seconds) {
     Work& work = work_[i];

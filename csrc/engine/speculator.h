@@ -55,7 +55,8 @@ class Speculator {
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned.
     bool plans() const { return speculates() && !spec_length_; }
-    // Whether what decodes take is of interest: who drafts elsewhere plans, too.
+    // Whether the planner is to hear what the target's decodes take: who drafts elsewhere plans,
+    // too.
     bool times() const { return plans() || offers_; }
     // Whether anybody drafts beside those who do it elsewhere.
     bool drafts() const { return drafters_.size() > (offers_ ? 1 : 0); }
@@ -82,9 +83,6 @@ class Speculator {
     bool reads_states() const { return reader_ != nullptr; }
     // What the target has decoded of a sequence, for that one: see StateReader::absorb.
     void absorb(Sequence& sequence, Position first, std::span<const int> rows);
-
-    // What the target's decode of n rows took.
-    void observe_decode(int n, int n_context, double seconds);
 
     // What came of draft(i): these nodes were accepted, each the child of the one before, then
     // `next` came, negative if nothing could. `seconds`: of the decode, for the trace; 0 where that

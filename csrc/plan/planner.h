@@ -30,7 +30,7 @@ namespace specllama {
 // slower must be promised more before it drafts again, and nothing stakes much more than has been
 // brought so far.
 //
-// A round goes begin (of the request), choose, observe_decode, learn; where a draft model is asked,
+// A round goes begin (of the request), choose, cost().observe, learn; where a draft model is asked,
 // n_prefix, goes_on before each of its tokens, observe_drafting, and choose once more.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
@@ -67,14 +67,12 @@ class Planner {
         return cost_.seconds(width(n, n_context), n_context);
     }
 
-    // What a decode of n rows took; what drafting took of the draft model: see DraftCost::observe.
-    void observe_decode(int n, int n_context, double seconds) {
-        cost_.observe(n, n_context, seconds);
-    }
+    // What drafting took of the draft model: see DraftCost::observe.
     void observe_drafting(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
         draft_cost_.observe(n_steps, n_drafted, n_behind, n_context, seconds);
     }
 
+    // Of the target's decodes, which it is to hear of.
     CostCurve& cost() { return cost_; }
     CostCurve& draft_cost() { return draft_cost_.curve(); }
 

@@ -206,8 +206,12 @@ void bind_plan(py::module_& m) {
             "learn", [](Planner& planner, const HeldTurn& held) { planner.learn(held.turn); },
             py::arg("turn"))
         .def("width", &Planner::width, py::arg("n"), py::arg("n_context") = 0)
-        .def("observe_decode", &Planner::observe_decode, py::arg("n"), py::arg("n_context"),
-             py::arg("seconds"))
+        .def(
+            "observe_decode",
+            [](Planner& planner, int n, int n_context, double seconds) {
+                planner.cost().observe(n, n_context, seconds);
+            },
+            py::arg("n"), py::arg("n_context"), py::arg("seconds"))
         .def("observe_drafting", &Planner::observe_drafting, py::arg("n_steps"),
              py::arg("n_drafted"), py::arg("n_behind"), py::arg("n_context"), py::arg("seconds"))
         .def_property_readonly("cost", &Planner::cost)
