@@ -254,7 +254,7 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
 
 SPECLLAMA_CLONES("avx2")
 Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
-                                         std::span<const Evidence> draft, Caution caution,
+                                         std::span<const Evidence> draft, double caution,
                                          std::span<PhaseLanes> tokens) const {
     const Table& table = tables_[phase.temperature];
     Phase then = phase;
@@ -296,7 +296,7 @@ Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
         }
         alive = sums[0] + sums[1];
         PhaseVector counts = alive;
-        caution.weaken(counts);
+        weaken(counts, caution);
         expected += counts;
         tokens[g] = std::bit_cast<PhaseLanes>(expected);
         if (sum(weights * counts) < tuning::kNegligible) length = g;

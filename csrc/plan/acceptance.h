@@ -1,12 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
 #include <tuple>
 
-#include "plan/caution.h"
 #include "plan/constants.h"
 #include "specllama/evidence.h"
 
@@ -34,6 +34,30 @@ inline void load(PhaseVector& to, const PhaseLanes& from) {
 // In pairs, so that none waits for all before it.
 inline float sum(const PhaseVector& of) {
     return ((of[0] + of[1]) + (of[2] + of[3])) + ((of[4] + of[5]) + (of[6] + of[7]));
+}
+
+// Caution: a request that drafting has made slower counts what is likely as a power of it. So what
+// is all but sure counts nearly as before, and what is in doubt hardly at all. exponent: 1 or more;
+// 1: as it is.
+//
+// Makes of a chance what it counts as. T: a number, or a vector of them. Between whole exponents it
+// goes in a straight line: that is fast, and the same on every machine. What is next to nothing is
+// nothing, since processors are slow with numbers that small.
+template <typename T>
+void weaken(T& chance, double exponent) {
+    if (exponent == 1) return;
+    constexpr float kNothing = 1e-18F;
+    constexpr double kMost = 1e6;
+    const auto whole = static_cast<int>(std::min(kMost, exponent));
+    const auto part = static_cast<float>(std::min(kMost, exponent) - whole);
+    T power = 1 - part * (1 - chance);
+    for (int bits = whole; bits > 0; bits >>= 1) {
+        chance = chance < kNothing ? chance * 0 : chance;
+        power = power < kNothing ? power * 0 : power;
+        if (bits & 1) power = power * chance;
+        chance = chance * chance;
+    }
+    chance = power;
 }
 
 // What is known of one request's text: which phase it is in, in each view.
@@ -94,9 +118,10 @@ class Acceptance {
     };
     // What may come of a draft whose first token has this position, and of what the draft model may
     // add to it. tokens[g]: of a round with g tokens, if the text is in a phase in the first
-    // token's view, the tokens to expect, as caution counts them: 1 and those that are right.
+    // token's view, the tokens to expect, as caution (an exponent) counts them: 1 and those that
+    // are right.
     Prospect foresee(const Phase& phase, int position, std::span<const Evidence> draft,
-                     Caution caution, std::span<PhaseLanes> tokens) const;
+                     double caution, std::span<PhaseLanes> tokens) const;
 
  private:
     // One rate, and what the phases make of it.

@@ -37,13 +37,13 @@ Phase Planner::begin(double temperature, int n_prompt) const {
     return phase;
 }
 
-Caution Planner::caution(double debt) const {
-    return {1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0)};
+double Planner::caution(double debt) const {
+    return 1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0);
 }
 
 // Drafts that are there cost no more than their rows, whatever it took to make others; what copies
 // have lost says nothing of what a grammar forces; and who has gained may lose.
-Caution Planner::caution_to_verify(const Turn& turn, const Offer& offer) const {
+double Planner::caution_to_verify(const Turn& turn, const Offer& offer) const {
     const Phase& phase = *turn.phase;
     return caution(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
 }
@@ -106,7 +106,7 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
 
 // What may come of a draft, and of what the draft model may still add to it: each of its tokens
 // takes `step` seconds.
-void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Caution caution,
+void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                       Chain& chain, double step) const {
     const auto [phases, length] =
         acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution,
@@ -185,11 +185,11 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     if (offer.sides.empty() || n_trunk < std::ssize(offer.evidence)) return;
     const int first = row - n_trunk + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
-    const Caution caution = caution_to_verify(turn, offer);
+    const double caution = caution_to_verify(turn, offer);
     for (const Side& side : offer.sides) {
         const Reach& before = reach_[side.parent + 1];
         double rate = acceptance_.rate(*turn.phase, side.evidence, side.rank);
-        caution.weaken(rate);
+        weaken(rate, caution);
         // What is left of the parent once the elder siblings are wrong.
         Reach left = before;
         for (int elder = side.elder; elder >= 0;) {

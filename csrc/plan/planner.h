@@ -7,7 +7,6 @@
 
 #include "plan/acceptance.h"
 #include "plan/allotment.h"
-#include "plan/caution.h"
 #include "plan/chain.h"
 #include "plan/cost_curve.h"
 #include "plan/draft_cost.h"
@@ -89,9 +88,10 @@ class Planner {
     };
 
     Common common(std::span<const Turn> turns) const;
-    // The caution of a request with such a debt; and for verifying a draft that is there.
-    Caution caution(double debt) const;
-    Caution caution_to_verify(const Turn& turn, const Offer& offer) const;
+    // The exponent by which a request with such a debt weakens chances; and for verifying a draft
+    // that is there.
+    double caution(double debt) const;
+    double caution_to_verify(const Turn& turn, const Offer& offer) const;
     // Seconds that the drafts of a request may add to a decode.
     double stake(const Turn& turn) const;
     // [n]: what a decode of n rows counts as, see CostCurve::prices; for all up to n_most.
@@ -103,7 +103,7 @@ class Planner {
     // what it did not see; and how many of turn.spent went into that.
     double catch_up(const Turn& turn) const;
     double taking_in(const Turn& turn) const;
-    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, Caution caution,
+    void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                  Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
     double saved(const Common& common, const Offer& offer, const Chain& chain) const;

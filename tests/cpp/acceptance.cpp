@@ -14,7 +14,7 @@ namespace {
 double expected(const Acceptance& acceptance, const Phase& phase, int position,
                 const std::vector<Evidence>& draft) {
     std::vector<PhaseLanes> in_phase(draft.size() + 1);
-    const auto [phases, length] = acceptance.foresee(phase, position, draft, {}, in_phase);
+    const auto [phases, length] = acceptance.foresee(phase, position, draft, 1, in_phase);
     double tokens = 0;
     for (int i = 0; i < kPhases; ++i) tokens += phases[i] * in_phase[length][i];
     return tokens;
@@ -24,6 +24,11 @@ std::vector<Evidence> copy(int length, int n) {
     std::vector<Evidence> draft;
     for (int i = 0; i < n; ++i) draft.push_back({Source::match, length + i, 1});
     return draft;
+}
+
+double weakened(double chance, double exponent) {
+    weaken(chance, exponent);
+    return chance;
 }
 
 }  // namespace
@@ -97,5 +102,26 @@ TEST(phases_are_probabilities_whatever_was_observed) {
             const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
             CHECK(std::abs(sum - 1) < 1e-9);
         }
+    }
+}
+
+TEST(caution_raises_chances_to_a_power) {
+    for (const double chance : {0.0, 0.1, 0.5, 0.9, 0.99, 1.0}) {
+        CHECK(weakened(chance, 1) == chance);
+        for (const int whole : {2, 3, 7, 20})
+            CHECK(std::abs(weakened(chance, whole) - std::pow(chance, whole)) < 1e-6);
+    }
+}
+
+TEST(between_whole_exponents_it_goes_in_a_straight_line) {
+    const double two = weakened(0.7, 2);
+    const double three = weakened(0.7, 3);
+    CHECK(std::abs(weakened(0.7, 2.25) - (0.75 * two + 0.25 * three)) < 1e-6);
+}
+
+TEST(however_great_the_debt_what_is_sure_stays_sure) {
+    for (const double exponent : {1e3, 1e6, 1e300}) {
+        CHECK(weakened(1, exponent) == 1);
+        CHECK(weakened(0.9, exponent) == 0);
     }
 }
