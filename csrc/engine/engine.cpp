@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/clock.h"
-#include "engine/round_record.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -320,8 +319,6 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
 
     const bool was_prompt = sequence.in_prompt();
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
-    count_round(sequence, draft, path_);
-
     absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
     // Behind an accepted token that ended the text nothing was said.
     const Token next = agrees ? std::min(token, kNoToken) : token;

@@ -4,36 +4,30 @@
 
 namespace specllama {
 
-void count_round(Sequence& sequence, const Tree& verified, std::span<const int> accepted) {
+void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
+                  std::span<const int> accepted, Token next, double decode_seconds) {
     Stats& stats = sequence.stats;
     const auto n_accepted = static_cast<int>(accepted.size());
-    const auto count = [](std::vector<int>& counts, int at) {
+    const auto add = [](std::vector<int>& counts, int at, int n) {
         if (std::ssize(counts) <= at) counts.resize(at + 1);
-        ++counts[at];
-    };
-    const auto by_source = [&](const Tree::Node& node) -> Round& {
-        return stats.by_source[static_cast<std::size_t>(node.evidence.source)];
+        counts[at] += n;
     };
     ++stats.rounds;
     stats.drafted += verified.size();
     stats.accepted += n_accepted;
     stats.by_round.push_back({verified.size(), n_accepted});
-    for (const Tree::Node& node : verified.nodes()) {
-        count(stats.drafted_by_position, node.depth);
-        count(stats.drafted_by_rank, node.rank);
-        ++by_source(node).drafted;
+    for (int i = 0; i < verified.size(); ++i) {
+        const Tree::Node& node = verified[i];
+        const int n_right = std::ranges::binary_search(accepted, i) ? 1 : 0;
+        add(stats.drafted_by_position, node.depth, 1);
+        add(stats.accepted_by_position, node.depth, n_right);
+        add(stats.drafted_by_rank, node.rank, 1);
+        add(stats.accepted_by_rank, node.rank, n_right);
+        Round& of_source = stats.by_source[static_cast<std::size_t>(node.evidence.source)];
+        ++of_source.drafted;
+        of_source.accepted += n_right;
     }
-    for (const int node : accepted) {
-        count(stats.accepted_by_position, verified[node].depth);
-        count(stats.accepted_by_rank, verified[node].rank);
-        ++by_source(verified[node]).accepted;
-    }
-    stats.accepted_by_position.resize(stats.drafted_by_position.size());
-    stats.accepted_by_rank.resize(stats.drafted_by_rank.size());
-}
-
-void trace_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
-                 std::span<const int> accepted, Token next, double decode_seconds) {
+    if (!sequence.traces()) return;
     RoundTrace& trace = sequence.trace.emplace_back();
     trace.position = turn.n_tokens - sequence.stats.prompt_tokens;
     trace.draft_seconds = turn.spent;
@@ -49,7 +43,7 @@ void trace_round(Sequence& sequence, const Turn& turn, bool planned, const Tree&
                                .confidence = node.evidence.confidence,
                                .parent = node.parent});
     for (const int node : accepted) trace.draft[node].accepted = true;
-    trace.accepted = static_cast<int>(accepted.size());
+    trace.accepted = n_accepted;
     trace.next = std::max(next, kNoToken);
 }
 

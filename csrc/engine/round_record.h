@@ -9,15 +9,11 @@
 
 namespace specllama {
 
-// What a round of a sequence was: what was verified, and which of its nodes were accepted, each the
-// child of the one before.
-
-// Counts it in the statistics.
-void count_round(Sequence& sequence, const Tree& verified, std::span<const int> accepted);
-
-// Adds it to the trace: also what came behind them, negative if nothing could; what the decode
-// took; and where it was planned, what was expected of it.
-void trace_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
-                 std::span<const int> accepted, Token next, double decode_seconds);
+// Counts a round of a sequence in its statistics, and adds it to its trace, if it has one: what was
+// verified, and which of its nodes were accepted, each the child of the one before; what came
+// behind them, negative if nothing could; what the decode took; and where it was planned, what was
+// expected of it.
+void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
+                  std::span<const int> accepted, Token next, double decode_seconds);
 
 }  // namespace specllama

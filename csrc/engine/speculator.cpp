@@ -324,15 +324,15 @@ void Speculator::absorb(Sequence& sequence, Position first, std::span<const int>
 void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                          double seconds) {
     Work& work = work_[i];
+    Turn& turn = turns_[i];
     const Tree& verified = work.verified;
+    record_round(sequence, turn, plans(), verified, path, next, seconds);
     work.heard.clear();
     for (const int node : path) work.heard.push_back(verified[node].token);
     if (next >= 0) work.heard.push_back(next);
-    Turn& turn = turns_[i];
     turn.n_accepted = static_cast<int>(path.size());
     turn.n_judged = static_cast<int>(work.heard.size());
     turn.n_again = turn.n_accepted - n_in_trunk(path);
-    if (sequence.traces()) trace_round(sequence, turn, plans(), verified, path, next, seconds);
     if (plans() && !sequence.paced()) {
         const Timer timer(sequence.stats.seconds.draft);
         judge(i);

@@ -84,9 +84,9 @@ class Speculator {
     // What the target has decoded of a sequence, for that one: see StateReader::absorb.
     void absorb(Sequence& sequence, Position first, std::span<const int> rows);
 
-    // What came of draft(i): these nodes were accepted, each the child of the one before, then
-    // `next` came, negative if nothing could. `seconds`: of the decode, for the trace; 0 where that
-    // is not known.
+    // What came of draft(i), which goes into the sequence's statistics and trace: these nodes were
+    // accepted, each the child of the one before, then `next` came, negative if nothing could.
+    // `seconds`: of the decode, for the trace; 0 where that is not known.
     void observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                  double seconds);
 
