@@ -48,11 +48,6 @@ double Planner::caution_to_verify(const Turn& turn, const Offer& offer) const {
     return caution(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
 }
 
-double Planner::stake(const Turn& turn) const {
-    const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
-    return tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
-}
-
 double Planner::catch_up(const Turn& turn) const {
     return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
 }
@@ -62,20 +57,14 @@ double Planner::taking_in(const Turn& turn) const {
     return turn.asked ? std::min(catch_up(turn), turn.spent) : 0;
 }
 
-Planner::Common Planner::common(std::span<const Turn> turns) const {
-    Common all;
-    all.n_sequences = static_cast<int>(turns.size());
+void Planner::choose(std::span<Turn> turns) {
+    if (turns.empty()) return;
+    Common all{.n_sequences = static_cast<int>(turns.size())};
     for (const Turn& turn : turns) {
         all.n_rows += turn.n_pending;
         all.n_context += turn.n_tokens / all.n_sequences;
         all.spent = std::max(all.spent, turn.spent - taking_in(turn) + turn.overhead);
     }
-    return all;
-}
-
-void Planner::choose(std::span<Turn> turns) {
-    if (turns.empty()) return;
-    Common all = common(turns);
     foresee(all, turns);
     const bool alone = turns.size() == 1;
     if (!alone) all.token_seconds = (all.spent + price(all, all.n_rows)) / all.n_sequences;
@@ -118,7 +107,8 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
     for (int g = 0; g <= chain.longest; ++g) {
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
     }
-    chain.stake = stake(turn);
+    const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
+    chain.stake = tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
     chain.look(common.n_sequences - 1, common.spent);
 }
 
@@ -167,7 +157,8 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
         allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, 0, turn.place);
         return;
     }
-    allotment_.add_sequence(turn.n_pending, stake(turn), turn.place, turn.max_rows);
+    const double stake = at >= 0 ? chains[at].stake : 0;
+    allotment_.add_sequence(turn.n_pending, stake, turn.place, turn.max_rows);
     if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 

@@ -87,13 +87,10 @@ class Planner {
         double token_seconds = kAny;  // what a token costs at most
     };
 
-    Common common(std::span<const Turn> turns) const;
     // The exponent by which a request with such a debt weakens chances; and for verifying a draft
     // that is there.
     double caution(double debt) const;
     double caution_to_verify(const Turn& turn, const Offer& offer) const;
-    // Seconds that the drafts of a request may add to a decode.
-    double stake(const Turn& turn) const;
     // [n]: what a decode of n rows counts as, see CostCurve::prices; for all up to n_most.
     Allotment::Prices prices(const Common& common, int n_most) const {
         return cost_.prices(n_most, common.n_context, pads_);
