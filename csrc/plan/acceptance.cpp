@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "clones.h"
 
@@ -20,12 +21,8 @@ namespace {
 // short.
 constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64};
 
-struct Point {
-    double length;
-    double rate;
-};
 // P(next token right) by length of the match, seen on greedy text; linear in between.
-constexpr std::array<Point, 8> kMatchPrior = {
+constexpr std::array<std::pair<double, double>, 8> kMatchPrior = {
     {{0, 0.15}, {1, 0.3}, {2, 0.5}, {3, 0.62}, {4, 0.7}, {8, 0.87}, {12, 0.92}, {16, 0.95}}};
 // A match in a corpus is right as often as one in the text itself that is so much shorter (seen on
 // the standard library's modules, each with the others as the corpus).
@@ -46,7 +43,7 @@ double match_prior(double length) {
         const auto [to, high] = kMatchPrior[i];
         if (length <= to) return low + (high - low) * (length - from) / (to - from);
     }
-    return kMatchPrior.back().rate;
+    return kMatchPrior.back().second;
 }
 
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
@@ -66,10 +63,8 @@ void count(Phase::Weights& met, const Phase::Weights& phase) {
 }
 
 std::size_t part(float fraction, std::size_t n_parts) {
-    if (!(fraction > 0)) return 0;  // a NaN, too
-    const auto at =
-        static_cast<std::size_t>(std::min(fraction, 1.0F) * static_cast<float>(n_parts));
-    return std::min(at, n_parts - 1);
+    const float at = std::max(0.0F, fraction) * static_cast<float>(n_parts);  // of a NaN: 0
+    return static_cast<std::size_t>(std::min(at, static_cast<float>(n_parts - 1)));
 }
 
 // Of bins with such upper ends, and one more: the one that a number is in.
@@ -192,11 +187,9 @@ Phase Acceptance::begin(double temperature, int position) const {
     for (std::size_t view = 0; view < kViews; ++view) {
         const Phase::Weights& met = tables_[phase.temperature].met[view];
         const double sum = std::accumulate(met.begin(), met.end(), 0.0);
-        for (int i = 0; i < kPhases; ++i) {
-            phase.next[view][i] = met[i] / sum;
-            phase.met[view][i] = tuning::kPrior * phase.next[view][i];
-        }
+        for (int i = 0; i < kPhases; ++i) phase.next[view][i] = met[i] / sum;
     }
+    phase.n_met.fill(tuning::kPrior);
     phase.weights = phase.next;
     phase.position.fill(position);
     return phase;
@@ -245,17 +238,16 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
         own.observe(weights, right);
         if (draft[j].source == Source::model) table.any_of_model.observe(weights, right);
         count(table.met[view], weights);
-        Phase::Weights& met = phase.met[view];
-        double all = 0;
-        for (int i = 0; i < kPhases; ++i) all += met[i] += weights[i];
-        for (int i = 0; i < kPhases; ++i) phase.next[view][i] = met[i] / all;
+        Phase::Weights& next = phase.next[view];
+        const double n_met = ++phase.n_met[view];
+        for (int i = 0; i < kPhases; ++i) next[i] += (weights[i] - next[i]) / n_met;
     }
 }
 
 SPECLLAMA_CLONES("avx2")
-Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
-                                         std::span<const Evidence> draft, double caution,
-                                         std::span<PhaseLanes> tokens) const {
+int Acceptance::foresee(const Phase& phase, int position, std::span<const Evidence> draft,
+                        double caution, Phase::Weights& phases,
+                        std::span<PhaseLanes> tokens) const {
     const Table& table = tables_[phase.temperature];
     Phase then = phase;
     const std::size_t first = view_of(draft.empty() ? Source::model : draft[0].source);
@@ -301,7 +293,8 @@ Acceptance::Prospect Acceptance::foresee(const Phase& phase, int position,
         tokens[g] = std::bit_cast<PhaseLanes>(expected);
         if (sum(weights * counts) < tuning::kNegligible) length = g;
     }
-    return {then.weights[first], static_cast<int>(length)};
+    phases = then.weights[first];
+    return static_cast<int>(length);
 }
 
 }  // namespace specllama

@@ -65,10 +65,9 @@ struct Phase {
     // Probabilities of the shifts, after the last token that was judged.
     using Weights = std::array<double, kPhases>;
     std::array<Weights, kViews> weights{};
-    // How often each was met in this request; and, by that, how likely it is the next one when a
-    // phase ends.
-    std::array<Weights, kViews> met{};
+    // How likely each is the next one when a phase ends: as often as it was met, in so many tokens.
     std::array<Weights, kViews> next{};
+    std::array<double, kViews> n_met{};
     // Position of that token.
     std::array<int, kViews> position{};
     int temperature = 0;  // its class
@@ -112,16 +111,13 @@ class Acceptance {
     double rate(const Phase& phase, const Evidence& evidence, int rank = 0) const;
     void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right);
 
-    struct Prospect {
-        Phase::Weights phases;  // how likely they are, in the view of the draft's first token
-        int length;             // how many tokens are ever reached
-    };
     // What may come of a draft whose first token has this position, and of what the draft model may
-    // add to it. tokens[g]: of a round with g tokens, if the text is in a phase in the first
-    // token's view, the tokens to expect, as caution (an exponent) counts them: 1 and those that
-    // are right.
-    Prospect foresee(const Phase& phase, int position, std::span<const Evidence> draft,
-                     double caution, std::span<PhaseLanes> tokens) const;
+    // add to it. phases: how likely they are, in the view of the draft's first token. tokens[g]: of
+    // a round with g tokens, if the text is in a phase in that view, the tokens to expect, as
+    // caution (an exponent) counts them: 1 and those that are right. Returns how many tokens are
+    // ever reached.
+    int foresee(const Phase& phase, int position, std::span<const Evidence> draft, double caution,
+                Phase::Weights& phases, std::span<PhaseLanes> tokens) const;
 
  private:
     // One rate, and what the phases make of it.

@@ -97,11 +97,8 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
 // takes `step` seconds.
 void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                       Chain& chain, double step) const {
-    const auto [phases, length] =
-        acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution,
-                            std::span(chain.in_phase).first(chain.longest + 1));
-    chain.phases = phases;
-    chain.longest = length;
+    chain.longest = acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution, chain.phases,
+                                        std::span(chain.in_phase).first(chain.longest + 1));
     const auto prices = this->prices(common, common.n_rows + chain.longest);
     const int n_drafted = static_cast<int>(draft.size());
     for (int g = 0; g <= chain.longest; ++g) {

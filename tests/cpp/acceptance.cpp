@@ -14,7 +14,8 @@ namespace {
 double expected(const Acceptance& acceptance, const Phase& phase, int position,
                 const std::vector<Evidence>& draft) {
     std::vector<PhaseLanes> in_phase(draft.size() + 1);
-    const auto [phases, length] = acceptance.foresee(phase, position, draft, 1, in_phase);
+    Phase::Weights phases{};
+    const int length = acceptance.foresee(phase, position, draft, 1, phases, in_phase);
     double tokens = 0;
     for (int i = 0; i < kPhases; ++i) tokens += phases[i] * in_phase[length][i];
     return tokens;
