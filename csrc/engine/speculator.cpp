@@ -283,7 +283,7 @@ void Speculator::offer(std::size_t i, Tree::Limits limits) {
         JoinedDraft& joined = work_[i].joined[row];
         limits.nodes = plans() && !drawn ? kMostOffered : turn.max_rows;
         joined.join(beside_, row, limits);
-        turn.offers.back().sides = joined.sides();
+        turn.offers.back().sides = joined.sides;
     }
     if (!plans()) take_first(turn);
 }
@@ -310,7 +310,7 @@ void Speculator::verify(std::size_t i, const Tree::Limits& limits) {
         work.verified.add(proposals_[choice.offer][i].draft, {.nodes = choice.n_draft});
         return;
     }
-    const Tree& tree = work.joined[choice.offer].tree();
+    const Tree& tree = work.joined[choice.offer].tree;
     const bool whole = !plans() || turn.offers[choice.offer].drawn;
     work.kept.assign(tree.size(), whole);
     for (const int row : turn.rows) work.kept[row] = true;

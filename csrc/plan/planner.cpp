@@ -290,8 +290,8 @@ void Planner::learn(const Turn& turn) {
     double saved = turn.asked ? -turn.spent / choice.n_sequences : 0;
     for (const Offer& one : turn.offers) {
         for (const Side& side : one.sides)
-            if (side.heard && side.rank > 0)
-                acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, side.right);
+            if (side.right.has_value() && side.rank > 0)
+                acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, *side.right);
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own <= 0) continue;

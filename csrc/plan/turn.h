@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,11 +15,11 @@ using EvidenceSpan = std::span<const Evidence>;
 // A token beside a draft at hand, in a tree of nodes: those of the draft first, then these.
 struct Side {
     Evidence evidence;
-    int parent = -1;     // the node that it comes after; -1: what is committed
-    int rank = 0;        // siblings before it
-    int elder = -1;      // the last of these; -1: none
-    bool heard = false;  // whether the target has judged it: its elder siblings were wrong
-    bool right = false;  // whether it was the target's token
+    int parent = -1;  // the node that it comes after; -1: what is committed
+    int rank = 0;     // siblings before it
+    int elder = -1;   // the last of these; -1: none
+    // Whether it was the target's token; said of those whose elder siblings were wrong.
+    std::optional<bool> right = std::nullopt;
 };
 
 // A draft at hand, and how it did.

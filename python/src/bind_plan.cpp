@@ -50,9 +50,7 @@ void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_re
 }
 
 void hear(HeldTurn& held, std::size_t offer, std::size_t side, bool right) {
-    Side& one = held.sides.at(offer).at(side);
-    one.heard = true;
-    one.right = right;
+    held.sides.at(offer).at(side).right = right;
 }
 
 void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
