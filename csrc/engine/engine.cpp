@@ -20,10 +20,7 @@ constexpr int kMostPending = 16;
 }  // namespace
 
 Engine::Engine(Context& target, Speculator speculator)
-    : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {
-    guesses_.reserve(kMaxGuesses);
-    path_.reserve(kMaxSpecLength);
-}
+    : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {}
 
 // A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
 // a saved state, however long the draft was.
@@ -276,13 +273,11 @@ double Engine::decode(Group group) {
 // leave in the memory is cut like what is wrong of a draft; where the sequences lie apart, they
 // would make theirs longer than the others'. Returns how many.
 int Engine::pad(Group group, int n_context) {
-    Memory& memory = target_.memory();
     const std::size_t last = group.last - 1;
-    if (memory.n_cuttable() != Memory::kAnyNumber || (memory.split() && last != group.first))
-        return 0;
+    if (target_.memory().split() && last != group.first) return 0;
     Sequence& sequence = *ready_[last];
     const int n = batch_.size();
-    const int width = speculator_.width(n, n_context);
+    const int width = speculator_.planner().width(n, n_context);
     const int n_held = sequence.n_cached() + n_rows(last);
     if (width > target_.n_batch() || n_held + width - n > target_.n_ctx()) return 0;
     Position position = sequence.n_tokens() + speculator_.draft(last).n_trunk();

@@ -33,11 +33,10 @@ std::string fault(const Proposal& proposal, const Vocab& vocab) {
     if (const int n = longest(proposal.draft); n > proposal.max_tokens)
         return "The drafter proposed " + std::to_string(n) + " tokens; at most " +
                std::to_string(proposal.max_tokens) + " were asked for.";
-    const auto foreign = [&](Token token) { return !vocab.contains(token); };
     for (const Token token : proposal.draft.tokens)
-        if (foreign(token)) return no_token(token, vocab);
+        if (!vocab.contains(token)) return no_token(token, vocab);
     for (const Draft::Side& side : proposal.draft.sides)
-        if (foreign(side.token)) return no_token(side.token, vocab);
+        if (!vocab.contains(side.token)) return no_token(side.token, vocab);
     return "";
 }
 

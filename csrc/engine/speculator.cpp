@@ -34,7 +34,7 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
       spec_length_(spec_length),
       limits_(limits),
       vocab_(&vocab),
-      planner_(pads, alike),
+      planner_(pads && !spec_length, alike),
       proposals_(drafters_.size() + 2) {
     if (speculates()) reader_ = dynamic_cast<StateReader*>(drafters_.back().get());
 }
@@ -231,9 +231,8 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;
         for (std::size_t row = 0; n > 0 && row < proposals_.size() && work_[i].n_rest == 0; ++row)
-            if (row != last)
-                work_[i].n_rest =
-                    add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
+            work_[i].n_rest =
+                add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
     if (n_steps > 0)
         planner_.observe_drafting(n_steps, n_drafted, std::max(n_decoded - n_drafted, 0),

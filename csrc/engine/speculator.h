@@ -44,7 +44,7 @@ struct Limit {
 class Speculator {
  public:
     // No drafters: plain decoding. At most one of them is costly, the last. pads, alike: see
-    // Planner; where alike, there are chains only.
+    // Planner; where alike, there are chains only, and pads is for lengths that are planned.
     // offers: one of them, or null; needed for paced sequences, of which nobody else drafts and
     // nothing is planned.
     // limits: of what is verified of a draft; one sibling: drafts are chains.
@@ -75,9 +75,6 @@ class Speculator {
 
     // The draft to verify for sequences[i]. Valid until the next propose.
     const Tree& draft(std::size_t i) const { return work_[i].verified; }
-
-    // Rows that the target's decode of n tokens should have.
-    int width(int n, int n_context) const { return plans() ? planner_.width(n, n_context) : n; }
 
     // Whether a drafter reads the target's states.
     bool reads_states() const { return reader_ != nullptr; }
