@@ -12,7 +12,6 @@ namespace specllama {
 
 Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
     : vocab_(&vocab),
-      n_prompt_(prompt.size()),
       n_most_(n_ctx),
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
@@ -28,7 +27,7 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
     if (!replayed_.empty()) n_most_ = std::min(n_most_, prompt.size() + replayed_.size());
     // The round loop appends to these without allocating.
     tokens_.reserve(n_most_);
-    stats.by_round.reserve(n_most_ - n_prompt_);
+    stats.by_round.reserve(n_most_ - prompt.size());
     stats.drafted_by_position.reserve(kMaxSpecLength);
     stats.accepted_by_position.reserve(kMaxSpecLength);
     stats.drafted_by_rank.reserve(kMaxGuesses);
@@ -63,7 +62,7 @@ bool Sequence::commit(Token token, bool from_draft) {
         text_.push(token, from_draft, std::exchange(logprobs_, {}),
                    [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
     if (stopped) {
-        tokens_.resize(n_prompt_ + text_.n_kept());
+        tokens_.resize(stats.prompt_tokens + text_.n_kept());
         finish(FinishReason::stop);
     } else if (n_tokens_left() == 0) {
         finish(FinishReason::length);

@@ -6,7 +6,6 @@
 #include <exception>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sample/sampler.h"
@@ -34,11 +33,9 @@ class Sequence {
 
     // Prompt and generated tokens.
     TokenSpan tokens() const { return tokens_; }
-    TokenSpan generated() const { return tokens().subspan(n_prompt_); }
-    // The text of the generated tokens, up to the stop string.
-    std::string text() const { return text_.text(); }
-    std::string stop_string() const { return text_.stop_string(); }
-    std::vector<TokenLogprobs> logprobs() const { return text_.logprobs(); }
+    TokenSpan generated() const { return tokens().subspan(stats.prompt_tokens); }
+    // Of the generated tokens.
+    const TextStream& text() const { return text_; }
     int n_tokens() const { return static_cast<int>(tokens_.size()); }
 
     // Leading tokens that the KV memory holds.
@@ -63,9 +60,6 @@ class Sequence {
     bool replays() const { return !replayed_.empty(); }
     // Whether it waits before each round but the first for a draft from outside.
     bool paced() const { return paced_; }
-    // The number by which Offers know this request; 0: it takes none.
-    std::uint64_t ticket() const { return ticket_; }
-    void set_ticket(std::uint64_t ticket) { ticket_ = ticket; }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
 
     // Appends a token that the target chose. Returns whether the generation goes on. If not, what
@@ -95,11 +89,13 @@ class Sequence {
 
     Stats stats;
 
+    // The number by which Offers know this request; 0: it takes none.
+    std::uint64_t ticket = 0;
+
  private:
     SequenceId id_ = -1;
     const Vocab* vocab_;
     std::vector<Token> tokens_;
-    std::size_t n_prompt_;
     std::size_t n_most_;  // prompt and generated tokens at which it ends
     int n_cached_ = 0;
     Sampler sampler_;
@@ -108,7 +104,6 @@ class Sequence {
     TextStream text_;
     bool traces_;
     bool paced_;
-    std::uint64_t ticket_ = 0;
     bool done_ = false;
     std::exception_ptr error_;
     std::atomic<bool> abandoned_ = false;

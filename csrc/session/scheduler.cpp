@@ -261,7 +261,7 @@ void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan refer
         throw;
     }
     active_.push_back(sequence);
-    if (offers_) sequence->set_ticket(offers_->ticket(sequence->id()));
+    if (offers_) sequence->ticket = offers_->ticket(sequence->id());
     owner_ = std::this_thread::get_id();
     n_free_ = slots_->n_free();
 }
@@ -333,7 +333,7 @@ void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& 
     if (n_before < 0)
         throw InvalidArgument("A draft follows 0 tokens or more, not " + std::to_string(n_before) +
                               ".");
-    offers_->put(sequence.ticket(), n_before, draft);
+    offers_->put(sequence.ticket, n_before, draft);
 }
 
 bool Scheduler::waits(const Sequence& sequence) const {

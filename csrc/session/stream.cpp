@@ -61,15 +61,15 @@ std::vector<Token> Stream::tokens() const {
 }
 
 std::string Stream::stop_string() const {
-    return scheduler_->look([&] { return sequence_->stop_string(); });
+    return scheduler_->look([&] { return sequence_->text().stop_string(); });
 }
 
 std::string Stream::text() const {
-    return scheduler_->look([&] { return sequence_->text(); });
+    return scheduler_->look([&] { return sequence_->text().text(); });
 }
 
 std::vector<TokenLogprobs> Stream::logprobs() const {
-    return scheduler_->look([&] { return sequence_->logprobs(); });
+    return scheduler_->look([&] { return sequence_->text().logprobs(); });
 }
 
 Stats Stream::stats() const {
