@@ -4,7 +4,6 @@
 #include <exception>
 #include <iterator>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "engine/clock.h"

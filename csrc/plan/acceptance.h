@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
-#include <tuple>
 
 #include "plan/constants.h"
 #include "specllama/evidence.h"
