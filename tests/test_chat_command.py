@@ -108,8 +108,8 @@ def test_a_template_of_ones_own(
     assert chat(*options, lines="a\n").out == "bcd\n"
     assert chat(*options, "--chat-template-kwargs", '{"end": "b"}', lines="a\n").out == "cd\n"
     said = chat("-m", str(model), "--chat-template-file", "/nowhere", code=2)
-    why = "cannot be read from /nowhere: No such file or directory"
-    assert said.err == f"specllama: --chat-template-file {why}.\n"
+    why = "/nowhere cannot be read: No such file or directory"
+    assert said.err == f"specllama: {why}.\n"
     for wrong, why in (("{", "is not JSON: "), ("[]", "must be a JSON object, not '[]'")):
         with pytest.raises(SystemExit, match="2"):
             chat(*options, "--chat-template-kwargs", wrong)
