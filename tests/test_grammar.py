@@ -13,6 +13,8 @@ from typing import Any
 
 import llama_cpp
 import pytest
+from processes import run_script
+from scripted_model import write_scripted_model
 from specllama import ArgumentError, DecodeError, SpecSession, _core
 from specllama.requests.options import sampling_options
 from specllama.session import BUNDLED_DRAFT
@@ -274,6 +276,27 @@ def test_an_ambiguous_grammar_ends_with_a_sentence(open_session: Open) -> None:
         )
     assert set(session.last.text) == {"a"}
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
+
+
+@pytest.mark.parametrize("wanted", ["x", "-" * 41 + "!"])
+def test_long_tokens_of_an_ambiguous_grammar(tmp_path: Path, wanted: str) -> None:
+    """Forty dashes and what may not follow are read in 2^40 ways: shorter ones tell, and one alone
+    is read in all ways at once. (In a process, which can be ended.)"""
+    runs = ["-" * n + "!" for n in range(1, 41)]
+    write_scripted_model(path := tmp_path / "model.gguf", ["-", wanted], others=runs)
+    code, said, complaint = run_script(f"""
+import specllama
+session = specllama.SpecSession({str(path)!r}, draft=None, n_threads=1)
+try:
+    session.generate([1], grammar='root ::= ("-"+)*')
+except specllama.DecodeError as error:
+    print(session.last.text, error)
+print(session.generate([1], grammar='root ::= "-"').text)
+""")
+    assert (code, complaint) == (0, "")
+    first, second = said.splitlines()
+    assert first.startswith("- The grammar is too ambiguous")
+    assert second == "-"
 
 
 def test_deep_schemas(open_session: Open) -> None:

@@ -263,8 +263,7 @@ double Engine::decode(Group group) {
         (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
     // What decoding a prompt's end takes says nothing of the rounds that follow.
-    if (speculator_.times() && !ends_prompt)
-        speculator_.planner().cost().observe(batch_.size(), n_context, seconds);
+    if (!ends_prompt) speculator_.observe_decode(batch_.size(), n_context, seconds);
     return seconds;
 }
 

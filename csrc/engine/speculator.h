@@ -81,6 +81,11 @@ class Speculator {
     // What the target has decoded of a sequence, for that one: see StateReader::absorb.
     void absorb(Sequence& sequence, Position first, std::span<const int> rows);
 
+    // What the target's decode of n rows took; heard by the planner, if it is to hear of it.
+    void observe_decode(int n, int n_context, double seconds) {
+        if (times()) planner_.cost().observe(n, n_context, seconds);
+    }
+
     // What came of draft(i), which goes into the sequence's statistics and trace: these nodes were
     // accepted, each the child of the one before, then `next` came, negative if nothing could.
     // `seconds`: of the decode, for the trace; 0 where that is not known.

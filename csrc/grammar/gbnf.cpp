@@ -110,8 +110,8 @@ class Parser {
             last = sequence.size();
             if (c == '"' || c == '[') {
                 sequence.resize(last + read_quoted(c == '"' ? '"' : ']'), Gbnf::kCharacter);
-            } else if (c == '<' || c == '!') {  // a token
-                read_quoted('>');
+            } else if (c == '<' || c == '!') {
+                read_token();
                 sequence.push_back(Gbnf::kCharacter);
             } else if (c == '.') {
                 ++at_;
@@ -134,6 +134,13 @@ class Parser {
         while (at_ < text_.size() && text_[at_] != end) at_ += text_[at_] == '\\' ? 2 : 1;
         failed_ |= at_ >= text_.size();
         return at_++ - start;
+    }
+
+    // <token> or !<token>, in which no character is special but the last.
+    void read_token() {
+        const std::size_t end = text_.find('>', at_);
+        failed_ |= end == std::string_view::npos;
+        if (!failed_) at_ = end + 1;
     }
 
     Gbnf::Symbol read_group(std::string_view owner) {

@@ -35,12 +35,12 @@ constexpr std::chrono::milliseconds kLongestStep{1000};
 // Characters of a candidate's text up to which it is asked for with others of that length. Where a
 // character costs four times what one costs with those of kCompared characters, and all of them
 // take more than a moment, longer ones would take for ever.
-constexpr std::array<std::size_t, 12> kLengths{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
-constexpr std::size_t kCompared = 5;
+constexpr std::array<int, 15> kLengths{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24};
+constexpr int kCompared = 5;
 constexpr double kSteep = 4;
 constexpr double kMoment = 0.005;  // seconds
 // A candidate alone that is longer is read instead.
-constexpr std::size_t kLongAlone = 8;
+constexpr int kLongAlone = 8;
 
 // Keeps what is written to stderr while it lives: llama.cpp prints there why a grammar cannot be
 // read, and the whole grammar behind it. The stream is the whole process's: one at a time.
@@ -119,7 +119,8 @@ class Grammar final : public Mask {
 
     bool allows(Token token) override {
         if (awaited_) return true;
-        if (between_ && length(token) > kLongAlone && is_whole_text(token)) return can_read(token);
+        if (between_ && vocab_.length(token) > kLongAlone && is_whole_text(token))
+            return can_read(token);
         llama_token_data one{token, 0, 0};
         ask({&one, 1});
         return one.logit == 0;
@@ -169,13 +170,6 @@ class Grammar final : public Mask {
         between_ = is_whole_text(token);
     }
 
-    // Characters of a token's text. (Of vocabularies by bytes llama.cpp keeps each as one.)
-    std::size_t length(Token token) const {
-        const std::string_view text = llama_vocab_get_text(vocab_.get(), token);
-        return static_cast<std::size_t>(
-            std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-    }
-
     // Whether a token stands for characters, and for no part of one.
     bool is_whole_text(Token token) {
         if (vocab_.is_end(token)) return false;
@@ -206,7 +200,8 @@ class Grammar final : public Mask {
         order_.resize(candidates_.size());
         std::array<std::size_t, kLengths.size() + 1> ends{};
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
-            const auto longest = std::ranges::lower_bound(kLengths, length(candidates_[i].id));
+            const auto longest =
+                std::ranges::lower_bound(kLengths, vocab_.length(candidates_[i].id));
             order_[i] = static_cast<std::uint8_t>(longest - kLengths.begin());
             ++ends[order_[i]];
         }
@@ -222,7 +217,7 @@ class Grammar final : public Mask {
             if (some.empty()) continue;
             const double seconds = ask(some);
             if (group == kLengths.size()) break;
-            const auto n = static_cast<double>(some.size() * kLengths[group]);
+            const auto n = static_cast<double>(some.size()) * kLengths[group];
             if (kLengths[group] == kCompared) usual = seconds / n;
             if (kLengths[group] <= kCompared || usual == 0) continue;
             const double most = std::max(kMoment, kSteep * n * usual);
@@ -254,7 +249,7 @@ class Grammar final : public Mask {
         return taken.count();
     }
 
-    Vocab vocab_;
+    const Vocab& vocab_;
     llama_sampler_ptr sampler_;
     std::vector<llama_token_data> candidates_;
     // Used by ask and is_whole_text; kept for their buffers.

@@ -1,5 +1,7 @@
 #include "llama/vocab.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <limits>
 #include <system_error>
@@ -37,7 +39,15 @@ std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
 
 }  // namespace
 
-Vocab::Vocab(const llama_vocab* vocab) : vocab_(vocab), size_(llama_vocab_n_tokens(vocab)) {}
+Vocab::Vocab(const llama_vocab* vocab)
+    : vocab_(vocab), size_(llama_vocab_n_tokens(vocab)), lengths_(size_) {
+    for (Token token = 0; token < size_; ++token) {
+        // llama.cpp keeps a byte as one character.
+        const std::string_view text = llama_vocab_get_text(vocab_, token);
+        const auto n = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
+        lengths_[token] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(n, 255));
+    }
+}
 
 Token Vocab::bos() const { return llama_vocab_bos(vocab_); }
 

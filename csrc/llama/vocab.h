@@ -22,6 +22,8 @@ class Vocab {
     Token eos() const;
     bool is_end(Token token) const;
     bool contains(Token token) const { return token >= 0 && token < size_; }
+    // Characters of its text; bytes, where the tokenizer goes by them. 255: that many, or more.
+    int length(Token token) const { return lengths_[token]; }
 
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
 
@@ -50,6 +52,7 @@ class Vocab {
  private:
     const llama_vocab* vocab_;
     int size_;
+    std::vector<std::uint8_t> lengths_;  // [token]
 };
 
 }  // namespace specllama

@@ -49,7 +49,7 @@ TEST(rules_are_those_that_llama_cpp_makes) {
 }
 
 TEST(repetitions_are_copies_and_rules) {
-    const Gbnf grammar = parse_gbnf("root ::= \"a\"{2,4} <x>{3} !<[7]> \"b\"{0} \"c\"{1,}");
+    const Gbnf grammar = parse_gbnf("root ::= \"a\"{2,4} <x>{3} !<a\\> \"b\"{0} \"c\"{1,}");
     CHECK(grammar.rules.size() == 4);
     CHECK(grammar.rules[0].alternatives ==
           Sequences{{kChar, kChar, 2, kChar, kChar, kChar, kChar, kChar, 3}});
