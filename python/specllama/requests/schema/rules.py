@@ -17,6 +17,7 @@ from llama_cpp.llama_grammar import (
 
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
+from specllama.requests.schema.alternatives import alternatives
 from specllama.requests.schema.check import check
 from specllama.requests.schema.empty import EmptyError
 from specllama.requests.schema.integers import integer_rule
@@ -95,6 +96,8 @@ class _Converter(SchemaConverter):
         self._count()
         schema = simplified(self._merged(schema))
         kind = schema.get("type")
+        if "enum" in schema:
+            return self._visit_constants(schema["enum"], name)
         if kind == "integer" and (bounds := _integers(schema)) != (None, None):
             return str(self._add_rule(name, f"({integer_rule(*bounds)}) space"))
         if kind == "string" and not _has_form(schema):
@@ -102,6 +105,10 @@ class _Converter(SchemaConverter):
         if kind == "array" and "items" in schema:
             return self._visit_list(schema, name)
         return str(super().visit(schema, name))
+
+    def _visit_constants(self, constants: Sequence[Any], name: str) -> str:
+        texts = (json.dumps(constant, ensure_ascii=False) for constant in constants)
+        return str(self._add_rule(name, alternatives(texts)))
 
     def _visit_text(self, schema: Mapping[str, Any], name: str) -> str:
         low, high = schema.get("minLength", 0), schema.get("maxLength")

@@ -1,0 +1,63 @@
+"""JSON schemas: one of many constants."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+from schema_values import held, values
+from specllama import SpecSession
+from specllama.requests.schema.alternatives import alternatives
+from specllama.requests.schema.pattern import quoted
+
+Open = Callable[..., SpecSession]
+
+TEXTS = {
+    "one": ["a"],
+    "twice": ["ab", "ab"],
+    "beginnings of each other": ["a", "ab", "abc", "b", "abcd", "abd"],
+    "marks of grammars": ['"("', '"\\n|"', '"a b"', '")*"', "1", "12", "1.5", "null", "[]"],
+    "every script": ["\u540d\u524d", "\u540d", "\U0001f600", "\u00e9t\u00e9", "\u00e9"],
+    "deep": ["x" * n for n in range(1, 200)],
+    "all of two letters": ["".join(text) for text in itertools.product("ab", repeat=8)],
+}
+
+
+def as_regex(gbnf: str) -> re.Pattern[str]:
+    """Literals, groups and alternatives as a regular expression."""
+    pattern = ""
+    for literal, mark in re.findall(r'("(?:[^"\\]|\\.)*")|([()| ])', gbnf):
+        text = re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), literal[1:-1])
+        pattern += "(?:" if mark == "(" else re.escape(text) if literal else mark.strip()
+    return re.compile(pattern)
+
+
+@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS.keys())
+def test_alternatives_are_these_and_no_others(texts: list[str]) -> None:
+    rule = as_regex(alternatives(texts))
+    others = {text + more for text in texts for more in ("a", "x", '"')}
+    others |= {text[:-1] for text in texts} | {text[1:] for text in texts} | {""}
+    assert all(map(rule.fullmatch, texts))
+    assert not any(map(rule.fullmatch, others - set(texts)))
+
+
+def test_what_texts_begin_with_stands_once() -> None:
+    names = [f"/usr/share/names/{n:05}" for n in range(10_000)]
+    rule = alternatives(names)
+    assert rule.count("/usr/share/names/") == 1
+    assert max(rule.count(f"/{n}") for n in range(10)) <= 1
+    assert alternatives(random.Random(0).sample(names, len(names))) == rule
+
+
+@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS.keys())
+def test_no_rule_becomes_longer(texts: list[str]) -> None:
+    assert len(alternatives(texts)) <= len(" | ".join(map(quoted, set(texts))))
+
+
+def test_one_of_many(open_session: Open) -> None:
+    names = [f"item {n * n} of {n}" for n in range(2000)]
+    for found in values(open_session(draft=None), held({"enum": names})):
+        assert found["a"] in names
