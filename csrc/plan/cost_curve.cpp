@@ -31,7 +31,7 @@ constexpr double kLeastWithoutContext = 0.1;
 CostCurve::CostCurve() {
     for (int n = 1; n <= kMaxTokens; ++n) log_seconds_[n - 1] = tuning::kPriorPower * kLogs[n - 1];
     wander(tuning::kUnknownSd, tuning::kBelievedSd);
-    forget_known();
+    derive();
 }
 
 void CostCurve::wander(double speed_sd, double shape_sd) {
@@ -69,17 +69,23 @@ double CostCurve::learn(int n, double log_seconds, double most) {
         for (int j = 0; j <= i; ++j) learned_[i][j] += column[i] * column[j];
     }
     measured_[n - 1] = true;
-    forget_known();
+    derive();
     return before + off * sd;
 }
 
-void CostCurve::forget_known() {
-    seconds_.fill(0);
+void CostCurve::derive() {
     prices_.clear();
     int cheapest = kMaxTokens;
     for (int n = kMaxTokens; n > 0; --n) {
         if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
         widths_[n - 1] = static_cast<unsigned char>(cheapest);
+        // More tokens hardly ever cost less than one, though some processors' kernels for one are
+        // slow: that is believed as far as it is beyond doubt.
+        double believed = log_seconds_[n - 1];
+        if (believed < log_seconds_[0])
+            believed = std::min(log_seconds_[0], believed + tuning::kBeyondDoubt * doubt(n, 1));
+        // In single precision, for its speed: nobody can time a decode as well.
+        seconds_[n - 1] = std::exp(static_cast<float>(believed));
     }
 }
 
@@ -114,21 +120,9 @@ std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) 
 double CostCurve::seconds(int n, int n_context) const {
     n = std::max(n, 1);
     const int known = std::min(n, kMaxTokens);
-    double alone = at_least_one(known);
+    double alone = seconds_[known - 1];
     if (n > known) alone *= static_cast<double>(n) / known;
     return alone + slope_.seconds(n, std::max(n_context, 0));
-}
-
-// More tokens hardly ever cost less than one, though some processors' kernels for one are slow:
-// that is believed as far as it is beyond doubt.
-double CostCurve::at_least_one(int n) const {
-    double& seconds = seconds_[n - 1];
-    if (seconds > 0) return seconds;
-    // In single precision, for its speed: nobody can time a decode as well.
-    seconds = std::exp(static_cast<float>(log_seconds_[n - 1]));
-    if (log_seconds_[n - 1] < log_seconds_[0])
-        seconds = std::min(at_least_one(1), seconds * std::exp(tuning::kBeyondDoubt * doubt(n, 1)));
-    return seconds;
 }
 
 // The speed's part is the same for both.

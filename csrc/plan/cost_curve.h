@@ -77,8 +77,7 @@ class CostCurve {
     // standard deviations off. Returns as what they count.
     double learn(int n, double log_seconds, double most);
     void wander(double speed_sd, double shape_sd);
-    void forget_known();
-    double at_least_one(int n) const;
+    void derive();  // what follows from log_seconds_
     double learned(int n, int m) const;
 
     Row log_seconds_;  // [n - 1], at an empty context
@@ -89,9 +88,8 @@ class CostCurve {
     double speed_ = 0;
     double shape_ = 0;
     std::array<Row, kMaxTokens> learned_{};
-    // [n - 1]: seconds at an empty context, found when they are first asked for; 0: not yet. And
-    // what prices() has found.
-    mutable Row seconds_;
+    Row seconds_;  // [n - 1]: at an empty context
+    // What prices() has found.
     mutable std::vector<double> prices_;
     mutable int priced_context_ = 0;
     std::bitset<kMaxTokens> measured_;
