@@ -17,23 +17,23 @@ std::size_t view_of(Source source) {
 
 namespace {
 
-// Upper ends of the bins of a match's length. What a match is worth changes fastest where it is
-// short.
+// Upper ends of the bins of a match's length, densest where its worth changes fastest.
 constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64};
 
-// P(next token right) by length of the match, seen on greedy text; linear in between.
+// P(next token right) by length of the match, measured on greedy text; linear in between.
 constexpr std::array<std::pair<double, double>, 8> kMatchPrior = {
     {{0, 0.15}, {1, 0.3}, {2, 0.5}, {3, 0.62}, {4, 0.7}, {8, 0.87}, {12, 0.92}, {16, 0.95}}};
-// A match in a corpus is right as often as one in the text itself that is so much shorter (seen on
-// the standard library's modules, each with the others as the corpus).
+// A match in a corpus is right as often as a match in the text itself that is shorter by this
+// factor (measured on the standard library's modules, each with the others as the corpus).
 constexpr double kCorpusDiscount = 2.5;
-// And so is one whose token had broken off a copy before (seen on JSON records and edited code).
+// The same for a match whose token had broken off a copy before (JSON records and edited code).
 constexpr double kBrokenDiscount = 3;
-// Of an n-gram with frequency 1, by order from 2 on: its one sight may be the only one.
+// P(right) of an n-gram with frequency 1, by order from 2 on. Below 1, as it may have been seen
+// once.
 constexpr std::array<double, 7> kOrderPrior = {0.35, 0.55, 0.65, 0.72, 0.78, 0.82, 0.85};
 
-// Upper ends of the bins of the bytes that are forced behind a token. The last token of a run may
-// become another one with what follows it.
+// Upper ends of the bins of the bytes that are forced behind a token. With none behind it, the
+// model may prefer a token that goes on into what follows.
 constexpr std::array<int, 5> kForcedEnds = {0, 2, 5, 10, 20};
 constexpr std::array<double, 6> kForcedPrior = {0.4, 0.9, 0.95, 0.97, 0.98, 0.98};
 
@@ -48,7 +48,7 @@ double match_prior(double length) {
 
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 
-// [phase]: the factor by which it changes the odds of being wrong.
+// [phase]: factor by which the phase changes the odds of being wrong.
 const PhaseLanes kWrongOdds = [] {
     PhaseLanes factors{};
     for (int i = 0; i < kPhases; ++i)
@@ -56,7 +56,7 @@ const PhaseLanes kWrongOdds = [] {
     return factors;
 }();
 
-// Counts a token, whose phase is known so far, and forgets older ones for their prior.
+// Adds a token, by the probabilities of its phase, and lets older ones decay towards the prior.
 void count(Phase::Weights& met, const Phase::Weights& phase) {
     for (int i = 0; i < kPhases; ++i)
         met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
@@ -67,12 +67,12 @@ std::size_t part(float fraction, std::size_t n_parts) {
     return static_cast<std::size_t>(std::min(at, static_cast<float>(n_parts - 1)));
 }
 
-// Of bins with such upper ends, and one more: the one that a number is in.
+// Index of the bin that n falls into; `ends` are the bins' upper ends, and one more bin follows.
 std::size_t interval(const auto& ends, int n) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ends, n) - ends.begin());
 }
 
-// Believes of bins, each for an equal part of what may be known, that their rates lie on a line.
+// Sets the priors of equally wide bins to rates on a straight line from low to high.
 void believe(auto& bins, double low, double high) {
     const double step = (high - low) / static_cast<double>(bins.size());
     double rate = low + step / 2;
@@ -113,7 +113,7 @@ auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
     return table.other[part(confidence, table.other.size())];
 }
 
-// What a model says of a guess beside others it says in the knowledge of these.
+// A model's probability already accounts for the guesses beside it, so it is the belief as it is.
 auto& Acceptance::bin_of(auto& table, const Phase& phase, const Evidence& evidence, int rank) {
     auto& own = bin_of(table, evidence);
     if (rank <= 0) return own;
@@ -135,7 +135,7 @@ void Acceptance::Bin::set() {
     for (int i = 0; i < kPhases; ++i) in_phase[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
 }
 
-// A step of natural gradient up the posterior of the log-odds, with the phase as it is known.
+// A natural-gradient step on the posterior of log_odds, averaged over the phases.
 void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
     double gradient = 0;
     double gained = 0;
@@ -166,14 +166,15 @@ Acceptance::Acceptance() {
     for (std::size_t i = 0; i < table.ngram.size(); ++i)
         believe(table.ngram[i], 0.3 * kOrderPrior[i], kOrderPrior[i]);
     for (std::size_t i = 0; i < table.forced.size(); ++i) table.forced[i].believe(kForcedPrior[i]);
-    // By Laplace's rule, which knows nothing of white space.
+    // Frequencies of habits are by Laplace's rule, which knows nothing of white space.
     believe(table.habit, 0.3, 1);
-    // A model's probability errs towards certainty.
+    // Models are overconfident.
     believe(table.model, 0.1, 0.95);
     table.any_of_model.believe(0.7);
-    // Of what is not known nothing is believed at once.
+    // Little is believed of drafters that nothing is known of.
     believe(table.other, 0, 0.6);
-    // Where the first guess is wrong, that tells of a hard place.
+    // Later guesses get less than what is believed of them: where the first is wrong, the place is
+    // a hard one.
     for (auto& by_rank : table.siblings)
         for (std::size_t i = 0; i < by_rank.size(); ++i)
             believe(by_rank[i], 0, 0.5 / static_cast<double>(1 + i));
@@ -252,9 +253,9 @@ int Acceptance::foresee(const Phase& phase, int position, std::span<const Eviden
     Phase then = phase;
     const std::size_t first = view_of(draft.empty() ? Source::model : draft[0].source);
     pass(then, first, position - 1);
-    // [t][s]: probability that all tokens so far are right and the phase is t now, if it was s; and
-    // [s]: the sum over all t. In this order, and in single precision, all sums run over all s at
-    // once.
+    // survival[t][s]: probability that all tokens so far are right and the phase is t now, if it
+    // was s at first; alive[s]: its sum over t. With s innermost and in single precision, one
+    // vector operation serves all s.
     std::array<PhaseVector, kPhases> survival{};
     for (int s = 0; s < kPhases; ++s) survival[s][s] = 1;
     PhaseVector alive = PhaseVector{} + 1.0F;
@@ -273,13 +274,13 @@ int Acceptance::foresee(const Phase& phase, int position, std::span<const Eviden
         const std::size_t view = view_of(known ? draft[g - 1].source : Source::model);
         const Bin& bin = known ? bin_of(table, draft[g - 1]) : table.any_of_model;
         const PhaseLanes& rates = bin.in_phase;
-        std::array<PhaseVector, 2> sums{};  // two, so that none waits for all before it
+        std::array<PhaseVector, 2> sums{};  // two, for a shorter chain of dependent additions
         if (view == first) {
             for (int t = 0; t < kPhases; ++t)
                 sums[t % 2] += survival[t] = rates[t] * (kLasts * survival[t] + begins[t] * alive);
         } else {
-            // Another view's phase is its own matter: its token is right by the same chance
-            // whatever the phase in the first view.
+            // A token of another view is right or wrong by that view's phase, independently of the
+            // phase in the first view.
             pass(then, view, position + static_cast<int>(g) - 1);
             double rate = 0;
             for (int t = 0; t < kPhases; ++t) rate += then.weights[view][t] *= rates[t];

@@ -11,37 +11,36 @@
 
 namespace specllama {
 
-// Ways to see a text: by copying it; by what its grammar leaves; or otherwise, as a model does. A
-// phase is good or bad for all sources of a view.
+// Drafters see a text in one of three ways: those that copy from it, those that go by its grammar,
+// and those that predict it as a model does. Each view of a request has its own phase, since all
+// sources of a view are good or bad at the same time.
 inline constexpr int kViews = 3;
 std::size_t view_of(Source source);
 
 inline constexpr int kPhases = static_cast<int>(tuning::kShifts.size());
 
-// A number for each phase, in as many lanes as a vector unit takes at once; of those behind the
-// last phase nothing is asked.
+// A number for each phase, padded to the lanes of a vector unit; the padding is never read.
 using PhaseLanes = std::array<float, 8>;
 static_assert(kPhases <= std::tuple_size_v<PhaseLanes>);
-// The same as a type of the compiler's, to compute with: of arrays it makes no vectors here. How
-// that lies in memory depends on the processor, so it is neither kept nor passed by value.
+// The same as a vector type of the compiler, for arithmetic: compilers do not vectorise these loops
+// over arrays. Its layout depends on the processor, so it is neither stored nor passed by value.
 using PhaseVector __attribute__((vector_size(sizeof(PhaseLanes)))) = float;
 
 inline void load(PhaseVector& to, const PhaseLanes& from) {
     std::memcpy(&to, from.data(), sizeof(to));
 }
 
-// In pairs, so that none waits for all before it.
+// In pairs: a shorter chain of dependent additions.
 inline float sum(const PhaseVector& of) {
     return ((of[0] + of[1]) + (of[2] + of[3])) + ((of[4] + of[5]) + (of[6] + of[7]));
 }
 
-// Caution: a request that drafting has made slower counts what is likely as a power of it. So what
-// is all but sure counts nearly as before, and what is in doubt hardly at all. exponent: 1 or more;
-// 1: as it is.
+// Caution: if drafting has made a request slower, each chance in it counts as chance^exponent. What
+// is nearly sure then counts almost as before, and what is in doubt hardly at all.
 //
-// Makes of a chance what it counts as. T: a number, or a vector of them. Between whole exponents it
-// goes in a straight line: that is fast, and the same on every machine. What is next to nothing is
-// nothing, since processors are slow with numbers that small.
+// Replaces chance, a float or a vector of them, by that power; exponent >= 1. Between whole
+// exponents it interpolates linearly, which is fast and the same on every machine. Tiny results
+// become 0, since processors are slow with denormal numbers.
 template <typename T>
 void weaken(T& chance, double exponent) {
     if (exponent == 1) return;
@@ -59,102 +58,105 @@ void weaken(T& chance, double exponent) {
     chance = power;
 }
 
-// What is known of one request's text: which phase it is in, in each view.
+// What is known of one request's text.
 struct Phase {
-    // Probabilities of the shifts, after the last token that was judged.
+    // [view][phase]: probability of the phase, after the last token of the view that was judged.
     using Weights = std::array<double, kPhases>;
     std::array<Weights, kViews> weights{};
-    // How likely each is the next one when a phase ends: as often as it was met, in so many tokens.
+    // [view][phase]: how likely it is to follow when a phase ends, from how often phases were met
+    // in the last n_met[view] tokens.
     std::array<Weights, kViews> next{};
     std::array<double, kViews> n_met{};
-    // Position of that token.
+    // [view]: position of the last token that was judged.
     std::array<int, kViews> position{};
-    int temperature = 0;  // its class
-    // Seconds by which verifying drafts has made this request slower, so far, than plain decoding,
-    // by the view that they came from; negative where it has made it faster. And those that went
-    // into making drafts, but for what a draft model had to take in first.
+    int temperature = 0;  // class of temperature: index of Acceptance's tables
+    // [view]: seconds by which verifying drafts of the view has made this request slower than plain
+    // decoding so far; negative: faster.
     std::array<double, kViews> debt{};
+    // Seconds spent on making drafts, without what a draft model first had to take in.
     double spent = 0;
-    // Seconds that a draft model could have saved if it had known the text, as is believed or, in
-    // part, hoped.
+    // Seconds that a draft model could have saved if it had taken in the text: those it was
+    // expected to save, or a part of those it was hoped to.
     double missed = 0;
 };
 
-// How often the target agrees with a token, given what its drafter knows about it.
+// How likely the target is to agree with a drafted token, given the drafter's evidence for it.
 //
-// Two things are learned. For each kind of evidence (the length of a match and whether the token
-// copied had broken off a copy, the order and relative frequency of an n-gram, what is left of what
-// a grammar forces, the probability that a draft model gives; and of a guess beside others, how
-// many come before it), and for each class of temperature, a running rate, shared by all requests.
-// And for each request the phase its text is in: a hidden state that shifts the log-odds of all
-// rates of a view together, and now and then changes (the filter of Hamilton, "A new approach to
-// the economic analysis of nonstationary time series", 1989, with Bernoulli observations). So rates
-// are remembered over a text that changes between copying and free, and a change is noticed within
-// a few tokens.
+// Two things are learned:
+// - A running rate for each kind of evidence and class of temperature, shared by all requests.
+// Kinds
+//   are told apart by the length of a match and whether its token had broken off a copy before, the
+//   order and relative frequency of an n-gram, how much of a forced run is left, the draft model's
+//   probability; and for a guess beside others, by its rank.
+// - The phase of each request's text, such as copying or free: a hidden state that shifts the
+//   log-odds of all rates of a view together and changes now and then (the filter of Hamilton, "A
+//   new approach to the economic analysis of nonstationary time series", 1989, with Bernoulli
+//   observations).
+// So rates survive in a text that alternates between phases, and a change of phase is noticed
+// within a few tokens.
 class Acceptance {
  public:
     Acceptance();
 
-    // The phase at the start of a request.
+    // What is known at the start of a request, whose prompt ends at this position.
     Phase begin(double temperature, int position) const;
 
-    // What the target said about a draft whose first token has this position in the text: of its
-    // tokens the first n_right were right, and the target was heard about n_judged. So token
-    // n_right, if there is one and n_right < n_judged, was wrong; of those behind it nothing is
-    // known.
+    // Learns from a draft whose first token has this position in the text. Its first n_right tokens
+    // agreed with the target, which named n_judged tokens. So token n_right, if it exists and
+    // n_right < n_judged, was wrong; nothing is known of those behind it.
     void observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
                  int n_judged);
 
-    // How likely a token is right by itself, as the text is now; one of a rank above 0 once the
+    // How likely a token is right in the current phase if it is next; for rank > 0, given that the
     // guesses before it are wrong.
     double rate(const Phase& phase, const Evidence& evidence, int rank = 0) const;
     void observe_sibling(const Phase& phase, const Evidence& evidence, int rank, bool right);
 
-    // What may come of a draft whose first token has this position, and of what the draft model may
-    // add to it. phases: how likely they are, in the view of the draft's first token. tokens[g]: of
-    // a round with g tokens, if the text is in a phase in that view, the tokens to expect, as
-    // caution (an exponent) counts them: 1 and those that are right. Returns how many tokens are
-    // ever reached.
+    // Foresees a draft whose first token has this position, followed by tokens that a draft model
+    // may add up to tokens.size() - 1. Sets phases to the probabilities of the phases in the view
+    // of the draft's first token, and tokens[g][phase] to the expected tokens of a round that
+    // verifies g tokens if the text is in that phase: 1 plus the chances that the first i <= g are
+    // all right, each weakened by `caution` (an exponent). Returns the length beyond which hardly
+    // any token is ever reached; tokens beyond it are not set.
     int foresee(const Phase& phase, int position, std::span<const Evidence> draft, double caution,
                 Phase::Weights& phases, std::span<PhaseLanes> tokens) const;
 
  private:
-    // One rate, and what the phases make of it.
+    // The rate of one kind of evidence.
     struct Bin {
         double log_odds = 0;
-        double prior = 0;        // of the log-odds
-        double information = 0;  // from what was observed, about the log-odds
-        PhaseLanes in_phase{};
-        void believe(double rate);  // beforehand
+        double prior = 0;           // of log_odds
+        double information = 0;     // Fisher information of the observations about log_odds
+        PhaseLanes in_phase{};      // [phase]: the rate there
+        void believe(double rate);  // sets the prior
         void observe(const Phase::Weights& posterior, bool right);
-        void set();
-        // With the phase as it is known.
+        void set();  // in_phase, from log_odds
+        // The mean over the phases.
         double rate(const Phase::Weights& weights) const;
     };
-    // A bin for each kind of evidence; where there are many, from the least that promises to the
-    // most.
+    // All bins. Arrays run from the least promising evidence to the most.
     struct Table {
-        // By length; broken: of confidence 0.
+        // By length; broken: confidence 0, the token had broken off a copy before.
         std::array<Bin, 14> match;
         std::array<Bin, 14> broken;
         std::array<Bin, 14> corpus;
         std::array<std::array<Bin, 5>, 7> ngram;  // [order - 2], by frequency
-        std::array<Bin, 6> forced;                // by the bytes behind the token
-        std::array<Bin, 5> habit;                 // of a grammar, but of confidence below 1
+        std::array<Bin, 6> forced;                // by the forced bytes behind the token
+        std::array<Bin, 5> habit;                 // a grammar's habits, by confidence (below 1)
         std::array<Bin, 10> model;
         std::array<Bin, 10> other;
-        Bin any_of_model;  // of whatever confidence
-        // Guesses beside others: [source][rank: 1, 2, more], by what is believed of them.
+        Bin any_of_model;  // tokens of the draft model, whatever their confidence
+        // Guesses beside others: [source][rank: 1, 2, more], by the rate believed of them.
         std::array<std::array<std::array<Bin, 5>, 3>, kSourceNames.size()> siblings;
-        // How often each shift was met, by view.
+        // [view][phase]: number of tokens in that phase, in all requests.
         std::array<Phase::Weights, kViews> met;
     };
     static constexpr std::size_t kTemperatures = 4;
 
-    // table: a Table, constant or not.
+    // The bin of a kind of evidence in a Table, const or not.
     static auto& bin_of(auto& table, const Evidence& evidence);
     static auto& bin_of(auto& table, const Phase& phase, const Evidence& evidence, int rank);
-    // Lets the phase in a view end, perhaps, in each token up to a position.
+    // Moves the phase of a view on to a position, where it may have ended at each token between.
     static void pass(Phase& phase, std::size_t view, int position);
 
     std::array<Table, kTemperatures> tables_;

@@ -15,9 +15,9 @@ void Allotment::add_sequence(int n_rows, double stake, int place, int most) {
     participants_.push_back({n_rows, stake, place, most, rows_.size()});
 }
 
-// A heap: of many sequences' rows only those that may pay are looked at.
+// With a heap, only the rows that may pay get sorted.
 void Allotment::allot(Prices prices) {
-    // What comes after another row was added after it, and stays there.
+    // Among equal gains the order of adding decides, so no row comes before its predecessor.
     const auto later = [](const Row& a, const Row& b) {
         return std::tie(a.gain, b.sequence, b.number) < std::tie(b.gain, a.sequence, a.number);
     };
@@ -61,7 +61,7 @@ void Allotment::allot_alike(Prices prices) {
         double seconds = 0;
         double gain = 0;
         double stake = 0;
-        int n = 0;  // rows of the decode that goes on
+        int n = 0;  // rows of the current decode
         for (std::size_t i = 0; i < participants_.size(); ++i) {
             const Participant& one = participants_[i];
             const int n_rows = one.n_rows + length(one, g);

@@ -9,26 +9,26 @@
 
 namespace specllama {
 
-// Which of the tokens at hand are verified in one decode, of one or of many sequences: rows in the
-// order of what they are expected to gain, as many as pay by what a decode of so many rows takes.
-// Every number of them is looked at, from none: that time is a staircase, so the first row that
-// does not pay says nothing about the next.
+// Chooses which drafted tokens of one or of many sequences are verified in one decode. The tokens
+// are rows; they are taken in the order of their expected gain, and that number of rows is chosen
+// whose gain exceeds its price by most. Every number is tried, from none on: prices are a
+// staircase, so that one row does not pay says nothing about the next.
 //
-// A row comes after another one, without which it is worth nothing, and is never worth more than
-// that. So for each number of rows the best are the first in this order, whatever comes after what:
-// a chain, or a tree (Chen et al., "Sequoia", 2024, section 3.1).
+// A row has a predecessor, without which it is worth nothing, and never gains more than that. So
+// the first rows in this order are the best set of every size, for chains and for trees (Chen et
+// al., "Sequoia", 2024, section 3.1).
 //
-// Beyond kMaxSpecLength + 1 rows, of which no more is learned, each further one takes as long as
-// any other; so there the first that does not pay ends it.
+// Beyond kMaxSpecLength + 1 rows prices are a straight line, so there the search ends with the
+// first row that does not pay.
 //
-// Pure. Kept between rounds so that none allocates.
+// Pure. Kept between rounds, so that a round does not allocate.
 class Allotment {
  public:
-    // [n]: what a decode of n rows counts as taking, in seconds, for all up to n_most(): a straight
-    // line beyond kMaxSpecLength + 1.
+    // [n]: seconds to reckon with for a decode of n rows, for n up to n_most(); a straight line
+    // beyond kMaxSpecLength + 1.
     using Prices = std::span<const double>;
 
-    static constexpr int kCommitted = -1;  // predecessor of a row behind the committed tokens
+    static constexpr int kCommitted = -1;  // predecessor of a row that follows the committed text
 
     void clear();
 
@@ -36,17 +36,17 @@ class Allotment {
     struct Row {
         int sequence;
         int number;     // in the sequence, from 0
-        double tokens;  // to expect of it
-        double gain;    // seconds that they are worth
+        double tokens;  // expected: the probability that it is accepted
+        double gain;    // seconds that these are worth
     };
 
-    // The next sequence, with so many rows that are decoded in any case. Its drafts may add `stake`
-    // seconds to the decode, and of its other rows `most` are verified at most. Of sequences that
-    // lie apart in the memory `place` is where; they come in the order of their places.
+    // Adds a sequence with n_rows rows that are decoded in any case. Its drafts may add at most
+    // `stake` seconds to the decode, and at most `most` of its drafted rows are verified. place:
+    // where it lies in a split memory; sequences are added in the order of their places.
     void add_sequence(int n_rows, double stake, int place = 0, int most = kMaxSpecLength);
 
-    // A row of the sequence that was added last: which row it comes after, the tokens to expect of
-    // it, and the seconds they are worth. Returns a number for those that come after it.
+    // Adds a row to the sequence that was added last. Returns its number, by which rows that follow
+    // it name their predecessor.
     int add_row(int predecessor, double tokens, double gain) {
         if (predecessor != kCommitted) gain = std::min(gain, rows_[predecessor].gain);
         const auto sequence = static_cast<int>(participants_.size()) - 1;
@@ -54,19 +54,19 @@ class Allotment {
         return static_cast<int>(rows_.size()) - 1;
     }
 
-    // Chooses the rows, and with them all that follows; once, until clear().
+    // Chooses the rows; to be called once before the next clear().
     void allot(Prices prices);
-    // The same where only neighbours in the memory with as many rows each are decoded at once.
-    // Then those that draft verify as many rows each, and every change from one place to the next
-    // is the beginning of another decode.
+    // The same for a split memory, where only neighbours with equally many rows are decoded at
+    // once. All sequences that draft then verify the same number of rows, and wherever the number
+    // changes from one place to the next, another decode begins.
     void allot_alike(Prices prices);
 
     // The rows that are verified, each behind its predecessor.
     const std::vector<Row>& chosen() const { return chosen_; }
-    // What the decode counts as taking, in seconds.
+    // Seconds to reckon with for the decode that was chosen.
     double seconds() const { return seconds_; }
 
-    // Rows that there may be at most.
+    // Rows if all were verified.
     int n_most() const { return n_certain_ + static_cast<int>(rows_.size()); }
 
  private:
@@ -76,7 +76,7 @@ class Allotment {
         int place;
         int most;
         std::size_t first_row;
-        int longest = 0;  // rows that it may have
+        int longest = 0;  // drafted rows that were added
         int n_chosen = 0;
     };
 

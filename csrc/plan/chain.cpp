@@ -18,8 +18,8 @@ void Chain::look(int n_beside, double spent) {
         PhaseVector here;
         load(here, in_phase[g]);
         tokens[g] = sum(weights * here);
-        // A token that only too wide a decode has cheaply costs what it costs elsewhere: else
-        // nothing would be worth drafting.
+        // Lengths beyond the stake set no price: if tokens counted as cheap as there, nothing that
+        // the stake allows would be worth drafting.
         if (extra(g) > stake) continue;
         const auto rounds_per_second = static_cast<float>(1 / (spent + seconds[g]));
         here = (here + beside) * rounds_per_second;

@@ -8,51 +8,51 @@
 
 namespace specllama {
 
-// What every length of one draft is worth: g = 0 to `longest` tokens of it.
+// What each length g = 0 ... `longest` of one draft is worth.
 struct Chain {
     template <typename T>
     using ByLength = std::array<T, kMaxSpecLength + 1>;
 
     int longest = 0;
-    // Probabilities of the phases.
+    // Probability of each phase.
     Phase::Weights phases{};
-    // [g]: tokens to expect of the round in each phase, as caution counts them.
+    // [g][phase]: expected tokens of the round if the text is in that phase, weakened by caution.
     ByLength<PhaseLanes> in_phase{};
-    // [g]: seconds of the decode, and of what drafting is still to be done for it.
+    // [g]: seconds of the decode plus those of any drafting that is still to be done for it.
     ByLength<double> seconds{};
-    // Seconds that a draft may add to the decode.
+    // Seconds that a draft may add to the decode at most.
     double stake = std::numeric_limits<double>::infinity();
 
-    // What look() makes of these: in each phase tokens in a second at the length that is best
-    // there; and [g]: tokens to expect.
+    // Set by look(). speed[phase]: tokens per second at the best length in that phase; tokens[g]:
+    // expected tokens over all phases.
     PhaseLanes speed{};
     ByLength<double> tokens{};
 
-    // What weigh() makes of these: seconds that a token is worth in each phase, and on average; and
-    // [g]: that the tokens are worth which are more than one.
+    // Set by weigh(). worth[phase]: seconds that a token is worth in that phase; token_worth: their
+    // mean; gain[g]: seconds that the tokens beyond the first are worth.
     Phase::Weights worth{};
     double token_worth = 0;
     ByLength<double> gain{};
 
     // n_beside: tokens that other sequences get from the same decode; spent: seconds of the round
-    // before it.
+    // before that decode.
     void look(int n_beside, double spent);
 
-    // Where the phase of the text is in doubt, tokens gained where many are right are cheap anyway,
-    // and time lost where few are is not. So in each phase a token counts as the time it costs
-    // there at the length that is best there, of those that the stake allows. It is worth no more
-    // than `most`: what it costs elsewhere in the same decode.
+    // Values tokens by phase. If the phase is in doubt, an average speed would mislead: tokens
+    // gained in a phase where many are right are cheap anyway, and time lost in a phase where few
+    // are right is dear. So in each phase a token is worth the time that it costs there at the best
+    // length within the stake, but no more than `most`, its cost elsewhere in the same decode.
     void weigh(double most);
 
-    // Seconds that a length adds to the decode; and by which it is faster than none, altogether;
-    // -inf: it adds more than the stake.
+    // Seconds that g tokens add to the decode.
     double extra(int g) const { return seconds[g] - seconds[0]; }
+    // Seconds by which drafting g tokens beats drafting none; -inf if they exceed the stake.
     double saved(int g) const { return within_stake(g, gain[g]); }
     // The same if the text is in this phase for certain.
     double saved_in(int phase, int g) const {
         return within_stake(g, worth[phase] * (in_phase[g][phase] - 1));
     }
-    // By the best of some lengths.
+    // The most that any length from first to last saves.
     double most_saved(int first, int last) const;
 
  private:

@@ -6,74 +6,79 @@
 // stands in acceptance.cpp. One set for all machines, models and texts.
 namespace specllama::tuning {
 
-// Tokens of a long text, a few screens of it. After about so many rates, and what a draft model has
-// saved, are forgotten; and that a longer context costs more is believed by half once it showed in
-// contexts that far apart.
+// Tokens of a long text, a few screens of it. Rates, and what a draft model has saved, are
+// forgotten over about so many tokens. And contexts must differ by about so many before half of
+// what a longer one seems to cost is believed.
 inline constexpr double kLongText = 600;
 
 // -- Cost of a decode ------------------------------------------------------------------------
 
-// A guess at v(n) / v(1) before anything is measured: n to this power lies between what bf16 and
-// q4_0 weights cost on a CPU, so it errs on the side of short drafts. Of v(1) nothing is known: the
-// first measurement replaces it, whatever it is.
+// The guess at v(n) / v(1) before anything is measured is n to this power. It lies between what
+// bf16 and q4_0 weights cost on a CPU, and errs on the side of short drafts. Nothing is assumed of
+// v(1): its first measurement replaces the prior.
 inline constexpr double kPriorPower = 0.7;
-// Standard deviations, of the logarithm: of v(1) before that; of what is believed without having
-// been measured here, the guess at v(n) / v(1) for distant n (between the cheapest and the dearest
-// curve lies a factor of 4), or the machine's speed in an earlier session (it may be busier now, or
-// cooler); and of one timing on a machine that does other things too.
+// Standard deviations of log(seconds):
+// of v(1) before it is measured;
 inline constexpr double kUnknownSd = 10;
+// of what is believed without a measurement of this session: the guess at v(n) / v(1) for distant n
+// (the cheapest and the dearest curve differ by a factor of 4), or the machine's speed in an
+// earlier session (it may be busier now, or cooler);
 inline constexpr double kBelievedSd = 0.35;
+// of one timing, on a machine that does other things too.
 inline constexpr double kTimingSd = 0.08;
-// Variance, as a part of that, which a point has for itself: between two neighbours may be a stair.
+// The part of the shape's variance that a point does not share with its neighbours, since there may
+// be a stair between two of them.
 inline constexpr double kStep = 0.25;
-// How far the machine's speed, and apart from it a single ratio, may wander per decode: a machine
-// that slows down is followed within some ten decodes, a ratio is doubted again after a thousand.
+// Standard deviations by which the machine's speed, and each single ratio v(n) / v(1), may wander
+// per decode: a machine that slows down is followed within some ten decodes, and a ratio is doubted
+// again after a thousand.
 inline constexpr double kSpeedWander = 0.02;
 inline constexpr double kShapeWander = 0.001;
-// Seconds that measuring decodes may take when a session finds no curve of an earlier one, or looks
-// whether that one still holds; beside what warms up.
+// Seconds of measuring when a session finds no curve of an earlier one, or checks whether that one
+// still holds; warming up comes on top.
 inline constexpr double kCalibrationSeconds = 0.5;
-// So many standard deviations nothing is off by chance. A timing that is further off counts as one
-// that far off; that more tokens cost less than fewer is believed but for these; and a ratio needs
-// no timing of its own if it is known to within as many of a timing's.
+// What is more than this many standard deviations off is not off by chance. A timing further off
+// counts as this far off; that more tokens cost less than fewer is believed only beyond it; and a
+// ratio known to within this many of a timing's needs no timing of its own.
 inline constexpr double kBeyondDoubt = 2.5;
 
-// So many standard deviations less than believed a decode counts as taking when it is chosen: what
-// is in doubt is tried until it is known. With twice as much, trying costs more than it finds.
+// When drafts are chosen, a decode counts as this many standard deviations cheaper than believed,
+// so widths in doubt are tried until they are known. With twice as many, trying costs more than it
+// finds.
 inline constexpr double kOptimism = 0.4;
 
 // -- Acceptance ------------------------------------------------------------------------------
 
-// What is known beforehand counts like so many tokens: of a rate its prior; of the phases of a
-// request what earlier ones have shown.
+// Tokens that prior knowledge counts as: the prior of a rate, and what earlier requests have shown
+// of the phases.
 inline constexpr double kPrior = 6;
-// Phases of a text (copying, free): how far each shifts the log-odds of all rates. Steps of 1.2 are
-// about what some twenty tokens can tell apart; 4 either way reaches from 0.5 to 0.02 and 0.98.
-// (Real answers need but three phases; a drafter that is never right, or always, needs the ends.)
+// Phases of a text (copying, free): by how much each shifts the log-odds of all rates. Some twenty
+// tokens can tell steps of 1.2 apart; 4 either way takes 0.5 to 0.02 and to 0.98. (Real answers
+// need but three phases; a drafter that is never right, or always, needs the ends.)
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
-// How often each is found, before a text has shown it, counted as so many tokens.
+// Prior number of tokens in each phase, and the number of tokens over which what was met besides is
+// forgotten.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
-// That is forgotten after about so many tokens.
 inline constexpr double kShiftWindow = 200;
 // Probability that a phase ends with a token: phases are some tens of tokens long.
 inline constexpr double kPhaseEnd = 1.0 / 40;
 
 // -- Caution ---------------------------------------------------------------------------------
 
-// What a chance is raised to, beyond 1, for each token that could have been decoded in the time
-// that drafting has cost the request so far.
+// Caution raises chances to the power of 1 plus this for each token that could have been decoded in
+// the time that drafting has cost the request so far.
 inline constexpr double kCautionPerToken = 0.1;
-// What the drafts of a request may add to a decode, in times of a plain round, beside what drafting
-// has saved in it so far: as much as is needed to cross the widest stair seen (that of 4-bit
-// weights on a CPU, where no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but
-// nobody bets twenty decodes on a copy before the text has shown that it copies.
+// What the drafts of a request may add to a decode, in plain rounds, beside what drafting has saved
+// in the request so far. It is enough to cross the widest stair seen (4-bit weights on a CPU, where
+// no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but nobody bets twenty
+// decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
 // A round without the draft model counts as missing at least this part of what the model would save
 // in the phase that suits it best. With more, a text whose copies are soon found pays for both.
 inline constexpr double kHope = 0.125;
-// What is less than this part of the time is not cared about: a draft model may lose it for good;
-// and where a draft is expected to get less often, it ends, since a row takes more of a decode of
-// one wherever that was measured.
+// Parts smaller than this are neglected: a draft model may lose this part of the time for good, and
+// a draft ends where its next token would be reached more rarely, since a row takes more than this
+// part of a decode of one wherever that was measured.
 inline constexpr double kNegligible = 0.005;
 
 }  // namespace specllama::tuning

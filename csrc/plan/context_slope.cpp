@@ -24,8 +24,8 @@ void ContextSlope::observe(int n, int n_context, double seconds) {
     fit();
 }
 
-// Weighted least squares for two numbers, about the prior. A negative one is set to 0 and the other
-// fitted alone.
+// Weighted least squares for a and b, with the prior as a ridge. If one comes out negative, it is
+// set to 0 and the other is fitted alone.
 void ContextSlope::fit() {
     double unit = 0;
     double xx = 0, xz = 0, zz = 0, xy = 0, zy = 0;

@@ -20,10 +20,10 @@ const std::array<double, CostCurve::kMaxTokens> kLogs = [] {
 
 double square(double x) { return x * x; }
 
-// Also keeps what is learned far from what a double cannot hold.
+// The bounds also keep all that is learned well within what a double can hold.
 bool usable(double seconds) { return seconds > 1e-9 && seconds < 1e6; }
 
-// Of a time at some context, at least this much is left when the context's part is taken off.
+// The part of a decode's time that is never put down to its context.
 constexpr double kLeastWithoutContext = 0.1;
 
 }  // namespace
@@ -56,7 +56,7 @@ void CostCurve::observe(int n, int n_context, double seconds) {
 SPECLLAMA_CLONES("avx2")
 double CostCurve::learn(int n, double log_seconds, double most) {
     Row column;
-    // The shape's part goes by the logarithm of the smaller of both.
+    // The shape wanders as Brownian motion over log n, so its covariance is that of the smaller n.
     for (int m = 1; m <= kMaxTokens; ++m)
         column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned(n, m);
     column[n - 1] += shape_ * tuning::kStep;
@@ -79,8 +79,8 @@ void CostCurve::derive() {
     for (int n = kMaxTokens; n > 0; --n) {
         if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
         widths_[n - 1] = static_cast<unsigned char>(cheapest);
-        // More tokens hardly ever cost less than one, though some processors' kernels for one are
-        // slow: that is believed as far as it is beyond doubt.
+        // More tokens cost less than one only where a processor's kernel for one is slow, so that
+        // is believed only as far as it is beyond doubt.
         double believed = log_seconds_[n - 1];
         if (believed < log_seconds_[0])
             believed = std::min(log_seconds_[0], believed + tuning::kBeyondDoubt * doubt(n, 1));
@@ -90,12 +90,12 @@ void CostCurve::derive() {
 }
 
 int CostCurve::width(int n, int n_context) const {
-    // One alone is what plain decoding does.
+    // A single token is plain decoding, which is never padded.
     if (n <= 1 || n > kMaxTokens || widths_[n - 1] == n) return n;
     const int wider = widths_[n - 1];
     const double ratio = seconds(n, n_context) / seconds(wider, n_context);
     const double margin = tuning::kBeyondDoubt * doubt(wider, n);
-    // A logarithm is less than this, and mostly need not be taken.
+    // log(ratio) <= ratio - 1, so the logarithm is seldom needed.
     return ratio - 1 > margin && std::log(ratio) > margin ? wider : n;
 }
 
@@ -104,10 +104,10 @@ std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) 
     priced_context_ = n_context;
     if (prices_.empty()) prices_.push_back(0);
     double part = 1;
-    int known = 0;  // whose doubt that is
+    int known = 0;  // the n that `part` was computed for
     for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n) {
         const int rows = pads ? width(n, n_context) : n;
-        // Beyond the last that is learned all are in as much doubt as that.
+        // Widths beyond kMaxTokens are as much in doubt as kMaxTokens.
         if (std::min(rows, kMaxTokens) != known) {
             known = std::min(rows, kMaxTokens);
             part = std::exp(static_cast<float>(-tuning::kOptimism * doubt(known, last_)));
@@ -125,7 +125,7 @@ double CostCurve::seconds(int n, int n_context) const {
     return alone + slope_.seconds(n, std::max(n_context, 0));
 }
 
-// The speed's part is the same for both.
+// The speed is common to both, so only the shape's variance counts.
 double CostCurve::doubt(int n, int m) const {
     if (n == m) return 0;
     const double variance = shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -

@@ -12,23 +12,24 @@ namespace specllama {
 
 // A cost curve as plain numbers, to be kept from one session to the next.
 struct CurvePoints {
-    // [n - 1]: of a decode of n tokens at an empty context; 0: never measured.
+    // [n - 1]: seconds of a decode of n tokens at an empty context; 0: never measured.
     std::vector<double> seconds;
-    // Seconds that each token of context adds to a decode of one, and more for each further token.
+    // Seconds that each token of context adds: to a decode of one token, and to it for each further
+    // token of the decode.
     double context_base = 0;
     double context_per_token = 0;
 };
 
 // v(n, context): the seconds of one decode of n tokens, learned from the decodes that are made.
 //
-// The logarithm of v is a guess plus an error that is a Gaussian process over log n (Rasmussen and
-// Williams, "Gaussian processes for machine learning", 2006, chapter 2): one part common to all n,
-// the machine's speed, and one that is alike for near n, the shape. So one slow decode of 8 tokens
-// moves all points together, many of them change the shape near 8, and a point that was never
-// measured has the guess's shape on the height of its measured neighbours. Both parts wander, so
-// that old measurements count less and less.
+// log v is modelled as a guess plus an error, which is a Gaussian process over log n (Rasmussen and
+// Williams, "Gaussian processes for machine learning", 2006, chapter 2). The error has two parts:
+// the machine's speed, common to all n, and the shape, which is alike for near n. So one slow
+// decode of 8 tokens moves all points together, many of them change the shape near 8, and a point
+// that was never measured follows the guess from the height of its measured neighbours. Both parts
+// wander, so old measurements count less and less.
 //
-// One thread at a time, also where nothing changes; but for points().
+// Not thread safe, const members included; but any thread may call points() while nothing changes.
 class CostCurve {
  public:
     // Decodes of more tokens are extrapolated, and not learned from.
@@ -36,60 +37,59 @@ class CostCurve {
 
     CostCurve();
 
-    // Takes in what a decode of n tokens took. Times that are not positive numbers, or no times
-    // of a decode (over 1e6 s), and n and contexts that cannot be, are ignored.
+    // Learns from one decode of n tokens behind n_context. Ignored are seconds outside 1e-9 to 1e6
+    // or not finite, n outside 1 to kMaxTokens, and a negative n_context.
     void observe(int n, int n_context, double seconds);
 
-    // n >= 1. Always positive and finite.
+    // Expected seconds of a decode of n tokens (n >= 1), always positive and finite.
     double seconds(int n, int n_context) const;
 
-    // Rows of the cheapest decode that has room for n: n, or more, where kernels take a whole block
-    // of rows in less time than a part of one, beyond doubt.
+    // Number of rows of the cheapest decode with room for n tokens. It is more than n where kernels
+    // take less time for a whole block of rows than for a part of one, beyond doubt.
     int width(int n, int n_context) const;
 
-    // [n]: seconds that a decode of n tokens counts as when it is chosen, for all n up to n_most
-    // and maybe more: as many as are believed, less what these are in doubt beside the last
-    // decode's. (Optimism in the face of uncertainty: Auer, Cesa-Bianchi, Fischer, "Finite-time
-    // analysis of the multiarmed bandit problem", 2002.) pads: with as many rows as width() says;
-    // the same in every call. Valid until the next call of any member, const ones included.
+    // [n]: seconds to reckon with when a decode of n tokens is chosen, for n from 0 to at least
+    // n_most: the expected seconds, lowered by kOptimism times the doubt about their ratio to the
+    // last decode's. (Optimism in the face of uncertainty: Auer, Cesa-Bianchi, Fischer,
+    // "Finite-time analysis of the multiarmed bandit problem", 2002.) pads: whether decodes get
+    // width() rows; it must be the same in every call. Valid until the next call of any member.
     std::span<const double> prices(int n_most, int n_context, bool pads) const;
 
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
 
-    // Whether any decode was observed, now or in the session that the points come from.
+    // Whether any decode was observed, or restored from an earlier session; and one of n tokens.
     bool measured() const { return measured_.any(); }
     bool measured(int n) const { return measured_[n - 1]; }
 
-    // Which n up to n_max is most worth a measurement of its own: 1, 2, 4, 8, ..., then what is
-    // least certain; 0: all are known well enough.
+    // The n up to n_max that most needs a measurement of its own: 1, 2, 4, 8, ..., then the one
+    // most in doubt; 0: all are known well enough.
     int next_probe(int n_max) const;
 
     CurvePoints points() const;
-    // Starts anew from the points of an earlier session. Those that are no positive numbers are
+    // Starts anew from the points of an earlier session; points that observe() would not take are
     // ignored.
     void restore(const CurvePoints& points);
 
  private:
     using Row = std::array<double, kMaxTokens>;
 
-    // The step of a Kalman filter: log_seconds of n were seen, which count as at most so many
-    // standard deviations off. Returns as what they count.
+    // One step of a Kalman filter: log(seconds) was seen for n, and counts as at most `most`
+    // standard deviations off. Returns the value that it counted as.
     double learn(int n, double log_seconds, double most);
     void wander(double speed_sd, double shape_sd);
-    void derive();  // what follows from log_seconds_
+    void derive();  // fills seconds_ and widths_
     double learned(int n, int m) const;
 
-    Row log_seconds_;  // [n - 1], at an empty context
-    // [n - 1]: width(n) at an empty context.
-    std::array<unsigned char, kMaxTokens> widths_;
-    // The covariances of the errors of log_seconds_: what wandering has made of them, and what of
-    // that the decodes have taken off again, [n - 1][m - 1] for m up to n.
+    Row log_seconds_;  // [n - 1]: mean of the model, at an empty context
+    Row seconds_;      // [n - 1]: what follows from it
+    std::array<unsigned char, kMaxTokens> widths_;  // [n - 1]: width(n) at an empty context
+    // Covariance of the errors of log_seconds_, in parts: the variances that wandering has added up
+    // to, less learned_[n - 1][m - 1] (m <= n), which decodes have taken off again.
     double speed_ = 0;
     double shape_ = 0;
     std::array<Row, kMaxTokens> learned_{};
-    Row seconds_;  // [n - 1]: at an empty context
-    // What prices() has found.
+    // What prices() has found for priced_context_.
     mutable std::vector<double> prices_;
     mutable int priced_context_ = 0;
     std::bitset<kMaxTokens> measured_;

@@ -16,7 +16,8 @@ double DraftCost::catch_up(int n_behind, int n_context) const {
     return curve_.seconds(1 + n_behind, n_context) - curve_.seconds(1, n_context);
 }
 
-// The first step is the wider one. What several took is shared out by what is believed of each.
+// The first step is wider than the others. The time of all is divided among them in proportion to
+// what the curve expects of each.
 void DraftCost::observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
     const int n = (n_drafted + n_steps - 1) / n_steps;
     if (n_behind >= CostCurve::kMaxTokens) {

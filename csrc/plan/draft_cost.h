@@ -4,38 +4,40 @@
 
 namespace specllama {
 
-// What it takes to ask a draft model: steps, each of which drafts a token for every sequence that
-// is to have one, and before the first of them what the model has to take in that it has not seen.
+// What asking a draft model costs. It works in steps: each drafts one token for every sequence that
+// wants one, and the first step also takes in the tokens that the model has not seen yet.
 //
-// And what asking has brought, in all requests: one that is never right should not read the prompt
-// of each, and one that is never asked would never be known to be better. What it has lost is
-// forgiven by a small part of the time, what it has saved is forgotten after some screens of text.
+// Also keeps a balance of what asking has brought in all requests, since a model that is never
+// right should not read every prompt, and one that is never asked would never be known to be
+// better. Losses are forgiven at kNegligible of the time, gains are forgotten over kLongText
+// tokens.
 class DraftCost {
  public:
-    // Of its decodes.
+    // Cost of the draft model's own decodes.
     CostCurve& curve() { return curve_; }
 
-    // Seconds of a token by a step that drafts one for each of n sequences; none as long as nothing
-    // was observed: the first is found out by taking it.
+    // Seconds per drafted token of a step for n sequences; 0 before anything was observed, so that
+    // the first step is taken.
     double step(int n, int n_context) const;
 
-    // Seconds that the first step takes longer with so many tokens to take in; none as long as
-    // nothing was observed.
+    // Extra seconds of the first step when the model must take in n_behind tokens; 0 before
+    // anything was observed.
     double catch_up(int n_behind, int n_context) const;
 
-    // What so many steps took together, by which the model drafted so many tokens and took in
-    // n_behind that it had not seen.
+    // Learns from n_steps steps that took `seconds` together, drafted n_drafted tokens for all
+    // sequences and took in n_behind tokens.
     void observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds);
 
-    // Seconds that asking has saved; negative: it has lost so much.
+    // Seconds that asking has saved; negative: lost.
     double balance() const { return balance_; }
-    // Of a round: seconds saved by asking, its tokens, and the seconds that they take plainly.
+    // Books a round of n_tokens tokens: seconds saved by asking, and seconds of the same tokens by
+    // plain decoding.
     void account(double saved, double plain, int n_tokens);
 
  private:
     CostCurve curve_;
-    // Seconds of one among many tokens to take in, a prompt's, say; 0: not known. Wide decodes are
-    // cheaper by the token than what the curve knows of narrower ones.
+    // Seconds per token of taking in at least CostCurve::kMaxTokens tokens, such as a prompt; 0:
+    // not known. Such wide decodes are cheaper per token than any that the curve knows.
     double behind_seconds_ = 0;
     double balance_ = 0;
 };

@@ -9,14 +9,15 @@ namespace specllama {
 
 namespace {
 
-// So often the worth of a token is found anew by what all sequences of a decode get from it.
+// The worth of a token depends on what all sequences of a decode get from it, which depends on the
+// worth of a token: it is found by this many iterations.
 constexpr int kPasses = 3;
 
 double debt(const Phase& phase) {
     return std::accumulate(phase.debt.begin(), phase.debt.end(), phase.spent);
 }
 
-// Where an offer's own tokens come from.
+// The view of an offer's own tokens.
 std::size_t view_of(const Offer& offer) {
     const int n_known = offer.n_known < std::ssize(offer.evidence) ? offer.n_known : 0;
     return specllama::view_of(offer.evidence[n_known].source);
@@ -41,8 +42,9 @@ double Planner::caution(double debt) const {
     return 1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0);
 }
 
-// Drafts that are there cost no more than their rows, whatever it took to make others; what copies
-// have lost says nothing of what a grammar forces; and who has gained may lose.
+// A draft that is there costs no more than its rows, so what went into making drafts does not count
+// against it. What copies have lost says nothing about what a grammar forces, so the debt is that
+// of its view; and what other views have gained may be lost again.
 double Planner::caution_to_verify(const Turn& turn, const Offer& offer) const {
     const Phase& phase = *turn.phase;
     return caution(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
@@ -52,7 +54,8 @@ double Planner::catch_up(const Turn& turn) const {
     return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
 }
 
-// It serves the rounds that follow, and is on the model's account.
+// Taking in the text serves later rounds too, so it is charged to the draft model's balance instead
+// of to this round.
 double Planner::taking_in(const Turn& turn) const {
     return turn.asked ? std::min(catch_up(turn), turn.spent) : 0;
 }
@@ -93,8 +96,7 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
         allotment_.allot(prices);
 }
 
-// What may come of a draft, and of what the draft model may still add to it: each of its tokens
-// takes `step` seconds.
+// Fills a chain for a draft to which a draft model may add tokens, at `step` seconds each.
 void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                       Chain& chain, double step) const {
     chain.longest = acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution, chain.phases,
@@ -109,7 +111,7 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
     chain.look(common.n_sequences - 1, common.spent);
 }
 
-// What may come of all offers, whatever a token is worth.
+// Fills the chains of all offers, but for what depends on the worth of a token.
 void Planner::foresee(const Common& common, std::span<Turn> turns) {
     std::size_t n = 0;
     for (const Turn& turn : turns) {
@@ -125,7 +127,8 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
     }
 }
 
-// Seconds that an offer would save if it were the only one in the decode; -inf: it cannot be had.
+// Seconds that an offer would save if it were the only one in the decode; -inf if its stake forbids
+// it.
 double Planner::saved(const Common& common, const Offer& offer, const Chain& chain) const {
     if (offer.required) return kAny;
     if (!offer.drawn) return chain.most_saved(1, chain.longest);
@@ -134,7 +137,7 @@ double Planner::saved(const Common& common, const Offer& offer, const Chain& cha
     return extra <= chain.stake && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
 }
 
-// A sequence's part: of the drafts at hand the one that would save most.
+// Enters a sequence into the allotment, with the offer that would save most.
 void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     turn.choice = {};
     double best = -kAny;
@@ -159,8 +162,8 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
 }
 
-// The rows of a draft, and of what is beside it. What is right there comes again with the next
-// decode, see Turn::n_again, so that much less is gained.
+// Enters the rows of a draft and of its sides. An accepted side must come again with the next
+// decode (Turn::n_again), so it gains less by the cost of a row.
 void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
     const int n_trunk = offer.sides.empty() ? chain.longest : longest(turn, offer.evidence);
     reach_.assign(n_trunk + 1, {});
@@ -178,7 +181,7 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
         const Reach& before = reach_[side.parent + 1];
         double rate = acceptance_.rate(*turn.phase, side.evidence, side.rank);
         weaken(rate, caution);
-        // What is left of the parent once the elder siblings are wrong.
+        // The chance that the parent is reached and all elder siblings are wrong.
         Reach left = before;
         for (int elder = side.elder; elder >= 0;) {
             left.tokens -= reach_[elder + 1].tokens;
@@ -192,7 +195,8 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     }
 }
 
-// Writes down what the allotment says. What the drafts add to the decode is shared by their rows.
+// Writes the allotment into the turns. What drafts add to the decode is divided evenly among their
+// rows.
 void Planner::write_down(const Common& common, std::span<Turn> turns) {
     for (Turn& turn : turns) turn.rows.clear();
     for (const Allotment::Row& row : allotment_.chosen()) {
@@ -220,8 +224,8 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
     }
 }
 
-// What may come of a draft that begins so, and that the draft model goes on with up to the cap,
-// beside others that have none. seconds: what that one has taken so far.
+// The chain of a draft that begins with `prefix` and that the draft model continues up to the cap,
+// in a decode where no other sequence drafts. seconds: what the model has taken so far.
 const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double seconds) {
     const int n_sequences = turn.choice.n_sequences;
     const Common common = {
@@ -255,7 +259,7 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
     const Chain& chain = with_model(turn, draft, seconds);
-    // What is saved by the best that is there already.
+    // The most that could be saved by stopping now.
     const double so_far =
         std::max(turn.choice.saved, chain.most_saved(0, std::min(n_drafted, chain.longest)));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
@@ -265,28 +269,28 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
         for (int g = n_drafted + 1; g <= chain.longest; ++g)
             hoped = std::max(hoped, chain.saved_in(phase, g) - so_far);
     if (behind > step) {
-        // What takes long to take in is taken in once the request has missed half of that by not
-        // asking. (Renting or buying: nobody knows how long the text goes on like that.)
+        // A long text is taken in once not asking has cost the request half as much. (The problem
+        // of renting or buying: nobody knows how long the text will go on like this.)
         double& missed = turn.phase->missed;
         missed += std::max(saved, tuning::kHope * hoped);
         if (2 * missed < behind) return false;
         if (saved > 0) return draft_cost_.balance() >= -stake;
     }
     if (saved > 0) return true;
-    // Else it is tried where that may be lost, and would pay in some phase of the text.
+    // Otherwise it is tried if it would pay in some phase and its balance allows the loss.
     return begins && hoped > 0 && step + behind <= draft_cost_.balance() + stake;
 }
 
 void Planner::learn(const Turn& turn) {
     const Choice& choice = turn.choice;
-    // By what is known of the decode's time now.
+    // Seconds of this decode with n_drafted drafted tokens, as now expected.
     const auto took = [&](int n_drafted) {
         return seconds(choice.n_committed + n_drafted, turn.n_tokens);
     };
     const double plain = took(0);
     const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
-    // Seconds that the draft model has saved: what its right tokens would have taken plainly, less
-    // their rows and the drafting. One that has drafted nothing was no use either.
+    // Seconds that the draft model has saved: plain decoding of its accepted tokens, less their
+    // rows and the drafting. Drafting that yielded no token counts as well.
     double saved = turn.asked ? -turn.spent / choice.n_sequences : 0;
     for (const Offer& one : turn.offers) {
         for (const Side& side : one.sides)

@@ -14,64 +14,66 @@
 
 namespace specllama {
 
-// Decides what is verified, from what a decode costs and how likely the tokens are: of all tokens
-// at hand, of one or of many sequences, those by which the decode gains the most time
+// Decides what is verified, from the cost of decodes and the chances of the drafted tokens. Of all
+// tokens at hand, of one or of many sequences, it chooses those that save the most time:
 //
-//     sum over rows of P(this and those before it right) * worth - (v(rows) - v(no drafts))
+//     sum over rows of P(row and those before it right) * worth - (v(rows) - v(no drafts))
 //
-// where a token is worth the time that it costs elsewhere. For one sequence in a known phase of its
-// text this is the draft length g with the highest speed (1 + sum over i <= g of P(first i tokens
-// right)) / (spent + v(n_pending + g) + overhead). (Leviathan et al. 2023, Theorem 3.8, with
-// measured v and a probability for each token.) No draft at all is a legal answer.
+// where a token's worth is the time that it costs otherwise. For one sequence in a known phase of
+// its text, this is the draft length g with the highest speed
 //
-// The best of many guesses is too good on average, and a text may be of a kind that was never seen.
-// So what drafting has really brought is accounted, see Phase::debt: a request that it has made
-// slower must be promised more before it drafts again, and nothing stakes much more than has been
-// brought so far.
+//     (1 + sum over i <= g of P(first i tokens right)) / (spent + v(n_pending + g) + overhead)
 //
-// A round goes begin (of the request), choose, cost().observe, learn; where a draft model is asked,
-// n_prefix, goes_on before each of its tokens, observe_drafting, and choose once more.
+// (Leviathan et al. 2023, Theorem 3.8, with measured v and a probability for each token). The best
+// choice may be no draft at all.
 //
-// Pure: it reads no clock, and the same inputs give the same choices. One serves a session; each
-// request has its Phase. No call allocates, but where more is at hand than ever before.
+// The best of many estimates tends to be overestimated, and a text may be of a kind never seen. So
+// the planner keeps account of what drafting has really saved, see Phase::debt. A request that
+// drafts have made slower drafts again only for a higher promise (caution), and no request stakes
+// much more than its drafts have saved.
+//
+// Order of calls: begin for a request; then in each round choose, cost().observe, learn. With a
+// draft model: choose, n_prefix, goes_on before each of its tokens, observe_drafting, choose again.
+//
+// Pure: it reads no clock, and the same inputs give the same choices. One planner serves a session,
+// and each request has its Phase. Calls allocate only when more is at hand than ever before.
 class Planner {
  public:
-    // pads: whether decodes get rows beside those that are wanted where that makes them cheaper.
-    // alike: whether only neighbours in the memory with as many rows each are decoded at once.
+    // pads: whether decodes get more rows than are wanted where that makes them cheaper.
+    // alike: whether the memory is split, see Allotment::allot_alike.
     explicit Planner(bool pads = false, bool alike = false) : pads_(pads), alike_(alike) {}
 
-    // The phase at the start of a request.
+    // What is known at the start of a request.
     Phase begin(double temperature, int n_prompt) const;
 
-    // Chooses for turns that share a decode.
+    // Sets the choices of turns that share a decode.
     void choose(std::span<Turn> turns);
 
-    // From behind how many tokens of the draft that was chosen a draft model should go on: all, or
-    // none, where its own are so much better that it had better draft these, too.
+    // How many tokens of the chosen draft a draft model should go on from: all of them, or none if
+    // its own tokens promise more from the start.
     int n_prefix(const Turn& turn);
 
-    // Whether a draft model should draft another token after those of `draft`, which took `seconds`
-    // beside turn.spent: unless no continuation up to the cap can be expected to beat the best
-    // that could be done without, which is to verify some of what is drafted or what turn.choice
-    // says. And whether it is tried, which may be lost on its account. To be asked before the
-    // first token, too.
+    // Whether a draft model should draft another token behind `draft`, for which it has taken
+    // `seconds` so far, beside turn.spent. It should if some continuation up to the cap is expected
+    // to save more than stopping now, that is, more than turn.choice and any beginning of `draft`.
+    // Before its first token, to be asked too, it may also be tried at the risk of a small loss.
     bool goes_on(const Turn& turn, EvidenceSpan draft, double seconds);
 
-    // What came of a turn.
+    // Learns from the outcome of a turn.
     void learn(const Turn& turn);
 
-    // Rows that a decode of n tokens should have, and seconds that it takes then.
+    // Rows that a decode of n tokens should have, and its expected seconds with these.
     int width(int n, int n_context) const { return pads_ ? cost_.width(n, n_context) : n; }
     double seconds(int n, int n_context) const {
         return cost_.seconds(width(n, n_context), n_context);
     }
 
-    // What drafting took of the draft model: see DraftCost::observe.
+    // What the draft model's steps took: see DraftCost::observe.
     void observe_drafting(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
         draft_cost_.observe(n_steps, n_drafted, n_behind, n_context, seconds);
     }
 
-    // Of the target's decodes, which it is to hear of.
+    // Costs of the target's decodes and of the draft model's. The caller observes the target's.
     CostCurve& cost() { return cost_; }
     CostCurve& draft_cost() { return draft_cost_.curve(); }
 
@@ -81,23 +83,23 @@ class Planner {
     // What the sequences of a decode have in common.
     struct Common {
         int n_sequences = 0;
-        int n_rows = 0;  // without drafts
-        int n_context = 0;
+        int n_rows = 0;               // without drafts
+        int n_context = 0;            // mean of the sequences
         double spent = 0;             // seconds of the round beside its decode
-        double token_seconds = kAny;  // what a token costs at most
+        double token_seconds = kAny;  // upper bound of a token's worth
     };
 
-    // The exponent by which a request with such a debt weakens chances; and for verifying a draft
-    // that is there.
+    // The exponent that weakens chances in a request with such a debt; and the one for verifying a
+    // draft that is already there.
     double caution(double debt) const;
     double caution_to_verify(const Turn& turn, const Offer& offer) const;
-    // [n]: what a decode of n rows counts as, see CostCurve::prices; for all up to n_most.
+    // [n]: seconds to reckon with for a decode of n rows, up to n_most: see CostCurve::prices.
     Allotment::Prices prices(const Common& common, int n_most) const {
         return cost_.prices(n_most, common.n_context, pads_);
     }
     double price(const Common& common, int n_rows) const { return prices(common, n_rows)[n_rows]; }
-    // Seconds by which the draft model's first token takes longer, since the model has to take in
-    // what it did not see; and how many of turn.spent went into that.
+    // Extra seconds of the draft model's first token, as it must take in turn.n_behind tokens; and
+    // the part of turn.spent that went into this.
     double catch_up(const Turn& turn) const;
     double taking_in(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
@@ -115,17 +117,17 @@ class Planner {
     CostCurve cost_;
     DraftCost draft_cost_;
     Acceptance acceptance_;
-    // Of the request that learned last.
+    // Phase::debt and Phase::spent of the request that learned last.
     std::array<double, kViews> debt_{};
     double spent_ = 0;
-    // How likely a node is reached, and the seconds that this is worth.
+    // The chance that a node is reached, and the seconds that this is worth.
     struct Reach {
         double tokens;
         double gain;
     };
-    std::vector<Reach> reach_;  // [node + 1] of an offer; [0]: of what is committed
-    // Kept here for their size.
-    std::vector<Chain> chains_ = std::vector<Chain>(1);  // of all offers of a round, in turn
+    std::vector<Reach> reach_;  // [node + 1] of an offer; [0]: the committed text
+    // Members only so that rounds need not allocate them.
+    std::vector<Chain> chains_ = std::vector<Chain>(1);  // of all offers of a round, turn by turn
     Allotment allotment_;
 };
 
