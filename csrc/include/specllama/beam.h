@@ -10,25 +10,25 @@
 
 namespace specllama {
 
-// When a beam search ends before its texts have max_tokens, given as many ended texts as beams.
+// When a beam search stops before max_tokens, once as many texts have ended as there are beams.
 enum class EarlyStopping {
-    no,     // when the best text that goes on would score less if it ended here
+    no,     // when the best running text, ended here, would not beat the worst ended text
     yes,    // at once
-    never,  // when no text that goes on can score more, whatever length it may come to
+    never,  // when no running text can beat the worst ended text at any length
 };
 
 // Beam search with the rules of Hugging Face's transformers.
 struct BeamOptions {
     // Texts kept at each step, 1 to kMaxBeams.
     int n_beams = 4;
-    // A text's score is the logarithm of its probability divided by its length in tokens, the one
-    // that ends it included, to this power: above 0 longer texts score more, below 0 shorter ones.
+    // Score of a text: log-probability / length^length_penalty. The length counts tokens, including
+    // the one that ends the text. Above 0 favours longer texts, below 0 shorter ones.
     double length_penalty = 1;
     EarlyStopping early_stopping = EarlyStopping::no;
-    // Most tokens of a text, at least 1; the context must have room for as many of each beam. -1:
-    // as many as it has room for. None: 256, or as many.
+    // Most tokens of a text, at least 1; the context must have room for that many of every beam.
+    // -1: as many as there is room for. None: the same, but at most 256.
     std::optional<int> max_tokens;
-    // A text ends before the first of these; none may be empty.
+    // Stop strings, none empty: a text ends before the first that occurs in it.
     std::vector<std::string> stop;
     // As in GenerateOptions.
     std::vector<Token> reference;
@@ -39,24 +39,23 @@ inline constexpr int kMaxBeams = 64;
 // A text that a beam search found.
 struct Beam {
     std::string text;
-    // Without the one that ended it.
+    // Without an end token and without the tokens that a stop string touches.
     std::vector<Token> tokens;
-    // Natural logarithm of the probability of all its tokens, the one that ended it included.
+    // Natural logarithm of the probability of the text, tokens that ended it included.
     double logprob = 0;
     double score = 0;
     FinishReason finish_reason = FinishReason::none;
 };
 
 struct BeamResult {
-    // n_beams, or fewer where the vocabulary has fewer tokens; the best score first.
+    // n_beams texts, or fewer if the vocabulary has fewer tokens; the best score first.
     std::vector<Beam> beams;
-    // Of the whole search: generated_tokens counts its steps, of which each gives all beams a
-    // token; drafted, tokens decoded ahead of the search; accepted, those of them that became a
-    // token of a beam.
+    // Of the whole search. generated_tokens: steps; each adds a token to every beam. drafted:
+    // tokens decoded ahead of the search. accepted: how many of those became a token of a beam.
     Stats stats;
 };
 
-// Called between the rounds of a search. What it throws ends the search and is passed on.
+// Called before each round of a search. What it throws ends the search and is passed on.
 using BetweenRounds = std::function<void()>;
 
 }  // namespace specllama

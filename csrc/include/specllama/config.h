@@ -12,72 +12,72 @@
 
 namespace specllama {
 
-// What may be left to circumstances.
+// An option that may be left to the library to decide.
 enum class Switch { automatic, on, off };
 
-// Which of llama.cpp's kernels multiply with weights on the CPU: the fastest, or the fastest of
-// those that give a token the same bits however many are decoded at once.
+// Which of llama.cpp's CPU kernels multiply the weights: the fastest, or the fastest of those that
+// give a token the same bits however many tokens are decoded at once.
 enum class Kernels { fastest, same_bits };
 
 struct ModelOptions {
-    // Path of a GGUF file; of the first part when the model is split.
+    // Path of a GGUF file; for a split model, of its first part.
     std::string path;
-    // Layers kept on the GPU; -1: all that fit; 0: no device is used at all. None: all, or, where
-    // exactness is demanded, none.
+    // Layers kept on GPUs; -1: all that fit; 0: no device is used at all. None: 0 if
+    // SessionOptions::exact is on and no device is named, else -1.
     std::optional<int> n_gpu_layers;
     // Names of the GPUs that hold these layers, as list_devices() gives them, separated by commas;
     // "none": no device is used at all; "": all.
     std::string device;
-    // RPC servers of llama.cpp's, "host:port,host:port", whose devices hold these layers, too: they
-    // stand before this machine's GPUs, and layers are shared out by free memory. "": none. What
-    // goes there is neither authenticated nor encrypted, and where one is lost the process ends
+    // llama.cpp RPC servers, "host:port,host:port", whose devices hold these layers, too; "": none.
+    // Their devices come before this machine's GPUs, and layers are divided by free memory. The
+    // traffic is neither authenticated nor encrypted, and the process ends if a server is lost
     // (docs/rpc.md).
     std::string rpc;
     Kernels kernels = Kernels::fastest;
 };
 
 struct ContextOptions {
-    // Tokens of a request, prompt and generation together; 0: the smaller of the trained context
-    // and 8192.
+    // Most tokens of a request, prompt and generation together; 0: the smaller of the trained
+    // context and 8192, or what fits in memory if that is less.
     int n_ctx = 0;
     // Requests served at once, 1 to 64.
     int n_seq = 1;
-    // Sequences beyond n_seq that share the cells of others and have no room of their own; with one
-    // request only, and not of recurrent and hybrid models.
+    // Extra sequences that share the cells of others and have no room of their own; with n_seq = 1
+    // only, and not for recurrent and hybrid models.
     int n_forks = 0;
-    // Largest number of tokens decoded at once, n_seq to 8192; also the chunk of a prefill.
+    // Most tokens decoded at once, n_seq to 8192; also the size of a prefill chunk.
     int n_batch = 512;
     // 0: one per performance core.
     int n_threads = 0;
-    // automatic: where the device has it, but for models on a CPU that are faster without it
+    // automatic: on where the device has it, except on a CPU for models that are faster without it
     // (llama/attention.h).
     Switch flash_attn = Switch::automatic;
-    // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: f16, or,
-    // where exactness is demanded, q8_0.
+    // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: q8_0 if
+    // SessionOptions::exact is on, else f16.
     std::optional<std::string> kv_type;
-    // Whether a token that would be decoded alone is decoded with another beside it, which is then
-    // forgotten: float weights give other low bits to a batch of one.
+    // Whether a lone token is decoded with a second one beside it, which is then forgotten: with
+    // float weights, a batch of one gives other low bits.
     bool never_alone = false;
-    // Whether each request's KV memory lies apart, so that the others change no bit of what is
-    // computed from it. Some models' memories always do.
+    // Whether each request's KV memory lies apart, so that other requests change no bit of what is
+    // computed from it. With n_seq > 1, the memories of some models always do.
     bool split = false;
-    // Whether the memory of a sliding window keeps the whole text. Otherwise tokens take the places
-    // of those that have left the window, and in which order sums are taken depends on what was
+    // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens take the
+    // cells of tokens that have left the window, so the order of summation depends on what was
     // there before.
     bool whole_window = false;
 };
 
 // Options of the n-gram predictor and of the drafter built on it.
 struct NGramOptions {
-    // Longest n-gram, 2 to 8: contexts are up to max_order - 1 tokens.
+    // Longest n-gram, 2 to 8: a context has up to max_order - 1 tokens.
     int max_order = 4;
-    // Only counts of the last `window` tokens are kept; 0: nothing is forgotten.
+    // Only counts of the last `window` tokens are kept; 0: of all tokens.
     int window = 0;
-    // Bound on the memory of the tables, in bytes; the oldest contexts go first. The drafter keeps
-    // the text, too, and a reference text, to find matches in: each within the same bound.
+    // Most bytes of the frequency tables; the oldest contexts are dropped first. To find matches,
+    // the drafter also keeps the text and a reference text, each within the same bound.
     std::size_t max_bytes = std::size_t{64} << 20;
-    // Draft by drawing from the relative frequencies, not by taking the most frequent token, where
-    // the temperature is above 0. With rejection, more is accepted so.
+    // Above temperature 0, draw draft tokens from the relative frequencies instead of taking the
+    // most frequent one. With rejection, more of them are accepted that way.
     bool draw = false;
 };
 
@@ -85,12 +85,12 @@ struct NGramOptions {
 // target's vocabulary.
 struct DraftModelOptions {
     ModelOptions model;
-    // In its place, the layers of multi-token prediction in the target's own file; see brings_head.
+    // Use the layers of multi-token prediction in the target's own file instead; see brings_head.
     bool mtp = false;
-    // n_ctx, n_seq and n_batch become the target's.
+    // n_ctx, n_seq and n_batch are replaced by the target's.
     ContextOptions context;
-    // A draft ends before a token that the draft model gives less than this probability; 0: off.
-    // (With rejection: whose likeliest alternative has less.)
+    // A draft ends before a token whose probability by the draft model is less than this; 0: off.
+    // (With rejection, the probability of the likeliest token counts, not of the one drawn.)
     double p_min = 0;
     // How the draft model's tokens are chosen; none: as the target's.
     std::optional<double> temperature;
@@ -106,101 +106,108 @@ using ProgressFunction = std::function<bool(float)>;
 struct SessionOptions {
     ModelOptions model;
     ContextOptions context;
-    // Most tokens drafted per round, 1 to kMaxSpecLength. None: what pays, by the measured time of
-    // decodes and the acceptance found.
+    // Most tokens drafted per round, 1 to kMaxSpecLength. None: as many as pay, given the measured
+    // time of decodes and the acceptance seen so far.
     std::optional<int> spec_length;
-    // Most guesses at a position that are verified at once, 1 to kMaxGuesses; 1: drafts are chains.
-    // With a fixed spec_length all that there are; else what pays. None: chains, since trees have
-    // not been seen to gain anything by the clock. (Chains, too, where the memory cannot hold
-    // several guesses: recurrent and hybrid models, sliding windows, several requests with memories
-    // of their own.)
+    // Most guesses at a position that are verified at once, 1 to kMaxGuesses; a fixed spec_length
+    // times this is kMaxSpecLength at most. With a fixed spec_length all guesses are verified,
+    // otherwise those that pay. 1 or none: drafts are chains, since trees have not been seen to
+    // save any time. (Drafts are also chains where the memory cannot hold several guesses:
+    // recurrent and hybrid models, sliding windows, several requests with memories of their own.)
     std::optional<int> spec_tree;
-    // Drafts beside the drafter that the session is given, or, with a fixed spec_length, in its
-    // place.
+    // Drafts in addition to the drafter that the session is given; with a fixed spec_length and no
+    // trees, in its place.
     std::optional<DraftModelOptions> draft_model;
-    // Path of a corpus file of the model's vocabulary, which is drafted from as well, but not
-    // beside a draft model with a fixed spec_length; "": none.
+    // Path of a corpus file of the model's vocabulary; "": none. Drafts from it are used, too,
+    // except beside a draft model with a fixed spec_length and no trees.
     std::string corpus;
-    // Whether drafts may come from outside: see Stream::offer.
+    // Whether callers may offer drafts of their own: see Stream::offer.
     bool offers = false;
-    // Whether speculative and plain decoding must give the same tokens to the last one; elsewhere
-    // they may differ where two tokens are nearly tied. automatic: where it costs nothing beside
-    // what the other options ask for; see llama/exact.h for the table. on: where it cannot be had,
-    // the session is refused, with the reason.
+    // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
+    // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
+    // the other options ask for (the list is in llama/exact.h). on: a session that cannot be exact
+    // is refused, with the reason.
     Switch exact = Switch::automatic;
     ProgressFunction load_progress;
 };
 
-// What becomes of a draft token.
+// Which draft tokens are accepted.
 enum class AcceptanceRule {
-    // It is kept if it is what the target chooses. The output does not depend on the drafter.
+    // A draft token is accepted if the target chooses the same. The output does not depend on the
+    // drafter.
     coupled,
-    // Speculative sampling: it is kept with probability p / q, which is more often. The output has
-    // the target's distribution, but which one of its texts comes depends on the drafter.
+    // Speculative sampling: a draft token is accepted with probability min(1, p / q), where p and q
+    // are its probabilities by the target and by the drafter. That accepts more. The output has the
+    // target's distribution, but the text that a seed gives depends on the drafter.
     rejection,
 };
 
 // How a token is chosen from the target's logits. The steps come in this order: bias and penalties,
 // grammar, top_k, top_p, min_p, temperature.
 struct SamplingOptions {
-    // 0: the most likely token, always; more: the further from that, the less likely tokens come.
+    // 0: always the most likely token. The higher, the more often less likely tokens are chosen.
     double temperature = 0;
     // Only the k most likely tokens; 0 or -1: off.
     int top_k = 0;
-    // Only the most likely tokens that together have this probability; 1: off.
+    // Only the most likely tokens whose probabilities add up to this; 1: off.
     double top_p = 1;
     // Only tokens at least this fraction as likely as the most likely one; 0: off.
     double min_p = 0;
-    // Of tokens among the last penalty_last_n (the prompt's included; -1: all), positive logits are
-    // divided and negative ones multiplied by repeat_penalty (1: off), and the logits lowered by
-    // frequency_penalty for each occurrence and once by presence_penalty (0: off).
+    // Penalties for tokens that occur in the last penalty_last_n tokens, prompt included (-1: all,
+    // 0: off). repeat_penalty (1: off) divides a positive logit and multiplies a negative one. Then
+    // the logit is lowered by frequency_penalty per occurrence and by presence_penalty once (0:
+    // off).
     double repeat_penalty = 1;
     double frequency_penalty = 0;
     double presence_penalty = 0;
     int penalty_last_n = 64;
-    // Added to the logits of single tokens; -infinity forbids one.
+    // Added to the logits of these tokens; -infinity forbids a token.
     std::vector<std::pair<Token, float>> logit_bias;
-    // Log-probabilities of each token and of this many most likely ones at its position; -1: none.
-    // Of the model's own distribution, or of what the steps above make of it.
+    // Number of likeliest tokens whose log-probabilities are given at each position, beside that of
+    // the token itself, 0 to 100; -1: none. They are those of the model's own distribution, or,
+    // with processed_logprobs, of what the steps above make of it.
     int logprobs = -1;
     bool processed_logprobs = false;
-    // Same seed, same tokens, whoever drafts; none: a fresh one, reported in Stats.
+    // The same seed gives the same tokens, whoever drafts (with the coupled rule). None: a fresh
+    // seed, reported in Stats.
     std::optional<std::uint64_t> seed;
     AcceptanceRule acceptance = AcceptanceRule::coupled;
-    // For rejection, more than 0: below 1, draft tokens are kept more often than p / q, and the
-    // output is no longer the target's: no token comes more often than with p / lenience.
-    // (At temperature 0: a token at least this fraction as likely as the likeliest is kept.)
+    // For rejection; more than 0, 1: off. Below 1, draft tokens are accepted more often than p / q,
+    // and the output no longer has the target's distribution: a token's probability may rise to p /
+    // lenience, if drafts are chains. (At temperature 0, a draft token is accepted if it is at
+    // least this fraction as likely as the likeliest.)
     double lenience = 1;
-    // GBNF text whose rule `root` the output must follow; "": anything. (As in llama.cpp, the
-    // grammar is asked about the chosen token first, and masks the others only if that may not
-    // come; with rejection it masks them always.)
+    // GBNF grammar whose rule `root` the output must follow; "": none. (As in llama.cpp, the
+    // grammar is asked about the chosen token first, and masks all tokens only if it forbids that
+    // one. With rejection it always masks them.)
     std::string grammar;
-    // Texts at the first of which the grammar begins, that text included; before it anything may
-    // come, and where the rest of the token it ends in does not fit, it is not one. None: the
-    // grammar holds from the start.
+    // Trigger texts: the output is free until the first of them occurs, and follows the grammar
+    // from the beginning of that text on. A text is no trigger if the rest of the token in which it
+    // ends does not fit the grammar. None: the grammar holds from the start.
     std::vector<std::string> grammar_triggers;
 };
 
 struct GenerateOptions {
-    // Most tokens to generate, as many as the context has room for; -1: until it is full. None:
-    // 256, or until it is full.
+    // Most tokens to generate; the context must have room for them. -1: until the context is full.
+    // None: 256, or until the context is full.
     std::optional<int> max_tokens;
-    // The text ends before the first of these; none may be empty.
+    // Stop strings, none empty: the text ends before the first that occurs in it.
     std::vector<std::string> stop;
     SamplingOptions sampling;
     // Text that the n-gram drafter may copy from besides prompt and generation: the file being
-    // edited, retrieved documents. It is no part of the prompt, and changes what a drafter may.
+    // edited, retrieved documents. It is not part of the prompt and changes the output no more than
+    // any drafter does.
     std::vector<Token> reference;
-    // For measuring: everything is done as always, but these are what the target is taken to have
-    // chosen. The generation ends with them.
+    // For measurements: the work is done as always, but these tokens are taken to be the target's
+    // choices. The generation ends with the last of them.
     std::vector<Token> replayed;
-    // What an earlier request of the same prompt and options, its seed among them, has generated
-    // before it broke off: the generation goes on behind these as that one would have.
+    // Tokens that an earlier request with the same prompt, options and seed generated before it
+    // broke off. The generation continues behind them as that request would have.
     std::vector<Token> generated;
-    // Whether each round but the first waits for a draft from outside, and verifies that: see
+    // Whether each round but the first waits for a draft from outside and verifies that one: see
     // Stream::offer.
     bool paced = false;
-    // Whether Stream::trace tells what every round did.
+    // Whether Stream::trace records what every round did.
     bool trace = false;
 };
 

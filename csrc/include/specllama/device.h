@@ -14,13 +14,12 @@ struct Device {
     std::size_t memory_total = 0;
 };
 
-// What there is on RPC servers (ModelOptions::rpc) and on this machine. Throws what a session
-// that names these throws.
+// The devices of RPC servers (as in ModelOptions::rpc) and of this machine. Throws what a session
+// with these servers would throw.
 std::vector<Device> list_devices(const std::string& rpc = "");
 
-// The kernels for weights that llama.cpp has for this processor, and uses, e.g. "AMX, repacked,
-// plain"; those that are left out with the reason in brackets. May try AMX in a child process; see
-// README.
+// The weight kernels that llama.cpp has for this processor, e.g. "AMX, repacked, plain"; a kernel
+// that is not used has the reason in brackets. May try AMX in a child process; see README.
 std::string cpu_kernels();
 
 // Version of this library.

@@ -9,37 +9,37 @@
 
 namespace specllama {
 
-// The library's own: probabilities of tokens.
+// Internal to the library: probabilities of tokens.
 struct Outcome;
 using Distribution = std::vector<Outcome>;
 
-// Tokens that a drafter proposes to follow a sequence: a trunk, each token after the one before,
-// and, where there is more than one guess at a position, branches beside it.
+// Tokens that a drafter proposes to follow a sequence: a trunk, in which each token follows the one
+// before, and branches beside it where there is more than one guess at a position.
 //
-// The trunk's three vectors are of one length: `push` adds to all of them.
+// The trunk's three vectors have the same length: `push` adds to all of them.
 struct Draft {
-    // A token that may come in another's place.
+    // A token of a branch.
     struct Side {
         Token token = kNoToken;
         Evidence evidence = {};
         const Distribution* drawn_from = nullptr;
-        // How many tokens of the trunk come before its branch.
+        // Number of trunk tokens before its branch.
         int depth = 0;
-        // Whether it comes after the side token before it; else it is the first of its branch.
+        // Whether it continues the branch of the side token before it; if not, it begins a branch.
         bool follows = false;
     };
 
     std::vector<Token> tokens;
     std::vector<Evidence> evidence;  // [i]: for tokens[i]
-    // Per token, the distribution it was drawn from; null for a token without alternative, which
-    // every drafter may propose. Needed to verify what the library's own drafters have drawn; the
-    // drafter keeps it until its next proposal.
+    // [i]: distribution that tokens[i] was drawn from; null: the token had no alternative. Any
+    // drafter may leave it null; it is needed to verify tokens that the library's own drafters have
+    // drawn. The drafter keeps the distribution until its next proposal.
     std::vector<const Distribution*> drawn_from;
-    // In whatever order; those that begin alike may share tokens or say them twice. Of one drafter
-    // and one place, the likelier first.
+    // The branches, in any order. A branch may repeat tokens of the trunk or of another branch.
+    // Among guesses of one drafter at one position, the likelier comes first.
     std::vector<Side> sides;
 
-    // Of the trunk.
+    // Tokens of the trunk.
     int size() const { return static_cast<int>(tokens.size()); }
     bool empty() const { return tokens.empty(); }
 
@@ -48,7 +48,7 @@ struct Draft {
         return std::ranges::any_of(drawn_from, [](const Distribution* from) { return from; });
     }
 
-    // Whether each token has its evidence, of a source there is, and each branch its place.
+    // Whether every token has evidence with a valid source, and every branch a valid place.
     bool whole() const {
         const auto known = [](const Evidence& one) { return one.source <= Source::other; };
         if (evidence.size() != tokens.size() || drawn_from.size() != tokens.size()) return false;
@@ -68,8 +68,8 @@ struct Draft {
         sides.clear();
     }
 
-    // Takes back all but the first n tokens of the trunk, n at most size(), and what branches off
-    // behind them.
+    // Cuts the trunk to its first n tokens, n at most size(), and removes the branches that leave
+    // it after n tokens or later.
     void truncate(int n) {
         std::erase_if(sides, [n](const Side& side) { return side.depth >= n; });
         tokens.resize(n);
@@ -83,8 +83,8 @@ struct Draft {
         drawn_from.push_back(token_drawn_from);
     }
 
-    // A token after the first `depth` of the trunk, beside what comes there; and one that goes on
-    // from the side token that was added last.
+    // push_side begins a branch after the first `depth` tokens of the trunk; push_behind_side
+    // continues the branch of the side token that was added last.
     void push_side(int depth, Token token, const Evidence& why,
                    const Distribution* token_drawn_from = nullptr) {
         sides.push_back({token, why, token_drawn_from, depth, false});

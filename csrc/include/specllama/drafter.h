@@ -9,34 +9,34 @@
 
 namespace specllama {
 
-// The library's own: how a request's tokens are chosen.
+// Internal to the library: how a request's tokens are chosen.
 class Sampler;
 
-// A sequence that wants a draft, and the place for it.
+// A sequence that wants a draft, and where to put the draft.
 struct Proposal {
     SequenceId sequence = 0;
-    // All its committed tokens, prompt included; the last one is the one to continue.
+    // All committed tokens, prompt included; the draft continues from the last one.
     TokenSpan tokens;
     int max_tokens = 0;
-    // Of a drafter that takes no time, how many of a draft may be drawn from a distribution: all of
-    // those will be verified, whatever they are. More than these must not be drawn.
+    // Most tokens that a drafter which is not costly may draw from a distribution. A draft with
+    // drawn tokens is verified whole or not at all, so the planner cannot shorten it.
     int max_drawn = 0;
-    // Most guesses beside the trunk's at a position; more are left out.
+    // Most guesses at a position beside the trunk's; further ones are left out.
     int max_beside = 0;
-    // Where not null, a costly drafter asks before each token whether to go on, with its draft so
-    // far.
+    // If not null, a costly drafter calls this with its draft so far before each token, and stops
+    // if it returns false.
     const std::function<bool(const Draft&)>* another = nullptr;
-    // For the library's own drafters: the request's choice rule; a drafter whose tokens come from
-    // its `draft`, too, agrees with the target as often as can be.
+    // For the library's own drafters: the request's choice rule. A drafter that chooses tokens by
+    // Sampler::draft agrees with the target as often as possible.
     Sampler* sampler = nullptr;
-    // On entry empty, or tokens to go on from. At most max_tokens tokens, those included, each a
-    // valid id, in the trunk and along each branch; to add none is a legal answer. Where tokens are
-    // drawn for rejection sampling, how many there are must not depend on which were drawn last: a
-    // draft that ends before a token because of that very token would distort the output.
+    // Empty on entry, or tokens to continue from. The trunk and each branch may have at most
+    // max_tokens tokens, those included, all valid ids; adding none is a legal answer. If tokens
+    // are drawn for rejection sampling, the length must not depend on the token drawn last: a draft
+    // that ends before a token because of that very token would distort the output.
     Draft draft;
-    // Tokens that a draft model decoded for it, for the statistics.
+    // Tokens that a draft model decoded for this proposal; for the statistics.
     int n_decoded = 0;
-    // What went wrong with it, in a sentence; then the draft is void.
+    // What went wrong with this proposal, in one sentence; the draft is then discarded.
     std::string error;
 
     // Whether there is room for another token, and it is wanted.
@@ -45,7 +45,7 @@ struct Proposal {
     }
 };
 
-// The seam every drafter sits behind; also one of your own:
+// The seam that every drafter implements, including one of your own:
 //
 //     class Repeat final : public Drafter {
 //      public:
@@ -56,14 +56,14 @@ struct Proposal {
 //     };
 //     Session session(options, std::make_shared<Repeat>());
 //
-// It can make a generation slow, never wrong. A drafter serves several sequences, each between its
-// begin and its end; it need not be asked every round, so it follows a sequence by its tokens,
-// which only grow within a request.
+// A drafter can make a generation slow, never wrong. It serves several sequences, each from begin()
+// to end(). It may not be asked in every round, so it follows a sequence by its tokens, which only
+// grow within a request.
 //
-// What goes wrong with one proposal is said there and concerns no other. What a drafter throws as a
-// specllama::Error concerns all sequences of the call: it is recorded in their statistics, as the
-// former is, and the round goes plain for them. Anything else ends the generation. Calls come from
-// one thread at a time.
+// An error of one proposal goes into Proposal::error and affects no other. A specllama::Error that
+// a drafter throws affects all sequences of the call. Either is recorded in their statistics, and
+// the round goes on without this drafter's draft for them. Any other exception reaches the caller
+// of the session. Calls come from one thread at a time.
 class Drafter {
  public:
     Drafter() = default;
@@ -71,23 +71,24 @@ class Drafter {
     Drafter& operator=(const Drafter&) = delete;
     virtual ~Drafter() = default;
 
-    // A new request. Whatever was known of this sequence id before is void. reference: text that
-    // may be drafted from besides the sequence's own; it lives no longer than this call.
+    // A new request begins; anything known about this sequence id is void. reference: text to draft
+    // from besides the sequence's own; valid only during this call.
     virtual void begin(SequenceId /*sequence*/, TokenSpan /*prompt*/, TokenSpan /*reference*/) {}
 
     virtual void propose(std::span<Proposal> proposals) = 0;
 
-    // What the target made of a draft: the first n_accepted tokens of its trunk were right, then
-    // came `next`, from a branch beside it, perhaps. Not called for rounds without a draft.
+    // What the target made of a draft: it accepted the first n_accepted tokens of the trunk, then
+    // `next` came, possibly from a branch. `draft` is the trunk that was verified, whoever proposed
+    // it. Not called for a round without a draft or for the round that ends the generation.
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
 
-    // Whether each token of a draft takes time, as those of a model do. A session has room for one
-    // such drafter; it must always answer the same.
+    // Whether each draft token takes time, as with a draft model. A session has room for one such
+    // drafter. The answer must never change.
     virtual bool costly() const { return false; }
 
-    // Of a costly one: tokens of a sequence with n_tokens that it has to take in beside the last
-    // one before it drafts.
+    // For a costly drafter: how many tokens of a sequence of n_tokens, not counting the last one,
+    // it must take in before it can draft.
     virtual int n_behind(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
 
     // The request is over.

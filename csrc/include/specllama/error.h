@@ -4,7 +4,7 @@
 
 namespace specllama {
 
-// What every error of this library is. The message is one sentence for the user.
+// Base class of all errors of this library. The message is one sentence for the user.
 class Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -19,7 +19,7 @@ class ModelError : public Error {
     using Error::Error;
 };
 
-// Memory for the model, its KV memory or its computation could not be had.
+// There is not enough memory for the model, its KV memory or its computation.
 class OutOfMemory : public Error {
     using Error::Error;
 };
@@ -39,7 +39,7 @@ class Busy : public Error {
     using Error::Error;
 };
 
-// A progress function said to stop.
+// A progress function asked to stop.
 class Interrupted : public Error {
     using Error::Error;
 };

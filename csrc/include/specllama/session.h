@@ -27,19 +27,20 @@ struct SavedState {
 
 // A model with its KV memory and, optionally, a drafter, ready to generate.
 //
-// The KV memory stays between generations: of the next prompt only what follows the longest common
-// prefix is decoded.
+// The KV memory is kept between generations: only the part of the next prompt behind the longest
+// common prefix is decoded.
 //
-// With n_seq = 1 working calls from two threads at once throw Busy, and so does starting a
-// generation while another thread's is unfinished; a session may move between threads otherwise.
-// (But Session::step and Stream::take, by which one thread works for others, wait.) With more, any
-// thread may make any call at any time: working calls wait for each other, in the order they came,
-// and each step advances all generations together. A drafter that calls the session which is asking
-// it gets Busy. Whatever only looks is safe from any thread.
+// With n_seq = 1, a working call throws Busy while another thread is in one, and start() also while
+// another thread's generation is unfinished; otherwise a session may move between threads.
+// (Session::step and Stream::take wait instead, since one thread uses them to work for others.)
+// With n_seq > 1, any thread may make any call at any time: working calls wait for each other, in
+// the order they came, and each step advances all generations together. In both cases, a drafter
+// that makes a working call to the session which is asking it gets Busy, and calls that only look
+// are safe from any thread.
 class Session {
  public:
-    // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model or
-    // a corpus it decodes plainly.
+    // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model, a
+    // corpus or offers, the session decodes plainly.
     // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
     ~Session();
@@ -54,33 +55,36 @@ class Session {
     // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
     std::string detokenize(TokenSpan tokens, bool special = false) const;
 
-    // Throws InvalidArgument when `start` would: when the prompt is empty, has ids out of range, or
-    // does not fit a context with what is to follow it. Waits for nobody.
+    // Makes the checks of `start` without waiting: throws InvalidArgument if the prompt is empty,
+    // has ids out of range, or leaves no room in the context for what is to follow, or if an option
+    // cannot be used.
     void check(TokenSpan prompt, const GenerateOptions& options) const;
 
-    // Begins a generation; with n_seq = 1, ends an unfinished one of this thread. Nothing is
-    // decoded yet. Throws InvalidArgument for what `check` refuses and for a grammar that cannot be
-    // read, and Busy when n_seq generations are unfinished (n_seq > 1).
+    // Begins a generation; nothing is decoded yet. With n_seq = 1, an unfinished generation of this
+    // thread ends first. Throws InvalidArgument for what `check` refuses, for a grammar that cannot
+    // be read and for tokens that cannot have been generated; Busy when n_seq generations are
+    // unfinished (n_seq > 1).
     Stream start(TokenSpan prompt, const GenerateOptions& options);
 
-    // Advances all unfinished generations: one of the long prompts by a chunk, the others by a
-    // round. False when there are none. An Error that concerns some of them ends these, and is
-    // thrown by their streams.
+    // Advances all unfinished generations: long prompts by a shared batch, the others by a round
+    // each. Returns false if there are none, or if all wait (Stream::waits). An Error ends the
+    // generations that it concerns, and is thrown by their streams.
     bool step();
 
-    // Finds the texts behind a prompt that score best, as beam search does. Speculation changes
-    // what it takes, not what it finds, as far as decoding is exact. It has a memory of its own
-    // beside that of the generations, and is one call: others wait until it is over, or get Busy.
-    // Throws InvalidArgument, also for recurrent and hybrid models; OutOfMemory; DecodeError; Busy;
-    // and what `between` throws, which is called before each decode, from this thread. The session
-    // is in good order then.
+    // Finds the texts behind a prompt that score best, by beam search. Speculation changes how long
+    // that takes, not what is found, as far as decoding is exact. The search has a memory of its
+    // own beside that of the generations. It is one call: other calls wait until it is over, or get
+    // Busy. `between` is called before each round, from this thread. Throws InvalidArgument, also
+    // for recurrent and hybrid models; OutOfMemory; DecodeError; Busy; and what `between` throws.
+    // The session stays usable after any of these.
     BeamResult search(
         TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between = [] {});
 
-    // What the generation that ended last, or the state loaded last, has left in the KV memory;
-    // and the same put there again, for prompts that begin with its tokens. Saving throws
-    // InvalidArgument when nothing has been left; loading, when it is the state of another
-    // kind of session or damaged, and then changes nothing. Both throw Busy as `start` does.
+    // save() returns what the generation that ended last, or the state loaded last, has left in the
+    // KV memory; load() puts a saved state back, for prompts that begin with its tokens. save()
+    // throws InvalidArgument if nothing has been left; load() throws it, and changes nothing, if
+    // the state is damaged or from another kind of session. Both throw Busy while another thread is
+    // in a working call (n_seq = 1), and load() also while all sequences are in use.
     SavedState save();
     void load(const SavedState& state);
 
@@ -88,28 +92,30 @@ class Session {
     void close();
 
     bool closed() const;
-    // Whether the calling thread is inside a working call already, in a drafter that is asked.
+    // Whether the calling thread is already inside a working call: in a drafter that is being
+    // asked.
     bool entered() const;
-    // Of one request.
+    // Most tokens of one request, prompt and generation together.
     int n_ctx() const;
     // Requests served at once, and how many more could begin now.
     int n_seq() const;
     int n_free() const;
     int n_vocab() const;
-    // The same number for models with the same vocabulary, on every machine.
+    // Fingerprint of the vocabulary: the same for the same vocabulary, on every machine.
     std::uint64_t vocabulary() const;
-    // [n - 1]: seconds of a decode of n tokens at an empty context, 0 where that is not known, as
-    // with a fixed spec_length, unless drafts may come from outside. May wait for a step.
+    // [n - 1]: seconds of a target decode of n tokens at an empty context; 0: unknown. All are
+    // unknown with a fixed spec_length, unless the session takes offers. May wait for a step to
+    // end.
     std::vector<double> decode_seconds() const;
-    // Most tokens of a draft that a round verifies; 0: none are.
+    // Most tokens in a row of a draft that a round verifies; 0: no drafts are verified.
     int longest_draft() const;
-    // Most guesses at a position in one, and most tokens of it, those of all branches included. 1:
-    // drafts are chains.
+    // Most guesses at a position of a draft (1: drafts are chains), and most tokens of a draft, all
+    // branches included.
     int most_guesses() const;
     int most_nodes() const;
-    // Whether anybody drafts here, beside those outside.
+    // Whether the session drafts by itself, not only by offers from outside.
     bool drafts() const;
-    // What begins and ends a text; kNoToken if the model has no such token.
+    // The tokens that begin and end a text; kNoToken if the model has no such token.
     Token bos() const;
     Token eos() const;
     FimTokens fim() const;
@@ -118,17 +124,16 @@ class Session {
     int n_threads() const;
     // What the model file says it is, e.g. "llama 7B Q8_0".
     std::string model_description() const;
-    // Which of the CPU's kernels multiply how much of its weights, e.g. "AMX 76 %, plain 24 %"; ""
-    // where a GPU holds weights.
+    // Which CPU kernels multiply how much of the weights, e.g. "AMX 76 %, plain 24 %"; "" if a GPU
+    // holds weights.
     std::string cpu_kernels() const;
 
  private:
     std::shared_ptr<Scheduler> scheduler_;
 };
 
-// The n-gram drafter: proposes what followed the same tokens earlier in the sequence, or in the
-// text given with it, by frequency or as a copy. Throws InvalidArgument when an option is out of
-// range.
+// The n-gram drafter: proposes what followed the same tokens earlier in the sequence or in its
+// reference text, by frequency or as a copy. Throws InvalidArgument when an option is out of range.
 std::shared_ptr<Drafter> make_ngram_drafter(const NGramOptions& options = {});
 
 }  // namespace specllama

@@ -7,9 +7,9 @@
 
 namespace specllama {
 
-// The figures of a generation by the names that users see, in the order in which they are listed.
-// visit(name, figure) is called with each; std::invoke(figure, stats) is its value. Whoever shows
-// all of them goes through here, so that a new one is added in one place.
+// The figures of a generation under the names that users see, in the order in which they are
+// listed. visit(name, figure) is called for each; std::invoke(figure, stats) is its value. Code
+// that shows all figures goes through here, so that a new one is added in one place.
 
 template <typename Visitor>
 void visit_seconds(Visitor visit) {
@@ -21,7 +21,7 @@ void visit_seconds(Visitor visit) {
     visit("total", &Seconds::total);
 }
 
-// Drafted and accepted, for those who have no Round.
+// {drafted, accepted}, for interfaces without the type Round.
 inline std::pair<int, int> as_pair(const Round& round) { return {round.drafted, round.accepted}; }
 
 inline std::vector<std::pair<int, int>> by_round(const Stats& stats) {

@@ -21,39 +21,40 @@ class Sequence;
 //     while (stream.step(chunks))
 //         for (const Chunk& chunk : chunks) std::cout << chunk.text;
 //
-// A stream that is not read to its end, destroyed or not, leaves the session in good order.
+// A stream may be left unread or destroyed at any point; the session stays usable.
 class Stream {
  public:
     Stream(Stream&&) noexcept;
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
 
-    // Replaces `chunks` by what became certain, after a step of the session if nothing has yet.
-    // False once everything has been given. Throws Busy, Closed when the session was closed or
-    // began another generation before this one was finished, and the DecodeError that ended it,
-    // once.
+    // Replaces `chunks` by those that became certain, after a step of the session if there are none
+    // yet. Returns false once everything has been given. Throws Busy; Closed if the session was
+    // closed or began another generation before this one was finished; and the DecodeError that
+    // ended the generation, once.
     bool step(std::vector<Chunk>& chunks);
 
-    // The same without a step: what others' steps have brought.
+    // The same without a step: gives what other calls' steps have brought. Waits for working calls.
     bool take(std::vector<Chunk>& chunks);
 
-    // Leaves a draft by somebody outside: what may follow the first n_before tokens of the text,
-    // prompt included. It takes the place of the one before. A paced generation goes on by a round,
-    // which verifies it, of its branches those that there is room for (see Session::most_guesses);
-    // any other has it among its drafts for as long as its text takes a way that it foresees. Of
-    // the evidence only Evidence::confidence counts: how likely each token is right when those
-    // before it are, 0 to 1. Safe from any thread, and waits for nobody; nothing happens when the
-    // generation is over. Throws InvalidArgument where the session takes no such drafts, for ids
-    // that are no tokens, and for branches that leave the trunk where there is none.
+    // Offers a draft made outside the session: what may follow the first n_before tokens of the
+    // text, prompt included. It replaces the offer before. A paced generation then goes on by one
+    // round, which verifies this draft with as many of its branches as there is room for (see
+    // Session::most_guesses). Any other generation counts it among its drafts while its text
+    // follows the trunk or a branch. Of the evidence only Evidence::confidence is used: the
+    // probability, 0 to 1, that a token is right if those before it are. Safe from any thread, and
+    // never waits; does nothing if the generation is over. Throws InvalidArgument if the session
+    // takes no offers, if an id, a confidence or n_before is out of range, or if a branch leaves
+    // the trunk behind its end.
     void offer(int n_before, const Draft& draft);
 
-    // Whether a paced generation waits for a draft. Steps pass it over then, and it has nothing new
-    // to give. From the thread that steps.
+    // Whether a paced generation waits for an offer. Steps then skip it, and it has nothing new to
+    // give. To be called from the thread that steps.
     bool waits() const;
 
-    // Ends the generation where it is, or, if another thread is in a step, after that; what was
-    // held back until then is given next. Nothing happens when it is over already. Waits for
-    // nobody, and is safe from any thread.
+    // Ends the generation now or, if another thread is in a step, after that step. What was held
+    // back until then is given next. Does nothing if the generation is over already. Never waits
+    // for a step, and is safe from any thread.
     void cancel();
 
     // These may be called from any thread, also while another one steps.
@@ -62,11 +63,11 @@ class Stream {
     FinishReason finish_reason() const;
     // The stop string that ended it; "" if none has.
     std::string stop_string() const;
-    // Whether the prompt is still being decoded, and how many of its tokens have been, those reused
-    // included.
+    // Whether the prompt is still being decoded, and how many tokens the KV memory holds so far,
+    // reused ones included.
     bool in_prompt() const;
     int n_prefilled() const;
-    // What has been generated so far, also what `step` still holds back.
+    // Everything generated so far, including what `step` still holds back.
     std::vector<Token> tokens() const;
     std::string text() const;
     // One per token, if they were asked for.

@@ -19,8 +19,8 @@ class Tokenizer {
     // Throws ModelError.
     explicit Tokenizer(const std::string& path);
 
-    // Token ids of a UTF-8 text; the texts of special tokens become those tokens if
-    // `parse_special`, and what the model wants around a text is put there if `add_special`.
+    // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special: the
+    // texts of special tokens become those tokens.
     std::vector<Token> tokenize(std::string_view text, bool add_special = false,
                                 bool parse_special = true) const;
     // As Session::detokenize.
@@ -33,9 +33,9 @@ class Tokenizer {
     void append_piece(Token token, std::string& out) const;
 
     int n_vocab() const;
-    // What a corpus of its tokens is marked with.
+    // Fingerprint of the tokenizer's type and its tokens' texts, which a corpus is marked with.
     std::uint64_t fingerprint() const;
-    // As of a Session.
+    // As Session::vocabulary.
     std::uint64_t vocabulary() const;
     Token bos() const;
     Token eos() const;

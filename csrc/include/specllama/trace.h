@@ -11,26 +11,24 @@ namespace specllama {
 struct DraftedToken {
     Token token = kNoToken;
     Source source = Source::other;
-    // What its drafter knew: tokens before it that agree with the text copied from, or the order of
-    // the n-gram; and its relative frequency or probability, or 0 where the token copied had itself
-    // broken off a copy.
+    // What its drafter knew: see Evidence.
     int length = 0;
     float confidence = 0;
-    // Which token of the round's draft it comes after; -1: what was there before.
+    // Index in RoundTrace::draft of the token that it follows; -1: the committed text.
     int parent = -1;
     bool accepted = false;
 };
 
 // What one round did.
 struct RoundTrace {
-    // Generated tokens before it.
+    // Tokens generated before this round.
     int position = 0;
-    // Depth first; where there are several guesses at a position, the likelier before the others.
+    // Depth first; of several guesses at a position, the likelier first.
     std::vector<DraftedToken> draft;
     int accepted = 0;
-    // What came behind the accepted ones; kNoToken if nothing could.
+    // The target's token behind the accepted ones; kNoToken if there was none.
     Token next = kNoToken;
-    // And behind that unverified, since the grammar left no other.
+    // Tokens that followed unverified, since the grammar left no other.
     std::vector<Token> certain;
     double draft_seconds = 0;
     double decode_seconds = 0;

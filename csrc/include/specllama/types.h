@@ -17,30 +17,30 @@ using Position = std::int32_t;
 
 using SequenceId = std::int32_t;
 
-// Stands where there is no token: a piece of text that no token stands for.
+// No token, for example for a piece of text that no token stands for.
 inline constexpr Token kNoToken = -1;
 
 // Longest draft that any drafter may propose.
 inline constexpr int kMaxSpecLength = 64;
 
-// Most guesses at one position.
+// Most guesses at one position of a draft.
 inline constexpr int kMaxGuesses = 8;
 
-// Most tokens of a text where that is left open.
+// Default for the most tokens of a text.
 inline constexpr int kDefaultMaxTokens = 256;
 
 // A vocabulary's tokens for filling in the middle of a text; kNoToken where it has none.
 struct FimTokens {
-    // Before what precedes the gap, before what follows it, and before what fills it.
+    // These come before the text that precedes the gap, that follows it, and that fills it.
     Token prefix = kNoToken;
     Token suffix = kNoToken;
     Token middle = kNoToken;
-    // Before the name of a repository, and before that of each of its files.
+    // These come before the name of a repository, and before the name of each of its files.
     Token repository = kNoToken;
     Token file = kNoToken;
 };
 
-// Why a generation ended. `none`: it has not, or its reader left it early.
+// Why a generation ended. `none`: it has not ended, it failed, or its reader left it early.
 enum class FinishReason {
     none,
     stop,    // end-of-generation token or stop string
@@ -51,11 +51,11 @@ enum class FinishReason {
 struct TokenLogprobs {
     Token token = kNoToken;
     float logprob = 0;
-    // The most likely tokens and theirs, the likeliest first.
+    // The likeliest tokens with their log-probabilities, the likeliest first.
     std::vector<std::pair<Token, float>> top;
 };
 
-// A step of a generation as the reader sees it. Chunks come in order; their texts joined are the
+// A piece of a generation as the reader sees it. Chunks come in order: their texts joined are the
 // generated text, their tokens the generated tokens.
 struct Chunk {
     // Valid UTF-8. Empty while a character or a possible stop string is still incomplete.
@@ -64,7 +64,7 @@ struct Chunk {
     Token token = kNoToken;
     // The drafter proposed the token and the target agreed.
     bool from_draft = false;
-    // Of the token, where SamplingOptions::logprobs asks for them.
+    // Log-probabilities at the token's position, if SamplingOptions::logprobs asks for them.
     std::optional<TokenLogprobs> logprobs;
     // Set on the last chunk only.
     FinishReason finish_reason = FinishReason::none;
