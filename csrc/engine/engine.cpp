@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// Most tokens that come again before a draft, where the memory cannot be cut.
+// Most tokens that are decoded again ahead of a draft, where the memory cannot be cut.
 constexpr int kMostPending = 16;
 
 }  // namespace
@@ -21,8 +21,8 @@ constexpr int kMostPending = 16;
 Engine::Engine(Context& target, Speculator speculator)
     : target_(target), speculator_(std::move(speculator)), batch_(target.n_batch()) {}
 
-// A draft must be cut off again, but for what is accepted; a memory that cannot be cut goes back to
-// a saved state, however long the draft was.
+// Rejected tokens must be cut off again. A memory that cannot be cut goes back to a saved state,
+// which works for a draft of any length.
 int Engine::longest_draft() const {
     if (!speculator_.speculates()) return 0;
     const int n_cuttable = target_.memory().n_cuttable();
@@ -35,8 +35,8 @@ int Engine::most_nodes() const {
 }
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
-    // What the next prompt can go back to where the memory cannot be cut: a conversation that is
-    // taken up again before its last turn.
+    // Where the memory cannot be cut, the next prompt can go back to this state: that of a
+    // conversation continued from before its last turn.
     target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     speculator_.begin(sequence, reference);
     entered_.push_back(&sequence);
@@ -58,21 +58,21 @@ void Engine::step(std::span<Sequence* const> sequences) {
         std::ranges::copy_if(in_prompt_, std::back_inserter(ready_), [](const Sequence* sequence) {
             return sequence->pending().size() == 1;
         });
-        // Not those that a decode which failed has ended, or robbed of their state.
+        // A decode that failed may have ended some of them, or lost their state.
         std::erase_if(ready_, [this](const Sequence* sequence) {
             return sequence->done() || must_prefill(*sequence);
         });
         if (target_.memory().split()) std::ranges::sort(ready_, {}, &Sequence::id);
         if (!ready_.empty()) round();
     } catch (...) {
-        // A stop string may have taken off what is held already.
+        // A stop string may have removed tokens that the memory holds.
         for (Sequence* sequence : entered_)
             rewind(*sequence, std::min(sequence->n_cached(), sequence->n_tokens()));
         throw;
     }
 }
 
-// Has a group decoded; if that fails, one sequence after another.
+// Decodes a group at once; if that fails, its sequences one by one.
 template <typename Decode>
 void Engine::attempt(std::span<Sequence* const> sequences, Group group, Decode decode) {
     const bool alone = group.last - group.first == 1;
@@ -87,9 +87,9 @@ void Engine::attempt(std::span<Sequence* const> sequences, Group group, Decode d
         if (!sequences[i]->done()) attempt(sequences, {i, i + 1}, decode);
 }
 
-// After a decode that failed, by the error at hand. That of a sequence alone ends it; and where the
-// memory cannot be cut, all end that have lost their state, those that wait among them: they would
-// begin again in every round.
+// Called while the error of a failed decode is handled. If one sequence was decoded alone, the
+// error ends it. Where the memory cannot be cut, it also ends all that have lost their state, even
+// those that were not in the decode: they would begin again in every round.
 void Engine::recover(const Sequence* alone) {
     for (Sequence* sequence : entered_) {
         const int n_before = std::min(sequence->n_cached(), sequence->n_tokens());
@@ -99,8 +99,9 @@ void Engine::recover(const Sequence* alone) {
     }
 }
 
-// Where the memory cannot be cut, a prompt's end is a state that others, who begin alike, can take
-// up; but for its last token, whose logits are wanted.
+// Where the memory cannot be cut anywhere, the state before a prompt's last token is saved, for
+// other prompts that begin alike. So these prompts are prefilled even if they are short; the last
+// token is left for the round, which wants its logits.
 bool Engine::must_prefill(const Sequence& sequence) const {
     const int n_pending = static_cast<int>(sequence.pending().size());
     const bool others_may_begin_alike =
@@ -108,17 +109,17 @@ bool Engine::must_prefill(const Sequence& sequence) const {
     return n_pending > quota_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
-// A batch of prompts alone: kernels for wide decodes take the rows of a round beside it no more
-// cheaply than a decode of their own does, and flash attention less so, since whatever one of a
-// block of rows sees it computes for all of them (docs/figures.md).
+// The batch holds prompt tokens only. Rows of a round beside them would cost kernels for wide
+// decodes as much as a decode of their own, and flash attention even more: it computes for a whole
+// block of rows whatever one of them sees (docs/figures.md).
 void Engine::prefill() {
     if (in_prompt_.empty()) return;
     take_chunks();
     attempt(in_prompt_, {0, chunks_.size()}, [this](Group group) { decode_chunks(group); });
 }
 
-// As much of the prompts as there is room for, beginning with the one whose turn it is: the next
-// id, or the first again.
+// Fills the batch with prompt tokens, beginning with the sequence whose turn it is: the next id
+// after the last one, or the first again.
 void Engine::take_chunks() {
     int room = target_.n_batch();
     const auto turn = [&](const Sequence* sequence) {
@@ -165,7 +166,7 @@ void Engine::round() {
     draft();
     for (std::size_t first = 0; first < ready_.size();) {
         const Group group{first, end_of_group(first)};
-        // What is done has lost its state to another's failed decode.
+        // A sequence that is done here has lost its state to another's failed decode.
         if (!ready_[first]->done())
             attempt(ready_, group, [&](Group part) { verify(part, decode(part)); });
         first = group.last;
@@ -176,7 +177,7 @@ int Engine::n_rows(std::size_t i) const {
     return static_cast<int>(ready_[i]->pending().size()) + speculator_.draft(i).size();
 }
 
-// Of a split memory, only neighbours with as many rows each can be decoded at once.
+// In a split memory, only neighbours with equal numbers of rows can be decoded at once.
 std::size_t Engine::end_of_group(std::size_t first) const {
     if (!target_.memory().split()) return ready_.size();
     const int n = n_rows(first);
@@ -199,12 +200,12 @@ void Engine::verify(Group group, double seconds) {
     }
 }
 
-// Nothing is drafted in the round that ends a prompt: the first token would come later by what the
-// draft costs, and little is known of an answer that has not begun.
+// The round that ends a prompt drafts nothing: a draft would delay the first token, and little is
+// known of an answer that has not begun.
 //
-// A memory that cannot be cut goes back to the state before a round, and the tokens accepted since
-// come again with the next one, before its draft. Once they are many, as after a prompt, they go
-// first, without a draft.
+// A memory that cannot be cut goes back to the state before a round, and the next round decodes the
+// accepted tokens again, ahead of its draft. If they are many, as after a prompt, a round decodes
+// them without a draft.
 bool Engine::may_draft(const Sequence& sequence) const {
     return speculator_.speculates() && !sequence.in_prompt() &&
            (target_.memory().n_cuttable() > 0 ||
@@ -221,7 +222,7 @@ void Engine::draft() {
         // A round of g drafted tokens generates up to g + 1.
         limit.depth = std::max(
             std::min({longest_draft(), quota_ - n_pending, sequence->n_tokens_left() - 1}), 0);
-        // Tokens at one position take a place each.
+        // Every node takes a cell of the memory, also where several stand at one position.
         limit.nodes =
             std::min({most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
     }
@@ -262,14 +263,14 @@ double Engine::decode(Group group) {
         ends_prompt |= ready_[i]->in_prompt();
         (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
-    // What decoding a prompt's end takes says nothing of the rounds that follow.
+    // The time of a decode that ends a prompt says nothing about the rounds that follow.
     if (!ends_prompt) speculator_.observe_decode(batch_.size(), n_context, seconds);
     return seconds;
 }
 
-// More rows where that makes the decode cheaper: of the last sequence, behind its trunk. What they
-// leave in the memory is cut like what is wrong of a draft; where the sequences lie apart, they
-// would make theirs longer than the others'. Returns how many.
+// Adds rows where a wider decode is cheaper: further tokens of the last sequence, behind its trunk.
+// They are cut from the memory like rejected tokens. Where several sequences lie apart, nothing is
+// added, since the last one would have more rows than the others. Returns the number of rows added.
 int Engine::pad(Group group, int n_context) {
     const std::size_t last = group.last - 1;
     if (target_.memory().split() && last != group.first) return 0;
@@ -284,7 +285,8 @@ int Engine::pad(Group group, int n_context) {
     return width - n;
 }
 
-// From the last committed token along the tokens that the target chooses, as far as they are nodes.
+// Walks from the last committed token along the tokens that the target chooses, as far as they are
+// nodes of the draft.
 void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     const Tree& draft = speculator_.draft(i);
     const int row = rows_[i];
@@ -313,16 +315,16 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     const bool was_prompt = sequence.in_prompt();
     if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
     absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
-    // Behind an accepted token that ended the text nothing was said.
+    // If an accepted token ended the text, the target has said nothing behind it.
     const Token next = agrees ? std::min(token, kNoToken) : token;
     speculator_.observe(i, sequence, path_, next, was_prompt ? 0 : seconds);
-    // A text that its grammar lets go no further is complete.
+    // A text that its grammar does not let go on is complete.
     if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {
         const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);
-        // One token, at least, is left to decode: the target has not said what follows it. And a
-        // branch does not lie in the memory as the same tokens would without a draft, which may
-        // change a bit: its tokens come again with the next decode.
+        // At least one token stays undecoded, since the target has not said what follows it.
+        // Accepted tokens of a side branch are cut, too, and come again with the next decode: they
+        // do not lie in the memory as they would without a draft, which may change a bit.
         const int n_judged = sequence.n_tokens() - (token < 0 ? 1 : 0);
         rewind(sequence, std::min(n_before + n_in_trunk(path_), n_judged));
     }
@@ -337,8 +339,8 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     commit_certain(sequence);
 }
 
-// What a grammar leaves no choice about needs no logits: it comes with the next decode, before the
-// draft.
+// Tokens that the grammar leaves no choice about need no logits: they are decoded with the next
+// round, ahead of its draft.
 void Engine::commit_certain(Sequence& sequence) {
     while (!sequence.done()) {
         const Token token = speculator_.certain(sequence);
@@ -346,15 +348,15 @@ void Engine::commit_certain(Sequence& sequence) {
         const Timer timer(sequence.stats.seconds.text);
         if (sequence.traces()) sequence.trace.back().certain.push_back(token);
         sequence.commit(token, false);
-        // A stop string may take off what the memory holds already.
+        // A stop string may remove tokens that the memory holds.
         if (sequence.n_tokens() < sequence.n_cached()) rewind(sequence, sequence.n_tokens());
         ++sequence.stats.certain;
     }
 }
 
 // Tells the drafter that reads states which rows of the decode stay: those of n tokens from `row`
-// on, and of the accepted nodes of the draft behind them. What was accepted of a side branch comes
-// again with the next decode; but a head that waited for that could not draft.
+// on, and those of the accepted nodes of the draft behind them. This includes accepted tokens of a
+// side branch, which come again with the next decode: a head that waited for that could not draft.
 void Engine::absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path) {
     if (!speculator_.reads_states()) return;
     stay_.resize(n);

@@ -17,24 +17,26 @@ class Engine {
     Engine(Context& target, Speculator speculator);
 
     Speculator& speculator() { return speculator_; }
-    // Most tokens of a draft, for a sequence that has a batch to itself.
+    // Most tokens in a row of a draft, for a sequence that has a batch to itself.
     int longest_draft() const;
-    // Most tokens of one, those of branches included.
+    // Most tokens of a draft, those of branches included.
     int most_nodes() const;
 
-    // A sequence enters, with its prompt and a text to draft from, and leaves, whether it is done
-    // or not; it must live until then.
+    // A sequence enters with its prompt, and leaves, done or not; it must live until then.
+    // reference: a text to draft from.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances sequences that are not done. Of prompts longer than a sequence's quota of a batch
-    // one batch is decoded first, filled from as many of them as it has room for, in turns; from
-    // one where memory().split(). A round follows for all others, and for those that have but one
-    // token of their prompt left. So nobody waits for more than one batch of others' prompts.
+    // Advances sequences that are not done. If some prompts are longer than a sequence's quota of a
+    // batch, one batch of prompt tokens is decoded first. Prompts take turns in it and share it,
+    // unless memory().split(): then it holds only one. A round follows for all other sequences, and
+    // for those with a single prompt token left. So no sequence waits for more than one batch of
+    // others' prompts.
     //
-    // An Error ends those sequences that it concerns: where a decode for several fails, those whose
-    // own decode fails, too; where the memory cannot be cut, those whose state is lost. Anything
-    // else that is thrown ends none. The memory of each then holds what n_cached() says.
+    // An Error ends only the sequences that it concerns: if a decode of several fails, those whose
+    // own decode fails as well; if the memory cannot be cut, also those whose state is lost. Any
+    // other exception is passed on and ends none. In either case the memory holds n_cached() tokens
+    // of each afterwards.
     void step(std::span<Sequence* const> sequences);
 
  private:
@@ -66,19 +68,19 @@ class Engine {
 
     Context& target_;
     Speculator speculator_;
-    std::vector<Sequence*> entered_;  // that have begun and not ended
-    int quota_ = 0;                   // tokens of a batch that each of them may have
-    SequenceId prefilled_ = -1;       // last
+    std::vector<Sequence*> entered_;  // begun and not ended
+    int quota_ = 0;                   // tokens of a batch that each sequence of the step may have
+    SequenceId prefilled_ = -1;       // the last that was in a prefill
     // Kept between rounds so that none allocates.
     Batch batch_;
-    std::vector<Sequence*> in_prompt_;  // whose prompts are to be decoded
+    std::vector<Sequence*> in_prompt_;  // those whose prompts are to be decoded
     std::vector<int> chunks_;           // [i]: tokens of in_prompt_[i] in the batch
-    std::vector<Sequence*> ready_;      // for a round
+    std::vector<Sequence*> ready_;      // those that do a round
     std::vector<Limit> limits_;         // [i]: what to draft for sequence i of the round
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token
-    std::vector<Guess> guesses_;        // at the position that is verified
-    std::vector<int> path_;             // nodes of the draft that were accepted
-    std::vector<int> stay_;             // rows of tokens that stay
+    std::vector<Guess> guesses_;        // at the position being verified
+    std::vector<int> path_;             // accepted nodes of a draft
+    std::vector<int> stay_;             // rows of a decode whose tokens stay
 };
 
 }  // namespace specllama

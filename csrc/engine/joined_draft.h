@@ -11,19 +11,19 @@
 
 namespace specllama {
 
-// A draft and what others have beside it, as a tree to choose from: the draft's trunk comes first,
-// whole, then the sides.
+// A draft joined with the other drafts for the same text, as a tree to choose from: first the whole
+// trunk of the draft, then the sides.
 struct JoinedDraft {
     Tree tree;
-    std::vector<Side> sides;  // [i]: of node i behind the trunk
+    std::vector<Side> sides;  // [i]: node i of those behind the trunk
 
-    // Of these drafts drafts[own] makes the trunk; nothing, if that one is empty. Where tokens were
-    // drawn the shape must not depend on which: nobody else's come beside those, nor they beside
-    // others.
+    // Joins the drafts, with drafts[own] as the trunk; empty if that one is empty. A draft with
+    // drawn tokens is joined with no other one, since the tree's shape must not depend on which
+    // tokens were drawn.
     void join(std::span<const Draft* const> drafts, std::size_t own, const Tree::Limits& limits);
 
-    // The target has said these tokens: which of the sides were right, of those that it judged. Of
-    // siblings each is judged once its elders were wrong.
+    // Sets Side::right by the tokens that the target has said, for the sides that these judge. A
+    // side is judged only if its elder siblings were wrong.
     void judge(TokenSpan heard);
 };
 

@@ -7,7 +7,7 @@ namespace specllama {
 
 namespace {
 
-// Tokens in a row.
+// Most tokens in a row, along the trunk or a branch.
 int longest(const Draft& draft) {
     int n_most = draft.size();
     int n = 0;
@@ -45,7 +45,7 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
     if (draft.drawn()) return;
     const auto end = std::ranges::find_if(draft.tokens, ends);
     if (end != draft.tokens.end()) draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
-    bool over = false;  // the branch
+    bool over = false;  // whether the branch has ended
     std::erase_if(draft.sides, [&](const Draft::Side& side) {
         over &= side.follows;
         return std::exchange(over, over || ends(side.token));

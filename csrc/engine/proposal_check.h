@@ -11,20 +11,22 @@
 
 namespace specllama {
 
-// What a drafter has answered, before anything is made of it; and what becomes of its errors.
+// Checks what a drafter has proposed before it is used, and records a drafter's errors.
 
-// What is wrong with a proposal, in a sentence, or "": its drafter's own error, evidence that is
-// missing or of no source there is, more tokens than were asked for, tokens that the model has not.
+// What is wrong with a proposal, in one sentence; "": nothing. Wrong are an error that the drafter
+// reports, evidence that is missing or has no valid source, more tokens than were asked for, and
+// tokens that the model does not have.
 std::string fault(const Proposal& proposal, const Vocab& vocab);
 
-// Nothing comes behind a token that ends the generation: of a conversation, say, the next turn's
-// header. Drawn drafts stay whole: where one is verified must not depend on what was drawn.
+// Cuts a draft and its branches behind a token that ends the generation; the next turn of a
+// conversation, say, may follow there. Drawn drafts stay whole: which tokens are verified must not
+// depend on what was drawn.
 void cut_behind_end(Draft& draft, const Vocab& vocab);
 
-// Writes down what went wrong with a drafter, in a sentence.
+// Records a drafter's error, one sentence, in the sequence's statistics.
 void record_error(Sequence& sequence, const std::string& message);
 
-// Calls a drafter about one sequence; what it throws as an Error is written down, no more.
+// Calls a drafter about one sequence. An Error that it throws is recorded and goes no further.
 template <typename Call>
 void contained(Sequence& sequence, Call call) {
     const Timer timer(sequence.stats.seconds.draft);

@@ -9,10 +9,10 @@
 
 namespace specllama {
 
-// Counts a round of a sequence in its statistics, and adds it to its trace, if it has one: what was
-// verified, and which of its nodes were accepted, each the child of the one before; what came
-// behind them, negative if nothing could; what the decode took; and where it was planned, what was
-// expected of it.
+// Counts a round in the statistics of its sequence and adds it to the trace, if there is one.
+// verified: the draft; accepted: its accepted nodes, each the child of the one before; next: the
+// target's token behind them, negative: none. decode_seconds: of the round's decode. planned:
+// whether turn.choice says what was expected of the round.
 void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
                   std::span<const int> accepted, Token next, double decode_seconds);
 

@@ -13,12 +13,12 @@ namespace specllama {
 
 namespace {
 
-// Most tokens drawn from frequencies in one draft: what was drawn must be verified, whatever is
-// known of it, so the planner cannot shorten such a draft.
+// Most tokens drawn from frequencies in one draft: a drawn draft is verified whole or not at all,
+// so the planner cannot shorten it.
 constexpr int kLongestDrawn = 4;
 
-// Tokens of a tree that the planner chooses from: more than it may have verified, since the longest
-// draft alone can be as many.
+// Most nodes of a tree that the planner chooses from. These are more than may be verified, since
+// the longest draft alone can have that many.
 constexpr int kMostOffered = 4 * kMaxSpecLength;
 
 constexpr Tree::Limits kChains;
@@ -92,9 +92,10 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         if (sequences[i]->paced()) take_offer(i, *sequences[i], limits[i]);
 }
 
-// Verified as it is: who made it has planned it, and knows what a round costs there.
+// An offered draft is verified as it is: its maker has planned it, and knows what a round costs
+// there.
 void Speculator::take_offer(std::size_t i, const Sequence& sequence, Limit limit) {
-    if (sequence.in_prompt()) return;  // where nothing is verified
+    if (sequence.in_prompt()) return;  // this round verifies nothing
     Work& work = work_[i];
     told_.clear();
     offers_->take(sequence.id(), sequence.tokens(), std::min(limit.depth, limit.nodes), told_);
@@ -115,7 +116,7 @@ void Speculator::ask_all(std::span<Sequence* const> sequences) {
             go_on_from_forced(d, sequences);
         } else if (drafters_[d]->costly()) {
             choose(sequences, kChains);
-            // With nothing new the choice stands, but for what a tree has beside it.
+            // If it drafts nothing, the choice stands, unless a tree has more beside it.
             if (!ask_costly(sequences) && limits_.siblings == 1) return;
         } else {
             ask(d, sequences);
@@ -129,7 +130,7 @@ Drafter& Speculator::drafter(std::size_t row) {
     return row == forced() ? *grammar_ : *drafters_[row == beyond() ? 0 : row];
 }
 
-// Empties the proposals of a row for a round.
+// Resets the proposals of a row for a round.
 void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) {
     proposals_[row].resize(sequences.size());
     for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -144,8 +145,8 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.max_tokens = turns_[i].max_draft;
         proposal.max_drawn =
             plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
-        // What was drawn must be verified, whatever it is; the planner leaves that at chains. (A
-        // draft model may draw where the target, at temperature 0, does not.)
+        // Drawn drafts are verified whole, so the planner keeps them chains. (A draft model may
+        // draw even where the target, at temperature 0, does not.)
         const bool may_be_drawn =
             sequence.sampler().options().acceptance == AcceptanceRule::rejection;
         proposal.max_beside = plans() && may_be_drawn ? 0 : limits_.siblings - 1;
@@ -153,8 +154,8 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
     }
 }
 
-// Asks a row's drafter to go on from what grammars force, where they do: in `beyond` only there.
-// Of a proposal that went no further than that nothing is left.
+// Asks a row's drafter to continue from the tokens that grammars force. Row `beyond` asks it only
+// for sequences that have such tokens. Proposals that add nothing to them are emptied.
 void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences) {
     bool asked = row != beyond();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -166,7 +167,8 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
         }
         asked = true;
         proposal.draft = forced_draft;
-        // What is drawn from frequencies is drawn for the token after the text.
+        // Frequencies are only drawn from for the token right after the text, not after forced
+        // ones.
         if (!drafter(row).costly()) proposal.max_drawn = 0;
     }
     if (!asked) return;
@@ -177,7 +179,7 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
             draft.clear();
 }
 
-// Asks a row's drafter about all sequences at once.
+// Asks a row's drafter about all sequences at once. Returns the seconds it took.
 double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     std::string error;
     const Stopwatch watch;
@@ -204,15 +206,15 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     return seconds;
 }
 
-// Asks the costly drafter, which goes on from what the cheap ones have that is worth verifying.
-// Whether it has drafted anything.
+// Asks the costly drafter to continue from what is worth verifying of the cheap drafts. Returns
+// whether it has drafted anything.
 bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     const std::size_t last = drafters_.size() - 1;
     std::vector<Proposal>& proposals = proposals_[last];
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
         const Tree& prefix = work.verified;
-        // Of what the others have drafted, a head has no states to go on from.
+        // A head has no states of tokens that others drafted, so it cannot continue from them.
         work.n_prefix = reader_ != nullptr ? 0 : planner_.n_prefix(turns_[i]);
         for (int t = 0; t < work.n_prefix; ++t)
             proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
@@ -273,7 +275,7 @@ void Speculator::offer(std::size_t i, Tree::Limits limits) {
                             : proposal.another == nullptr ? 0
                                                           : work_[i].n_prefix;
         const bool drawn = proposal.draft.drawn();
-        // What the costly drafter has drawn is verified, whatever it is.
+        // What the costly drafter has drawn must be verified, whatever it is.
         const bool required =
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
         const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
@@ -287,7 +289,7 @@ void Speculator::offer(std::size_t i, Tree::Limits limits) {
     if (!plans()) take_first(turn);
 }
 
-// With a fixed length the first that there is; in a tree around the costly drafter's.
+// With a fixed length, takes the costly drafter's draft, or else the first that is not empty.
 void Speculator::take_first(Turn& turn) const {
     const auto is_one = [](const Offer& offer) { return !offer.evidence.empty(); };
     auto first = std::ranges::find_if(turn.offers, is_one);
@@ -298,7 +300,7 @@ void Speculator::take_first(Turn& turn) const {
     turn.choice.n_draft = static_cast<int>(first->evidence.size() + first->sides.size());
 }
 
-// Takes over what was chosen.
+// Makes what was chosen the draft to verify.
 void Speculator::verify(std::size_t i, const Tree::Limits& limits) {
     const Turn& turn = turns_[i];
     Work& work = work_[i];
@@ -340,8 +342,8 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
     if (!verified.empty() && next >= 0 && !sequence.done()) tell(i, sequence, path);
 }
 
-// A bias can forbid what the grammar leaves, log-probabilities need logits, and whoever drafts
-// elsewhere hears of rounds alone.
+// A bias can forbid what the grammar leaves, log-probabilities need logits, and the makers of
+// offers for a paced sequence are told of rounds only.
 Token Speculator::certain(Sequence& sequence) {
     const SamplingOptions& options = sequence.sampler().options();
     if (!speculates() || options.grammar.empty() || !options.logit_bias.empty() ||
@@ -354,7 +356,7 @@ Token Speculator::certain(Sequence& sequence) {
     return token;
 }
 
-// What the drafters hear of is the trunk.
+// The drafters are told about the trunk only.
 void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> path) {
     const Work& work = work_[i];
     told_.clear();
@@ -367,7 +369,7 @@ void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> pa
         });
 }
 
-// How every draft did, also where another one was verified: the tokens that came judge all.
+// Finds how much of every draft was right, verified or not: the target's tokens judge all of them.
 void Speculator::judge(std::size_t i) {
     Turn& turn = turns_[i];
     Work& work = work_[i];

@@ -21,33 +21,36 @@
 
 namespace specllama {
 
-// How much may be drafted for a sequence in a round: tokens in a row, and altogether.
+// Most tokens to draft for a sequence in a round: in a row, and altogether.
 struct Limit {
     int depth = 0;
     int nodes = 0;
 };
 
-// What is verified of which draft: asks the drafters, decides how far their drafts pay, and tells
-// both what became of them.
+// Decides what is verified: asks the drafters, has the planner decide how much of which draft pays,
+// and tells both what became of the drafts.
 //
-// What a request's grammar forces is drafted first. With a fixed spec_length all others go on from
-// there; else it stands beside their drafts, and the first of the cheap drafters goes on from
-// there, too.
+// The tokens that a request's grammar forces are drafted first. With a fixed spec_length, all other
+// drafters continue from them. Otherwise they stand beside the other drafts, and the first drafter,
+// if it is cheap, drafts a second time, from where they end.
 //
-// With a fixed spec_length a draft is verified as it comes: the costly drafter's, or else that of
-// the first drafter that has one; in a tree, what the others have beside it, too. Without one the
-// planner chooses among the drafts of all drafters for all sequences at once; those whose tokens
-// cost time are asked last and ask before each token; they go on from what the cheap ones have,
-// where they are not better from the beginning, and what those have behind them comes last.
+// With a fixed spec_length, one draft is verified as it comes: the costly drafter's if it has one,
+// or else that of the first drafter that has one. In a tree, what the others have beside it is
+// verified, too. Without a fixed spec_length, the planner chooses among the drafts of all drafters,
+// for all sequences at once. The costly drafter is asked last, and asks before each token whether
+// to go on. It continues from the cheap drafts, unless it is expected to do better from the
+// beginning; what a cheap draft has behind the costly drafter's tokens is appended to them.
 //
-// A drafter that fails never ends a generation: its error is recorded and the round does without.
+// A drafter that fails never ends a generation: its error is recorded, and the round does without
+// its draft.
 class Speculator {
  public:
-    // No drafters: plain decoding. At most one of them is costly, the last. pads, alike: see
-    // Planner; where alike, there are chains only, and pads is for lengths that are planned.
-    // offers: one of them, or null; needed for paced sequences, of which nobody else drafts and
-    // nothing is planned.
-    // limits: of what is verified of a draft; one sibling: drafts are chains.
+    // drafters: none: plain decoding; at most one of them is costly, the last.
+    // offers: one of the drafters, or null. Paced sequences need it: for them no other drafter is
+    // asked, and nothing is planned.
+    // limits: of a draft that is verified; one sibling: drafts are chains.
+    // pads, alike: see Planner. pads counts only for planned lengths; with alike, drafts are
+    // chains.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::shared_ptr<Offers> offers,
                std::optional<int> spec_length, const Tree::Limits& limits, const Vocab& vocab,
                bool pads, bool alike);
@@ -55,18 +58,18 @@ class Speculator {
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned.
     bool plans() const { return speculates() && !spec_length_; }
-    // Whether the planner is to hear what the target's decodes take: who drafts elsewhere plans,
-    // too.
+    // Whether the planner learns the time of the target's decodes. It does so for offers, too:
+    // their makers plan by these times.
     bool times() const { return plans() || offers_; }
-    // Whether anybody drafts beside those who do it elsewhere.
+    // Whether there are drafters besides the offers from outside.
     bool drafts() const { return drafters_.size() > (offers_ ? 1 : 0); }
     Planner& planner() { return planner_; }
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
-    // Most tokens of a draft.
+    // Most tokens in a row of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
     const Tree::Limits& limits() const { return limits_; }
 
-    // A sequence enters, with its prompt, and leaves.
+    // A sequence enters with its prompt, and leaves. reference: a text to draft from.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
@@ -78,42 +81,42 @@ class Speculator {
 
     // Whether a drafter reads the target's states.
     bool reads_states() const { return reader_ != nullptr; }
-    // What the target has decoded of a sequence, for that one: see StateReader::absorb.
+    // Tells that drafter what the target has decoded of a sequence: see StateReader::absorb.
     void absorb(Sequence& sequence, Position first, std::span<const int> rows);
 
-    // What the target's decode of n rows took; heard by the planner, if it is to hear of it.
+    // A target decode of n rows took `seconds`: the planner learns from that if times().
     void observe_decode(int n, int n_context, double seconds) {
         if (times()) planner_.cost().observe(n, n_context, seconds);
     }
 
-    // What came of draft(i), which goes into the sequence's statistics and trace: these nodes were
-    // accepted, each the child of the one before, then `next` came, negative if nothing could.
-    // `seconds`: of the decode, for the trace; 0 where that is not known.
+    // What came of draft(i), for statistics, trace, planner and drafters. path: the accepted nodes,
+    // each the child of the one before; next: the target's token behind them, negative: none.
+    // seconds: of the decode, for the trace; 0: not known.
     void observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
                  double seconds);
 
-    // The token that the target cannot but choose next, since the sequence's grammar leaves no
-    // other; kNoToken: there is none.
+    // The token that the target must choose next, since the sequence's grammar leaves no other;
+    // kNoToken: none is known.
     Token certain(Sequence& sequence);
 
  private:
-    // What is under way for a sequence in this round.
+    // The state of one sequence in this round.
     struct Work {
-        bool replays = false;             // whether it goes on behind tokens that end a generation
+        bool replays = false;             // whether the sequence continues past end tokens
         std::vector<JoinedDraft> joined;  // [row of proposals_]
-        std::vector<bool> kept;           // [node of the one that is chosen]
+        std::vector<bool> kept;           // [node of the chosen tree]: whether it is verified
         Tree verified;
-        std::vector<Token> heard;  // what the target has said
-        // The costly drafter's draft: with how many tokens of another's it begins, and how many of
-        // another's follow its own.
+        std::vector<Token> heard;  // tokens that the target has said
+        // Tokens of other drafts in the costly drafter's draft: n_prefix before its own tokens, and
+        // n_rest behind them.
         int n_prefix = 0;
         int n_rest = 0;
-        Stopwatch asked;                            // since it was asked
-        std::function<bool(const Draft&)> another;  // whether it should go on
+        Stopwatch asked;                            // since the costly drafter was asked
+        std::function<bool(const Draft&)> another;  // whether it should draft on
     };
 
-    // Rows of proposals_ behind those of the drafters: what grammars force, and how the first
-    // drafter goes on from there.
+    // Rows of proposals_ behind those of the drafters: what the grammars force, and what the first
+    // drafter drafts from there.
     std::size_t forced() const { return drafters_.size(); }
     std::size_t beyond() const { return drafters_.size() + 1; }
     Drafter& drafter(std::size_t row);
@@ -134,7 +137,7 @@ class Speculator {
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
     std::shared_ptr<Offers> offers_;
-    StateReader* reader_ = nullptr;  // the last of them, if it is one
+    StateReader* reader_ = nullptr;  // the last drafter, if it reads states
     std::unique_ptr<GrammarDrafter> grammar_;
     std::optional<int> spec_length_;
     Tree::Limits limits_;
@@ -145,9 +148,9 @@ class Speculator {
     std::vector<std::vector<Proposal>> proposals_;  // [row][i]
     std::vector<Turn> turns_;                       // [i]
     std::vector<Work> work_;                        // [i]
-    std::vector<const Draft*> beside_;              // [row]: those of a sequence
-    Draft told_;                                    // to the drafters: a trunk
-    Tree offered_;                                  // to a paced sequence
+    std::vector<const Draft*> beside_;              // [row]: drafts for one sequence
+    Draft told_;                                    // what the drafters are told: a trunk
+    Tree offered_;                                  // what is offered to a paced sequence
 };
 
 }  // namespace specllama
