@@ -30,10 +30,10 @@ struct Headers {
 
 struct Drafters {
     std::vector<std::shared_ptr<Drafter>> all;
-    // The last of them, if it is one of these.
+    // The last of `all`, if it is of this kind; else null.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<HeadDrafter> head;
-    // Among them, if there is one.
+    // One of `all`, or null.
     std::shared_ptr<Offers> offers;
 };
 
@@ -41,11 +41,11 @@ int longest_draft(const SessionOptions& options) {
     return options.spec_length.value_or(kMaxSpecLength);
 }
 
-// Leaves of all sequences' planned trees: llama.cpp holds a row of logits for each.
+// Most leaves of the planned trees of all sequences: llama.cpp holds a row of logits for each.
 constexpr int kPlannedLeaves = 16;
 
-// What drafts may be, with so many leaves at most. Nobody who does not ask for trees has them: by
-// the clock they have not been seen to gain anything (docs/trees.md).
+// Limits of drafts, with most_leaves leaves at most. Drafts are trees only if the options ask for
+// them, since trees have not been seen to save any time (docs/trees.md).
 Tree::Limits limits(const SessionOptions& options, int most_leaves) {
     const int longest = longest_draft(options);
     const int siblings = options.spec_tree.value_or(1);
@@ -101,7 +101,8 @@ bool settle(const Headers& headers, SessionOptions& options) {
         options.draft_model->context.n_seq = options.context.n_seq;
         options.draft_model->context.n_batch = options.context.n_batch;
     }
-    // A head may use its target's embeddings and output, which llama.cpp finds on its devices only.
+    // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
+    // the same devices.
     if (headers.draft && is_eagle3(*headers.draft)) {
         options.draft_model->model.n_gpu_layers = options.model.n_gpu_layers;
         options.draft_model->model.device = options.model.device;
@@ -116,7 +117,8 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
                        const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
     Drafters drafters;
     const bool is_costly = given && given->costly();
-    // A draft model of fixed length has nobody beside it, but in a tree.
+    // With a fixed length, a draft model takes the place of these drafters, unless drafts are
+    // trees.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!options.draft_model || !options.spec_length || branches) {
         if (given && !is_costly) drafters.all.push_back(std::move(given));
@@ -128,7 +130,7 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
         drafters.offers = std::make_shared<Offers>();
         drafters.all.push_back(drafters.offers);
     }
-    // A costly one is the last, and there is one at most.
+    // The costly drafter is the last, and there is at most one.
     if (is_costly) drafters.all.push_back(std::move(given));
     if (!options.draft_model) return drafters;
     if (!headers.draft || is_eagle3(*headers.draft)) {
@@ -145,9 +147,9 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
     return drafters;
 }
 
-// Has the speculator know what decodes take, those of the draft model where it plans: from an
-// earlier session, else measured now.
-// n_logits: most rows of the target's logits that a decode may give.
+// Gives the planner the time of the target's decodes and, if lengths are planned, of the draft
+// model's: known from an earlier session, or measured now. Returns the keys of these curves.
+// n_logits: most rows of logits in a decode of the target.
 CurveKeys settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
                        int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
     if (!speculator.times()) return {};
@@ -166,8 +168,8 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers, Co
     return keys;
 }
 
-// What the bytes of a KV memory of so many parts depend on besides the numbers in the weights, on
-// one line.
+// One line with all that the bytes of a KV memory in n_parts parts depend on, except for the values
+// of the weights.
 std::string state_key(const Header& header, const ContextOptions& context, int n_ctx, int n_parts,
                       bool exact) {
     const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
@@ -190,8 +192,9 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
         Model::load(options.model, headers.target, options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
 
-    // With a drafter, memories that keep snapshots of their state take another kernel (the gated
-    // delta net of Qwen3.5): where both must agree there is one snapshot without a drafter, too.
+    // With a drafter, some memories keep snapshots of their state, and llama.cpp then takes another
+    // kernel (the gated delta net of Qwen3.5). An exact session without a drafter keeps one
+    // snapshot, too, so that both give the same bits.
     const bool drafts = !drafters.all.empty();
     const Tree::Limits wanted = limits(options, drafts ? kMaxSpecLength : 1);
     const int n_logits = drafts ? wanted.nodes + 1 : 1 + exact;

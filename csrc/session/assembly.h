@@ -19,18 +19,19 @@ struct Assembly {
     std::shared_ptr<const Model> model;
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
-    std::shared_ptr<Offers> offers;  // null: none are taken
+    std::shared_ptr<Offers> offers;  // null: the session takes none
     CurveKeys curve_keys;
-    // Settled, as the context's own.
+    // Settled: those of `context`.
     ContextOptions context_options;
     // Whether speculation changes no token at all; see settle_exactness.
     bool exact;
-    // What a SavedState of it is marked with.
+    // SavedState::key of the session's states.
     std::string state_key;
 };
 
-// Checks and settles the options, loads the models, and measures decodes where that is unknown.
-// drafter: asked before all others; null: none. Throws as Session's constructor does.
+// Checks and settles the options, loads the models, and measures the time of decodes where it is
+// not known. drafter: asked before all others, or last if it is costly; null: none. Throws as
+// Session's constructor does.
 Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
 }  // namespace specllama

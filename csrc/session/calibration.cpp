@@ -18,7 +18,7 @@ constexpr SequenceId kSequence = 0;
 // Fixed, so that two runs measure the same.
 constexpr unsigned kSeed = 1;
 
-// Decodes by which still_holds() looks.
+// Number of decodes in still_holds().
 constexpr int kRechecks = 5;
 
 // Seconds of a decode of n tokens.
@@ -34,16 +34,17 @@ bool still_holds(const Probe& probe, int n_max, const CostCurve& curve) {
     const double one = std::min(probe(1), probe(1));
     const double many = std::min(probe(n), probe(n));
     const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
-    // Further off than a timing may be, it is that of a machine that was busy, or of another power
-    // plan.
+    // A ratio further off than a timing may be is that of a machine that was busy, or had another
+    // power plan.
     return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
 }
 
-// compiles: a GPU's kernels are compiled when so many rows are first wanted.
+// compiles: whether kernels are compiled when a decode first has n rows, as on GPUs.
 void measure(const Probe& probe, int n_max, bool compiles, CostCurve& curve) {
     double left = tuning::kCalibrationSeconds;
     probe(1);
-    // What one is expected to take is a guess at first, and v(1) is worth having anyway.
+    // The first n is 1, and is measured in any case: what it is expected to take is a guess at
+    // first, and v(1) is always worth having.
     for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left); n = curve.next_probe(n_max)) {
         if (compiles) probe(n);
         const double seconds = probe(n);

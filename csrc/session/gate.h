@@ -9,23 +9,23 @@
 
 namespace specllama {
 
-// Lets one call at a time into a session.
+// Lets one call at a time work in a session.
 //
-// A call that works enters in its turn, first come, first served (Policy::queue), or throws Busy
-// while another call works (Policy::refuse). A working call by the very drafter that the session is
-// asking would wait for itself: it always throws Busy. A call that only looks takes microseconds:
-// it waits until no call works, and a call that comes to work waits until no call looks.
+// A working call enters in its turn, first come, first served (Policy::queue), or throws Busy while
+// another call works (Policy::refuse). If it comes from the drafter that the session is asking, it
+// would wait for itself: it always throws Busy. A looking call, which takes microseconds, waits
+// until no call works; a working call waits until no call looks.
 class Gate {
  public:
-    // What becomes of work while another's is under way.
+    // What a working call does while another one works.
     enum class Policy { refuse, queue };
 
     explicit Gate(Policy policy) : policy_(policy) {}
 
     class Work {
      public:
-        // may_enter() may throw. With Policy::refuse it is called when nobody works; with queue
-        // others may, and it must not look at what they change.
+        // may_enter() may throw, to refuse the call. With Policy::refuse it runs while no call
+        // works; with Policy::queue one may, so it must not read what working calls change.
         template <typename MayEnter>
         Work(Gate& gate, Policy policy, MayEnter may_enter) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
@@ -37,9 +37,9 @@ class Gate {
         template <typename MayEnter>
         Work(Gate& gate, MayEnter may_enter) : Work(gate, gate.policy_, may_enter) {}
         explicit Work(Gate& gate) : Work(gate, [] {}) {}
-        // By another policy than the gate's.
+        // With another policy than the gate's.
         Work(Gate& gate, Policy policy) : Work(gate, policy, [] {}) {}
-        // Enters if no call works, or waits to.
+        // Enters if no call works or waits to work; entered() tells.
         Work(Gate& gate, std::try_to_lock_t) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
             if (gate_.n_queued_ > 0) return;
@@ -84,7 +84,8 @@ class Gate {
         Gate& gate_;
     };
 
-    // Whether the calling thread is the one that works: a drafter's call, which must not wait.
+    // Whether the calling thread is the one that works: its call then comes from a drafter and must
+    // not wait.
     bool entered() {
         const std::lock_guard lock(mutex_);
         return worker_ == std::this_thread::get_id();

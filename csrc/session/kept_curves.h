@@ -9,21 +9,21 @@
 
 namespace specllama {
 
-// What a session has learned of the time of decodes, kept for the next session with the same models
-// on the same machine: a small text file for each curve, in the cache folder. One that cannot be
-// read or written is no error: the curve is learned anew. The curves are the planner's own.
+// The cost curves that a session's planner has learned, kept for the next session with the same
+// models on the same machine: a small text file for each curve, in the cache folder. A file that
+// cannot be read or written is no error: the curve is learned anew.
 
-// What the time of a decode depends on, on one line: the key of its cost curve.
-// kernels: of the model's weights.
+// The key of a cost curve: one line with all that the time of a decode depends on.
+// kernels: see Model::kernels.
 std::string curve_key(const Header& header, const ModelOptions& model,
                       const ContextOptions& context, const std::string& kernels);
 
-// Of the target's curve, and of the draft model's, if there is one; none: none are kept.
+// Keys of the target's curve and of the draft model's, if there is one; empty: no curve is kept.
 using CurveKeys = std::vector<std::string>;
 
-// Restores what an earlier session has kept.
+// Restores the curves that an earlier session has kept.
 void load_curves(const CurveKeys& keys, Planner& planner);
-// Keeps the curves of which anything was measured.
+// Keeps the curves with at least one measurement.
 void keep_curves(const CurveKeys& keys, Planner& planner);
 
 }  // namespace specllama

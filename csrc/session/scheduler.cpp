@@ -66,8 +66,8 @@ void check_stop_strings(const std::vector<std::string>& stop) {
 }
 
 void check_triggers(const SamplingOptions& options) {
-    constexpr std::size_t kMost = 65536;  // bytes, all together
-    // Of one: what llama.cpp makes of them, a std::regex, calls itself for each.
+    constexpr std::size_t kMost = 65536;  // bytes of all texts together
+    // Most bytes of one text: llama.cpp makes a std::regex of it, which calls itself for each byte.
     constexpr std::size_t kMostOfOne = 4096;
     std::size_t n_bytes = 0;
     for (const std::string& one : options.grammar_triggers) {
@@ -107,7 +107,7 @@ void check_options(const GenerateOptions& options, int n_room) {
     check_triggers(options.sampling);
 }
 
-// Adds the time of a step to what each of its requests took.
+// Adds the time of a step to the total of each request in it.
 class SharedTimer {
  public:
     explicit SharedTimer(std::span<Sequence* const> sequences) : sequences_(sequences) {}
@@ -144,7 +144,7 @@ Scheduler::Scheduler(Assembly parts)
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
       n_free_(n_seq_) {
-    release_helper_threads();  // of the decodes by which what they take was measured
+    release_helper_threads();  // those of the decodes that were measured
 }
 
 std::shared_ptr<const Model> Scheduler::model() const {
@@ -167,7 +167,7 @@ void Scheduler::close() {
     if (closed_) return;
     closed_ = true;
     release_helper_threads();
-    // A drafter may be interrupted while it is told: all is freed even so.
+    // A drafter may throw an interrupt when it is told; everything is freed all the same.
     std::exception_ptr interrupt;
     for (const auto& sequence : active_) {
         try {
@@ -254,7 +254,7 @@ void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan refer
         slots_->put(*sequence);
     }
     try {
-        active_.reserve(active_.size() + 1);  // the engine knows only what is in there
+        active_.reserve(active_.size() + 1);  // push_back must not fail behind begin
         engine_->begin(*sequence, reference);
     } catch (...) {
         slots_->take_out(*sequence);
@@ -319,7 +319,7 @@ void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
     sequence.take_chunks(chunks);
 }
 
-// Waits for nobody: what is abandoned while another thread works ends when that is done.
+// Never waits for work: a sequence abandoned while another thread works ends when that is done.
 void Scheduler::cancel(Sequence& sequence) {
     sequence.abandon();
     const Gate::Work work(gate_, std::try_to_lock);
@@ -360,9 +360,9 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
             "n_beams cannot be had with this model: beams share what they have in common, which "
             "states (of recurrent and hybrid models) do not allow.");
     const Stopwatch watch;
-    // No request has this id.
+    // The search takes n_seq_ as its id, which no request has.
     BeamSearch search(model, context_options_, engine_->speculator(), n_seq_, prompt, options);
-    // What was left by others serves the search, and its prompt those that follow.
+    // The search reuses what other requests have left, and leaves its prompt for later ones.
     const bool fits = !memory.split() && !memory.slides();
     if (const SlotPool::Left left = fits ? slots_->left() : SlotPool::Left(); !left.state.empty())
         search.reuse(left.tokens, left.state);
@@ -376,7 +376,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
     try {
         if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
     } catch (const std::bad_alloc&) {
-        // Then it does not serve those that follow.
+        // The prompt is then not kept for later requests.
     }
     result.stats.seconds.total = watch.seconds();
     result.stats.exact = exact_;

@@ -23,8 +23,9 @@
 
 namespace specllama {
 
-// Whose turn it is in a session: lets one thread at a time work, gives requests their places in the
-// KV memory, and has the engine advance all of them together. Shared by a session and its streams.
+// Schedules the work of a session: lets one thread at a time work, gives requests their places in
+// the KV memory, and has the engine advance all of them together. Shared by a session and its
+// streams.
 class Scheduler {
  public:
     explicit Scheduler(Assembly parts);
@@ -33,7 +34,7 @@ class Scheduler {
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
 
-    // Throws Closed. Safe from any thread; the model lives as long as it is held.
+    // Throws Closed. Safe from any thread; the model lives as long as the pointer.
     std::shared_ptr<const Model> model() const;
     bool closed() const { return closed_; }
     bool entered() { return gate_.entered(); }
@@ -51,18 +52,19 @@ class Scheduler {
 
     void check(TokenSpan prompt, const GenerateOptions& options) const;
     std::shared_ptr<Sequence> start(TokenSpan prompt, const GenerateOptions& options);
-    // Advances all unfinished sequences that do not wait by a step of the engine; false if there
-    // are none.
+    // Advances all unfinished sequences that do not wait by a step of the engine. Returns false if
+    // there are none.
     bool step();
-    // Replaces `chunks` by what became certain of a sequence since the last call; step() advances
-    // all sequences first if nothing has. False once everything has been given.
+    // Replaces `chunks` by those of a sequence that became certain since the last call. If there
+    // are none, step() first advances all sequences; take() never does. Both return false once
+    // everything has been given.
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
     // See Stream.
     void offer(const Sequence& sequence, Position n_before, const Draft& draft);
     bool waits(const Sequence& sequence) const;
-    // Seconds of decodes of n tokens, [n - 1], as far as they are known; waits like a look.
+    // See Session. Waits like a look.
     std::vector<double> decode_seconds();
 
     // See Session.
@@ -70,7 +72,7 @@ class Scheduler {
     SavedState save();
     void load(const SavedState& saved);
 
-    // Calls `read` while nothing changes the sequence.
+    // Calls `read` while no call works, so that nothing changes the sequence.
     template <typename Read>
     auto look(Read read) {
         const Gate::Look look(gate_);
@@ -84,7 +86,7 @@ class Scheduler {
     [[noreturn]] void throw_taken() const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
-    // Takes a sequence out of the engine; what the KV memory holds of it stays for the next.
+    // Takes a sequence out of the engine; what the KV memory holds of it stays for later requests.
     void leave(Sequence& sequence);
     // Takes the sequences that are done or abandoned out of the engine.
     void retire();
@@ -95,7 +97,7 @@ class Scheduler {
     std::shared_ptr<const Model> model_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
-    std::shared_ptr<Offers> offers_;  // null: none are taken
+    std::shared_ptr<Offers> offers_;  // null: the session takes none
     CurveKeys curve_keys_;
     std::unique_ptr<SlotPool> slots_;
     ContextOptions context_options_;

@@ -21,7 +21,8 @@ TokenSpan SlotPool::Slot::tokens() const {
 SlotPool::SlotPool(Memory& memory, int n_slots)
     : memory_(memory), slots_(n_slots), n_free_(n_slots) {}
 
-// Free slots can be cut to what is wanted, others only be copied from; among equals, a free one.
+// The slot that can give the most leading tokens. A free slot can be cut back to them, another only
+// be copied from; among equals, a free one is taken.
 SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
     Prefix best;
     bool best_is_free = false;
@@ -50,10 +51,10 @@ void SlotPool::put(Sequence& sequence) {
     const Slot& source = slots_[prefix.slot];
     int id = longest_free();
     int n_cached = 0;
-    // A slot that would lose most of what it holds is rather copied from.
+    // A slot that would lose most of what it holds is copied from instead.
     const bool keeps_most = 2 * prefix.n_tokens >= static_cast<int>(source.tokens().size());
     if (source.sequence == nullptr && keeps_most && prefix.n_tokens > 0) id = prefix.slot;
-    // So that taking it out cannot fail.
+    // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
     if (id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy)
         n_cached = memory_.copy(prefix.slot, id, prefix.n_tokens);
@@ -74,7 +75,7 @@ void SlotPool::take_out(const Sequence& sequence) {
     ++n_free_;
 }
 
-// The memory may hold less of a slot than was left there: a failed decode for others takes states.
+// The memory may hold less than was left in the slot: a failed decode of others can cost it states.
 SlotPool::Left SlotPool::left() const {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
         const auto& [sequence, tokens, freed] = slots_[i];
@@ -90,7 +91,7 @@ bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     Slot& slot = slots_[id];
     const std::vector<std::uint8_t> before = memory_.state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());
-    // Where memory runs out on the way, nobody knows what lies there.
+    // If an allocation fails on the way, the slot counts as empty: what it holds is not known then.
     std::vector<Token> left = std::exchange(slot.left, {});
     if (memory_.load(id, state, static_cast<int>(loaded.size()))) {
         slot.left.swap(loaded);

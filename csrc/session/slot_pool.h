@@ -12,9 +12,9 @@ namespace specllama {
 
 // The places in a context's memory, one per sequence, and what they hold.
 //
-// A free slot keeps what its last request left there, until the slot is needed: of a prompt that
-// begins like what any slot holds, free or taken, only what follows is decoded. A prompt that
-// begins like none gets the slot that has been free the longest.
+// A free slot keeps what its last request left there, until the slot is needed. If a prompt begins
+// like what any slot holds, free or taken, only the rest of it is decoded. A prompt that begins
+// like none gets the slot that has been free the longest.
 class SlotPool {
  public:
     // The memory must outlive this, and have room for n_slots sequences.
@@ -22,26 +22,28 @@ class SlotPool {
 
     int n_free() const { return n_free_; }
 
-    // Puts a sequence, of whose prompt nothing is in the memory yet, into a free slot, with as much
-    // of its prompt as can be had there, but not its last token, whose logits are wanted. The slots
-    // know it until it is taken out. There must be a free one.
+    // Puts a new sequence into a free slot, with as many of its leading tokens as the slots can
+    // give. Its last token is not among them, since its logits are wanted. The pool refers to the
+    // sequence until it is taken out. There must be a free slot.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
 
-    // What the last sequence that was taken out has left; none if that is gone.
+    // What the sequence taken out last, or the state loaded last, has left; empty if its slot is in
+    // use.
     struct Left {
         std::vector<Token> tokens;
         std::vector<std::uint8_t> state;  // see Memory::state
     };
     Left left() const;
-    // Puts such a thing into the slot that has been free the longest; false if the memory does not
-    // take it, in which case that slot holds what it held before. There must be a free one.
+    // Puts such tokens and their state into the slot that has been free the longest; false if the
+    // memory does not take them, in which case the slot holds what it held before. There must be a
+    // free slot.
     bool load(TokenSpan tokens, std::span<const std::uint8_t> state);
 
  private:
     struct Slot {
         const Sequence* sequence = nullptr;  // whose it is; null: free
-        std::vector<Token> left;             // in the memory, if free
+        std::vector<Token> left;             // tokens in the memory, if free
         std::uint64_t freed = 0;             // n_freed_ when it became free
 
         TokenSpan tokens() const;

@@ -12,7 +12,7 @@ Stream::Stream(std::shared_ptr<Scheduler> scheduler, std::shared_ptr<Sequence> s
 
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&& other) noexcept {
-    const Stream before(std::move(*this));  // ends with this
+    const Stream before(std::move(*this));  // its generation ends on return
     scheduler_ = std::move(other.scheduler_);
     sequence_ = std::move(other.sequence_);
     return *this;
@@ -23,7 +23,7 @@ Stream::~Stream() {
     try {
         cancel();
     } catch (...) {
-        // What a drafter throws at its end concerns nobody any more.
+        // What a drafter throws when it is told of the end concerns nobody any more.
     }
 }
 
