@@ -12,7 +12,7 @@ namespace specllama {
 
 namespace {
 
-// Further ahead hardly anything is foreseen, where the length is not given.
+// Most levels to look ahead where the planner chooses: further ahead hardly anything is foreseen.
 constexpr int kMostPlannedLevels = 16;
 
 // Checks the options; returns the most tokens of a beam.
@@ -41,14 +41,16 @@ int settle_max_tokens(const BeamOptions& options, int n_prompt, int n_ctx) {
     return max_tokens;
 }
 
-// So many that among them are n_beams which do not end a text. A stop string may end any.
+// Successors to keep of a node: enough that n_beams of them do not end a text. With stop strings,
+// any of them may end it.
 int n_successors(const BeamOptions& options, const Vocab& vocab) {
     int n = options.stop.empty() ? options.n_beams : 2 * options.n_beams;
     for (Token token = 0; token < vocab.size(); ++token) n += vocab.is_end(token);
     return std::min(n, vocab.size());
 }
 
-// More cost memory for their logits, and hardly pay; a search that wants more decodes in parts.
+// Most rows of a decode. More would cost memory for their logits and hardly pay; a search that
+// needs more decodes in parts.
 constexpr int kMostRows = 64;
 
 int most_rows(const BeamOptions& options, const Speculator& speculator, int n_batch) {
@@ -56,14 +58,16 @@ int most_rows(const BeamOptions& options, const Speculator& speculator, int n_ba
     return std::min({options.n_beams * (1 + n_ahead), kMostRows, n_batch});
 }
 
-// Room for all tokens of all beams, and as many that are drafted and wrong, if one request has it.
+// Options of the search's own context: with room for all tokens of all beams and for as many that
+// are drafted and wrong, but no more than one request has.
 ContextOptions own_context(ContextOptions context, const BeamOptions& options, int n_prompt,
                            int max_tokens, bool long_rope) {
     context.n_seq = 1;
     context.n_forks = Branches::n_forks(options.n_beams);
-    // A window forgets no cell that several share.
+    // A sliding window frees no cell that several sequences share.
     context.whole_window = true;
-    // Such models turn positions by the size of the memory.
+    // Models with long RoPE rotate positions by the size of the memory, so that stays the
+    // session's.
     if (!long_rope)
         context.n_ctx = std::min(context.n_ctx, n_prompt + 2 * options.n_beams * max_tokens);
     return context;
@@ -108,7 +112,7 @@ BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextO
 
 void BeamSearch::reuse(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const TokenSpan prompt = request_.tokens();
-    // The logits behind the last token are wanted.
+    // The last token is left to decode, since its logits are wanted.
     const auto same = std::ranges::mismatch(prompt.first(prompt.size() - 1), tokens).in1;
     const auto n_same = static_cast<int>(same - prompt.begin());
     Memory& memory = target_.memory();
@@ -126,7 +130,7 @@ void BeamSearch::round() {
         step();
 }
 
-// Decodes more of the prompt; at its end, the search begins.
+// Decodes the next batch of the prompt; after the last one, the search begins.
 void BeamSearch::prefill() {
     Stats& stats = request_.stats;
     const Timer timer(stats.seconds.prefill);
@@ -158,7 +162,7 @@ void BeamSearch::learn(NodeId node, std::span<const float> logits) {
             "overflow on this device.");
 }
 
-// Goes on as far as it is known what follows.
+// Takes steps for as long as it is known what follows all running hypotheses.
 void BeamSearch::advance() {
     const Timer timer(request_.stats.seconds.choose);
     const auto known = [&](const Hypothesis& one) { return trie_.known(one.node); };
@@ -188,7 +192,7 @@ void BeamSearch::count_accepted() {
 FinishReason BeamSearch::ends(NodeId node, Token token) {
     if (vocab_.is_end(token)) return FinishReason::stop;
     if (options_.stop.empty()) return FinishReason::none;
-    // As much of the text as a stop string that ends in this token may begin in.
+    // The end of the text, from where a stop string that ends in this token may begin.
     tail_.clear();
     vocab_.append_piece(token, tail_);
     const std::size_t n_wanted = tail_.size() + longest_stop_ - 1;
@@ -240,15 +244,15 @@ void BeamSearch::look_ahead() {
         [&](Token token) { return vocab_.is_end(token); });
 }
 
-// What is as long as a text may be needs not be decoded.
+// Most levels to look ahead. Texts that have their full length need not be decoded.
 int BeamSearch::most_levels() const {
     if (!speculator_.speculates() || continuations_.none()) return 0;
     const int n_most = speculator_.plans() ? kMostPlannedLevels : speculator_.longest();
     return std::min(n_most, max_tokens_ - 1 - hypotheses_.n_steps());
 }
 
-// Rows that may be decoded ahead: those that the search itself may want to the end keep their
-// cells.
+// Rows that may be decoded ahead: enough cells must stay free for all that the search itself may
+// still need.
 int BeamSearch::n_affordable() const {
     const int n_wanted = options_.n_beams * (max_tokens_ - hypotheses_.n_steps());
     return target_.n_ctx() - request_.n_tokens() - branches_->n_cells() - n_wanted;
@@ -269,8 +273,8 @@ int BeamSearch::choose_levels() {
     return foresight_.choose(n_rows_, [&](int n) { return cost.seconds(n, n_context); });
 }
 
-// Gives each node of the levels its sequence; what there is none for, and what comes behind it, is
-// left out.
+// Makes a row of each unknown node of the levels, with the sequence to decode it in. Nodes that no
+// sequence is left for are omitted, with all that come behind them.
 void BeamSearch::lay_out(int n_levels) {
     rows_.clear();
     for (int level = 0; level <= n_levels; ++level)

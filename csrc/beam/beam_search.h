@@ -22,31 +22,33 @@
 
 namespace specllama {
 
-// A beam search. In a round the target decodes what the running hypotheses lack, and what the
-// Outlook says they will want next; the search then goes on as far as it knows what follows. So it
-// takes fewer decodes than steps, and what it finds does not depend on who drafts.
+// A beam search. In a round, the target decodes the nodes whose successors the running hypotheses
+// need, and those that the Outlook says they will need next. Then the search takes as many steps as
+// it knows successors for. So it takes fewer decodes than steps, and what it finds does not depend
+// on who drafts.
 //
 // It has a KV memory of its own, as large as it may need and no larger than one request's.
 class BeamSearch {
  public:
-    // context: as the session's, settled. id: what the drafters know the search by, of no request.
-    // Throws InvalidArgument when an option is out of range, or the context has no room for that
-    // many tokens of each beam behind the prompt; and OutOfMemory, before anything is allocated.
+    // context: the session's, settled. id: the drafters' sequence id for the search, which no
+    // request has.
+    // Throws InvalidArgument if an option is out of range, or if the context has no room behind the
+    // prompt for that many tokens of each beam; and OutOfMemory, before anything is allocated.
     BeamSearch(const std::shared_ptr<const Model>& model, const ContextOptions& context,
                Speculator& speculator, SequenceId id, TokenSpan prompt, const BeamOptions& options);
 
-    // Takes over what another memory of that kind holds of some tokens, as far as the prompt begins
-    // like them. Before the first round.
+    // Takes over the state that these tokens have left in another memory of that kind, as far as
+    // the prompt begins like them. To be called before the first round.
     void reuse(TokenSpan tokens, std::span<const std::uint8_t> state);
 
     bool done() const { return hypotheses_.done(); }
-    // A part of the prompt is decoded, or what is wanted next, and the steps are taken that this
-    // allows. Throws DecodeError; the search is over then.
+    // Decodes a part of the prompt, or the nodes that are needed next, and takes the steps that
+    // this allows. Throws DecodeError; the search is over then.
     void round();
 
-    // What it has come to.
+    // The ended texts, the best first.
     std::vector<Beam> beams() const;
-    // The prompt in the memory, once it is there.
+    // The memory's state of the prompt, once that is decoded.
     std::vector<std::uint8_t> prompt_state() { return target_.memory().state(Branches::kPrompt); }
     Stats& stats() { return request_.stats; }
 
@@ -66,29 +68,29 @@ class BeamSearch {
 
     BeamOptions options_;
     int max_tokens_;
-    int most_rows_;  // of a decode
+    int most_rows_;  // in a decode
     Context target_;
     const Vocab& vocab_;
     Speculator& speculator_;
     Sequence request_;
     Trie trie_;
     Beams hypotheses_;
-    std::optional<Branches> branches_;  // once the prompt is there
+    std::optional<Branches> branches_;  // once the prompt is decoded
     Continuations continuations_;
     Outlook outlook_;
     Foresight foresight_;
     Batch batch_;
     std::size_t longest_stop_ = 0;
-    std::string tail_;  // of a text
-    // Of a round.
+    std::string tail_;  // the end of a text
+    // The rows of a round.
     struct Row {
         NodeId node;
         SequenceId sequence;
-        Source source;  // of what is decoded ahead
+        Source source;  // whose guess it was, if it is decoded ahead
     };
     std::vector<Row> rows_;
     std::vector<int> n_rows_;  // [g]: rows of levels 0 to g
-    // That a node was decoded ahead: in which round, -1: in none, and who said that it would come.
+    // In which round a node was decoded ahead (-1: in none), and whose guess it was.
     struct Ahead {
         int round = -1;
         Source source = Source::other;

@@ -10,7 +10,7 @@
 
 namespace specllama {
 
-// A text of the search, all of one length at a step, and the logarithm of its probability.
+// A running text of the search and its log-probability. At a step all have the same length.
 struct Hypothesis {
     NodeId node = Trie::kRoot;
     double logprob = 0;
@@ -24,33 +24,33 @@ struct Ended {
     FinishReason reason = FinishReason::none;
 };
 
-// What may become a hypothesis at the next step.
+// A hypothesis and one more token, which may be a hypothesis at the next step.
 struct Extension {
     NodeId parent = Trie::kRoot;
     Successor successor;
-    double logprob = 0;  // of the whole
+    double logprob = 0;  // of the whole text
 };
 
-// The rule of a beam search, that of Hugging Face's transformers (GenerationMixin._beam_search).
-// At each step all successors of the running hypotheses are ranked. Of the first n_beams those that
-// end are done, by max_tokens all; the first n_beams that do not end run on. Of those that are done
-// the n_beams with the highest scores are kept. Pure.
+// The rule of a beam search, as in Hugging Face's transformers (GenerationMixin._beam_search). Each
+// step ranks all successors of the running hypotheses. Among the first n_beams, those that end a
+// text are kept as ended (at max_tokens, all of them do); the first n_beams that do not end one run
+// on. Only the n_beams ended texts with the highest scores stay. Pure.
 class Beams {
  public:
-    // Why the text of a node ends with its child of this token; none: it does not.
+    // Why a node's text ends with this token behind it; none: it does not end.
     using Ends = std::function<FinishReason(NodeId, Token)>;
 
-    // max_tokens: of `options`, settled. The trie must outlive this.
+    // max_tokens: that of `options`, settled. The trie must outlive this.
     Beams(Trie& trie, BeamOptions options, int max_tokens);
 
-    // The best first. All have as many tokens.
+    // The best first. All have the same number of tokens.
     std::span<const Hypothesis> running() const { return running_; }
     int n_steps() const { return n_steps_; }
     bool done() const { return done_; }
     // The best first.
     std::span<const Ended> ended() const { return ended_; }
 
-    // Goes on by a token. What follows the running hypotheses must be known.
+    // Takes a step of one token. The successors of the running hypotheses must be known.
     void step(const Ends& ends);
 
  private:
@@ -67,9 +67,9 @@ class Beams {
     std::vector<Extension> extensions_;
 };
 
-// Adds the extensions of a hypothesis that are known; and ranks extensions: the likeliest
-// first, of equals the first that was added. (Ids of nodes tell nothing: they depend on what was
-// drafted.)
+// add_extensions adds the known extensions of a hypothesis that have a probability above 0. rank
+// puts the likeliest first, and of equals the one that was added first. (Node ids cannot decide
+// there: they depend on what was drafted.)
 void add_extensions(const Trie& trie, const Hypothesis& hypothesis,
                     std::vector<Extension>& extensions);
 void rank(std::vector<Extension>& extensions);

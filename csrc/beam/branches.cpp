@@ -25,7 +25,7 @@ void Branches::begin_round(std::span<const Hypothesis> running) {
     n_cells_ = last_kept + 1;
 }
 
-// The deepest node of a branch that a running hypothesis is, or descends from, or may come to.
+// The deepest node of a branch that a running hypothesis is, descends from, or may still reach.
 NodeId Branches::live_part(const Branch& branch) const {
     NodeId deepest = Trie::kRoot;
     for (const Hypothesis& one : running_) {
@@ -36,7 +36,8 @@ NodeId Branches::live_part(const Branch& branch) const {
     return deepest;
 }
 
-// What only this branch held goes to the dead, but for the cells behind last_kept: they are free.
+// Cuts a branch back to `tip`. The cells that only this branch held go to dead_, except for those
+// behind last_kept, which are freed.
 void Branches::cut(Branch& branch, NodeId tip, int last_kept) {
     if (branch.tip == tip) return;
     NodeId first_dead = Trie::kNone;
@@ -75,8 +76,8 @@ SequenceId Branches::take(NodeId node, bool needed) {
     return branch->sequence;
 }
 
-// A branch without which nothing is lost; else, if it must be, one that no running hypothesis goes
-// on from. There are more branches than hypotheses could do with.
+// A branch that is given up without a loss; or else, if needed, one that no running hypothesis goes
+// on from. Of these there is always one, since there are more branches than hypotheses can need.
 Branches::Branch* Branches::spare(bool needed) {
     Branch* best = nullptr;
     for (Branch& branch : branches_) {
@@ -87,7 +88,7 @@ Branches::Branch* Branches::spare(bool needed) {
     return best;
 }
 
-// Whether a running hypothesis goes on from what only this branch holds.
+// Whether a running hypothesis goes on from a node that only this branch holds.
 bool Branches::is_sole(const Branch& branch) const {
     return std::ranges::any_of(running_, [&](const Hypothesis& one) {
         const NodeId node = holds(one.node) ? one.node : trie_.parent(one.node);

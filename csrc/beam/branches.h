@@ -10,21 +10,21 @@
 
 namespace specllama {
 
-// Which sequences of the KV memory hold which nodes of a trie: a sequence holds a path from the
-// root, its cells shared with the others that hold the same nodes, so that a token decoded in it
-// sees just the text that it continues.
+// Knows which sequences of the KV memory hold which nodes of a trie. A sequence holds a path from
+// the root and shares its cells with the other sequences that hold the same nodes. So a token
+// decoded in it sees exactly the text that it continues.
 //
 // The cells of a text lie in the order of its tokens: attention sums in the order of cells, and a
-// search that decodes ahead must come to the same bits as one that does not. So what is dead keeps
-// its cells, in a sequence of its own, but for those behind all that is alive, which are given
-// back. The memory must have no other user.
+// search that decodes ahead must come to the same bits as one that does not. So dead nodes keep
+// their cells, held by a sequence of their own, except for those behind all live ones, which are
+// freed. The memory must have no other user.
 class Branches {
  public:
-    // The sequence that holds the prompt, and how many there must be beside it, which are empty.
+    // The sequence that holds the prompt, and the number of empty ones that must be beside it.
     static constexpr SequenceId kPrompt = 0;
     static int n_forks(int n_beams) { return 2 * n_beams + 2; }
 
-    // Memory and trie must outlive this, and the memory hold the whole prompt, of n_prompt tokens.
+    // Memory and trie must outlive this. The memory must hold the whole prompt of n_prompt tokens.
     Branches(Memory& memory, Trie& trie, int n_prompt, int n_beams);
 
     bool holds(NodeId node) const {
@@ -33,17 +33,17 @@ class Branches {
     // Cells behind the prompt that are in use.
     int n_cells() const { return n_cells_; }
 
-    // A round begins: lets go of what no running hypothesis can come to, and of what was taken. The
-    // hypotheses must outlive the round.
+    // Begins a round: releases the nodes that no running hypothesis can reach, and the sequences
+    // that were taken. The hypotheses must outlive the round.
     void begin_round(std::span<const Hypothesis> running);
 
-    // The sequence that ends with a node which is held, to go on from it; it is taken until the
-    // round is over. needed: if all are in use, one that was only decoded ahead gives way, whose
-    // nodes become unknown; else kNone.
+    // Returns a sequence that ends with this node, which must be held, to go on from it. The
+    // sequence is taken until the round is over. If all are in use and one is needed, one that was
+    // only decoded ahead gives way, and its nodes become unknown; if none is needed, returns kNone.
     SequenceId take(NodeId node, bool needed);
 
-    // A node was decoded behind its parent, the end of a sequence that was taken. To be told in the
-    // order of the batch.
+    // A node was decoded in a sequence that was taken, which ended with its parent. To be called in
+    // the order of the batch.
     void add(SequenceId sequence, NodeId node);
 
     static constexpr SequenceId kNone = -1;
@@ -60,20 +60,20 @@ class Branches {
     bool is_sole(const Branch& branch) const;
     Branch* spare(bool needed);
     SequenceId holder(NodeId node) const;
-    // Behind its last position.
+    // The position behind the node's token.
     Position end_of(NodeId node) const { return n_prompt_ + trie_.depth(node); }
     void cut(Branch& branch, NodeId tip, int last_kept);
 
     Memory& memory_;
     Trie& trie_;
     int n_prompt_;
-    SequenceId dead_;  // holds what no branch does any more
+    SequenceId dead_;  // holds the cells that no branch holds any more
     std::vector<Branch> branches_;
     std::span<const Hypothesis> running_;
     std::vector<int> holders_;  // [node]: branches that hold it
     std::vector<int> cells_;    // [node]: its cell, counted from the prompt's end
     int n_cells_ = 0;
-    int last_dead_ = -1;  // of the cells that nobody holds any more
+    int last_dead_ = -1;  // the last cell that only dead_ holds; -1: none
 };
 
 }  // namespace specllama

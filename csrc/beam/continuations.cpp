@@ -22,7 +22,7 @@ Continuations::~Continuations() {
     try {
         for (Drafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
     } catch (...) {
-        // What else a drafter throws at its end concerns nobody any more.
+        // What else a drafter throws when it is told of the end concerns nobody any more.
     }
 }
 

@@ -13,14 +13,14 @@
 
 namespace specllama {
 
-// How the texts of a search go on by what drafters say. They follow what all running hypotheses
-// have in common, which only grows, and go on from there along a hypothesis as from a draft. Only
-// drafters whose tokens take no time are asked; the first that has an answer is believed.
+// Asks the drafters how the texts of a search may go on. To the drafters, the sequence is what all
+// running hypotheses have in common, which only grows; the rest of a hypothesis is a draft to
+// continue. Costly drafters are not asked; the first answer is used.
 //
-// What a drafter throws as an Error is recorded in the statistics.
+// An Error that a drafter throws is recorded in the request's statistics.
 class Continuations {
  public:
-    // id: what the drafters know the search by. Everything must outlive this.
+    // id: the drafters' sequence id for the search. Drafters and references must outlive this.
     Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
                   Sequence& request, SequenceId id, TokenSpan reference, const Vocab& vocab);
     ~Continuations();
@@ -29,11 +29,11 @@ class Continuations {
 
     bool none() const { return drafters_.empty(); }
 
-    // The hypotheses that run now.
+    // Takes in the hypotheses that run now.
     void follow(std::span<const Hypothesis> running);
 
-    // Replaces `tokens` by what may follow a node, which descends from what they have in common: at
-    // most n, often none.
+    // Replaces `tokens` by what may follow a node: at most n tokens, often none. The node must
+    // descend from what the running hypotheses have in common.
     void guess(NodeId node, int n, std::vector<Outlook::Guessed>& tokens);
 
  private:

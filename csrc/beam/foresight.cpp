@@ -7,10 +7,11 @@ namespace specllama {
 
 namespace {
 
-// Of what was seen before, how much still counts after another round.
+// How much of what was seen before still counts after another round.
 constexpr double kMemory = 0.95;
 
-// Decoding ahead must be expected to be so much faster: the best of several guesses is too good.
+// Factor by which decoding ahead must be expected to be faster: the best of several estimates is
+// too good on average.
 constexpr double kMargin = 1.05;
 
 }  // namespace

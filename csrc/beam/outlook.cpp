@@ -40,7 +40,8 @@ void Outlook::look(Trie& trie, std::span<const Hypothesis> running, int n_beams,
     }
 }
 
-// The search could not go on without knowing what follows each hypothesis: false if nobody says.
+// Adds the extension that a drafter guesses; false if there is none: without a successor of every
+// hypothesis the search cannot be played on.
 bool Outlook::add_drafted(Foreseen& one, int n_levels, const Guess& guess) {
     const auto& [node, logprob] = one.hypothesis;
     if (one.draft < 0) {
@@ -53,7 +54,7 @@ bool Outlook::add_drafted(Foreseen& one, int n_levels, const Guess& guess) {
     return true;
 }
 
-// What its draft says comes next; null: nothing.
+// The next token of its draft; null: there is none.
 const Outlook::Guessed* Outlook::next_drafted(const Foreseen& one) const {
     if (one.draft < 0 || one.n_used == std::ssize(drafts_[one.draft])) return nullptr;
     return &drafts_[one.draft][one.n_used];

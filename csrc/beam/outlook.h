@@ -11,10 +11,10 @@
 
 namespace specllama {
 
-// What a beam search will want to know at its next steps, as far as it can be foreseen: the search
-// itself, with what is known of the target's successors, and elsewhere with those of a drafter,
-// each taken to be certain. (Leviathan et al. 2023, appendix A.4, where the search that guesses is
-// a smaller model's.) Pure.
+// Foresees which nodes a beam search will need to know at its next steps. It plays the search ahead
+// with the target's successors where these are known, and elsewhere with a drafter's tokens, each
+// taken to be certain. (Leviathan et al. 2023, appendix A.4, where a smaller model plays the
+// search.) Pure.
 class Outlook {
  public:
     // A token that a drafter says may come.
@@ -22,27 +22,27 @@ class Outlook {
         Token token;
         Source source;
     };
-    // A node that is not known, and who says that it will be wanted; of those that the target's
-    // successors make likely, Source::other.
+    // A node whose successors are not known, and the source of the guess that they will be needed;
+    // Source::other: the search itself, by the target's successors.
     struct Wanted {
         NodeId node;
         Source source;
     };
 
-    // Replaces the tokens by what may follow a node, at most so many.
+    // Replaces the tokens by what may follow the node, at most the given number.
     using Guess = std::function<void(NodeId, int, std::vector<Guessed>&)>;
     using Ends = std::function<bool(Token)>;
 
-    // Looks n_levels steps ahead, or as far as there is a guess.
+    // Looks n_levels steps ahead, or as far as there are guesses.
     void look(Trie& trie, std::span<const Hypothesis> running, int n_beams, int n_levels,
               const Guess& guess, const Ends& ends);
 
-    // Levels that were foreseen beyond that of the running hypotheses, which is level 0.
+    // Number of levels foreseen, beside level 0, that of the running hypotheses.
     int n_levels() const { return static_cast<int>(levels_.size()) - 1; }
-    // Nodes of a level that are not known, each but those of level 0 and those behind known ones
-    // behind one of the level before.
+    // Nodes of a level whose successors are not known. If the parent of one is not known either, it
+    // is among those of the level before.
     std::span<const Wanted> unknown(int level) const { return levels_[level].unknown; }
-    // Whether all hypotheses that run at a level were foreseen.
+    // Whether all of these hypotheses, which run at a level, were foreseen there.
     bool foresaw(int level, std::span<const Hypothesis> running) const;
 
  private:
@@ -53,8 +53,8 @@ class Outlook {
     // A hypothesis, and how a drafter says it goes on.
     struct Foreseen {
         Hypothesis hypothesis;
-        int draft = -1;  // in drafts_; -1: none was asked for
-        int n_used = 0;  // tokens of it
+        int draft = -1;  // index in drafts_; -1: none was asked for
+        int n_used = 0;  // tokens of that draft used so far
         Source source = Source::other;
     };
 

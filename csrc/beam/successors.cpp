@@ -15,7 +15,8 @@ bool best_successors(std::span<const float> logits, std::span<Successor> out) {
     const auto better = [](const Successor& a, const Successor& b) {
         return a.logprob != b.logprob ? a.logprob > b.logprob : a.token < b.token;
     };
-    // A heap of the best so far, the worst of them in front. Ids ascend, so an equal is no better.
+    // A heap of the best so far, with the worst of them in front. Ids ascend, so a later equal is
+    // no better.
     std::size_t n = 0;
     for (; n < out.size(); ++n) out[n] = {static_cast<Token>(n), logits[n]};
     std::ranges::make_heap(out, better);

@@ -12,9 +12,9 @@ struct Successor {
     double logprob = 0;
 };
 
-// Writes the likeliest tokens of a row of logits [n_vocab] into `out`, which is not longer, the
-// likeliest first, of equals the lowest id. Log-probabilities are good to some six digits, and the
-// same bits for the same row. False if the row holds a NaN, or nothing finite.
+// Fills `out`, at most n_vocab long, with the likeliest tokens of a row of logits [n_vocab], the
+// likeliest first, of equals the lowest id. Log-probabilities are correct to about six digits, and
+// have the same bits for the same row. Returns false if the row holds a NaN or nothing finite.
 bool best_successors(std::span<const float> logits, std::span<Successor> out);
 
 }  // namespace specllama

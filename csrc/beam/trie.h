@@ -11,14 +11,14 @@ namespace specllama {
 
 using NodeId = int;
 
-// The texts of a search behind its prompt: a node is a token behind its parent's, and stands for
-// the text that ends with it. The root is the prompt. Pure.
+// The texts of a search behind its prompt. A node is a token that follows its parent's, and stands
+// for the text that ends with it. The root is the prompt. Pure.
 class Trie {
  public:
     static constexpr NodeId kRoot = 0;
     static constexpr NodeId kNone = -1;
 
-    // n_successors: how many are kept of a node.
+    // n_successors: number of successors kept of each node.
     explicit Trie(int n_successors);
 
     // A node's child with this token, which is added if there was none.
@@ -30,22 +30,22 @@ class Trie {
     int depth(NodeId node) const { return nodes_[node].depth; }
     int size() const { return static_cast<int>(nodes_.size()); }
 
-    // The node's ancestor of this depth, at most its own.
+    // The node's ancestor at this depth, at most the node's own.
     NodeId ancestor(NodeId node, int depth) const;
-    // The deepest node that both descend from, or are.
+    // The deepest common ancestor; a node counts as an ancestor of itself.
     NodeId common(NodeId a, NodeId b) const;
     bool descends(NodeId node, NodeId from) const {
         return depth(node) >= depth(from) && ancestor(node, depth(from)) == from;
     }
-    // Appends the tokens behind an ancestor, up to the node.
+    // Appends the tokens behind `from`, an ancestor, up to `to`.
     void append_path(NodeId from, NodeId to, std::vector<Token>& tokens) const;
 
-    // What may follow a node, the likeliest first: known once the target has decoded it.
+    // The successors of a node, the likeliest first: known once the target has decoded the node.
     bool known(NodeId node) const { return nodes_[node].successors >= 0; }
     std::span<const Successor> successors(NodeId node) const {
         return std::span(successors_).subspan(nodes_[node].successors, n_successors_);
     }
-    // Makes it known; the caller writes it.
+    // Makes a node's successors known; the caller writes them.
     std::span<Successor> learn(NodeId node);
     void forget(NodeId node) { nodes_[node].successors = -1; }
 
@@ -56,7 +56,7 @@ class Trie {
         int depth = 0;
         NodeId first_child = kNone;
         NodeId next_sibling = kNone;
-        std::ptrdiff_t successors = -1;  // from where in successors_; -1: not known
+        std::ptrdiff_t successors = -1;  // where they begin in successors_; -1: not known
     };
 
     std::size_t n_successors_;
