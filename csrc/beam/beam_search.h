@@ -33,7 +33,7 @@ class BeamSearch {
     // context: the session's, settled. id: the drafters' sequence id for the search, which no
     // request has.
     // Throws InvalidArgument if an option is out of range, or if the context has no room behind the
-    // prompt for that many tokens of each beam; and OutOfMemory, before anything is allocated.
+    // prompt for max_tokens of each beam; and OutOfMemory, before anything is allocated.
     BeamSearch(const std::shared_ptr<const Model>& model, const ContextOptions& context,
                Speculator& speculator, SequenceId id, TokenSpan prompt, const BeamOptions& options);
 

@@ -76,8 +76,9 @@ SequenceId Branches::take(NodeId node, bool needed) {
     return branch->sequence;
 }
 
-// A branch that is given up without a loss; or else, if needed, one that no running hypothesis goes
-// on from. Of these there is always one, since there are more branches than hypotheses can need.
+// A branch that can be given up without a loss; else, if one is needed, a branch that no running
+// hypothesis goes on from. There always is one, since there are more branches than hypotheses can
+// need.
 Branches::Branch* Branches::spare(bool needed) {
     Branch* best = nullptr;
     for (Branch& branch : branches_) {

@@ -38,8 +38,8 @@ class Branches {
     void begin_round(std::span<const Hypothesis> running);
 
     // Returns a sequence that ends with this node, which must be held, to go on from it. The
-    // sequence is taken until the round is over. If all are in use and one is needed, one that was
-    // only decoded ahead gives way, and its nodes become unknown; if none is needed, returns kNone.
+    // sequence is taken until the round is over. If all are in use: with `needed`, one that was
+    // only decoded ahead gives way, and its nodes become unknown; without, returns kNone.
     SequenceId take(NodeId node, bool needed);
 
     // A node was decoded in a sequence that was taken, which ended with its parent. To be called in

@@ -7,7 +7,7 @@ namespace specllama {
 
 namespace {
 
-// How much of what was seen before still counts after another round.
+// Factor by which earlier observations count less with each further one.
 constexpr double kMemory = 0.95;
 
 // Factor by which decoding ahead must be expected to be faster: the best of several estimates is

@@ -13,7 +13,7 @@ namespace specllama {
 
 // Checks what a drafter has proposed before it is used, and records a drafter's errors.
 
-// What is wrong with a proposal, in one sentence; "": nothing. Wrong are an error that the drafter
+// What is wrong with a proposal, in one sentence; "": nothing. Faults are an error that the drafter
 // reports, evidence that is missing or has no valid source, more tokens than were asked for, and
 // tokens that the model does not have.
 std::string fault(const Proposal& proposal, const Vocab& vocab);

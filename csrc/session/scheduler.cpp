@@ -144,7 +144,7 @@ Scheduler::Scheduler(Assembly parts)
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
       n_free_(n_seq_) {
-    release_helper_threads();  // those of the decodes that were measured
+    release_helper_threads();  // threads that helped to measure decodes
 }
 
 std::shared_ptr<const Model> Scheduler::model() const {
@@ -254,7 +254,7 @@ void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan refer
         slots_->put(*sequence);
     }
     try {
-        active_.reserve(active_.size() + 1);  // push_back must not fail behind begin
+        active_.reserve(active_.size() + 1);  // so that push_back cannot fail
         engine_->begin(*sequence, reference);
     } catch (...) {
         slots_->take_out(*sequence);
