@@ -9,14 +9,15 @@
 
 namespace specllama {
 
-// The tokens by which a mask is asked for bytes, and what the others begin with.
+// For each byte a token that consists of just this byte, by which a mask is asked whether the byte
+// may come; and the pairs of bytes that longer tokens begin with.
 class ByteTokens {
  public:
     ByteTokens() { of.fill(kNoToken); }
 
-    // A token of the vocabulary has these bytes.
+    // Registers a token of the vocabulary with its bytes.
     void add(Token token, std::string_view bytes) {
-        if (bytes.empty() || bytes[0] == 0) return;  // no text to a mask
+        if (bytes.empty() || bytes[0] == 0) return;  // a mask does not take these as text
         const auto first = static_cast<unsigned char>(bytes[0]);
         if (bytes.size() > 1) {
             pairs_.set(pair(first, static_cast<unsigned char>(bytes[1])));
@@ -27,16 +28,16 @@ class ByteTokens {
         }
     }
 
-    // Whether one token alone is this byte and no more.
+    // Whether exactly one token consists of just this byte.
     bool is_one(unsigned char byte) const { return of[byte] != kNoToken && !several_[byte]; }
-    // Whether a token begins with these two.
+    // Whether any token begins with these two bytes.
     bool begins(unsigned char first, unsigned char second) const {
         return pairs_[pair(first, second)];
     }
 
-    // [byte]: a token that is this byte and no more; kNoToken: there is none.
+    // [byte]: the first token added that consists of just this byte; kNoToken: there is none.
     std::array<Token, 256> of;
-    // One that ends a text; kNoToken: there is none.
+    // A token that ends a text; kNoToken: there is none.
     Token end = kNoToken;
 
  private:

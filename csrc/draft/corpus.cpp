@@ -100,7 +100,7 @@ Match Corpus::find(TokenSpan text) const {
     const std::span<const Index> entries = longest(text, match.length);
     if (entries.empty()) return {};
 
-    // Of many, some from all over.
+    // If there are many, take candidates evenly from all of them.
     std::array<Index, kMaxCandidates> candidates;
     const std::size_t n_most = std::min(entries.size(), candidates.size());
     for (std::size_t i = 0; i < n_most; ++i) candidates[i] = entries[i * entries.size() / n_most];

@@ -12,28 +12,28 @@
 
 namespace specllama {
 
-// Texts to draft from that outlast a session: a file that CorpusBuilder wrote, searched where it is
-// mapped.
+// Texts to draft from that outlast a session: a file written by CorpusBuilder, memory-mapped and
+// searched in place.
 //
-// A bucket of the index holds the places behind the same kMinMatch tokens, in the order of what
-// comes before these, so that the longest match and all others of its length stand side by side: a
-// suffix array (Manber and Myers, "Suffix arrays: a new method for on-line string searches", 1993),
-// entered through a hash. A search looks at one bucket, and halves what is left of it step by step.
+// The index is a suffix array (Manber and Myers, "Suffix arrays: a new method for on-line string
+// searches", 1993), entered through a hash. A bucket holds the places whose kMinMatch preceding
+// tokens hash to it, sorted by all tokens before them, the last token first. So the longest match
+// and all others of its length are neighbours, and a search is a binary search in one bucket.
 //
 // Const, and safe from any thread.
 class Corpus {
  public:
-    // Most places with a longest match whose next tokens are counted.
+    // When several places share the longest match, at most this many vote on the next tokens.
     static constexpr int kMaxCandidates = 32;
 
     // Reads the whole file once, to check it. Throws InvalidArgument if it is no corpus, damaged,
     // or cannot be read.
     explicit Corpus(const std::string& path);
 
-    // The longest match of the end of `text` within one of the corpus' texts, and what follows
-    // there, as most places with such a match go on, token by token: at most kMaxSpecLength tokens,
-    // never across the end of the text. Never allocates, nor reads outside the file, whatever has
-    // become of its content since.
+    // Finds the longest match of the end of `text` within one of the corpus' texts. If several
+    // places have it, each token of the continuation is the one that most of them have. The
+    // continuation has at most kMaxSpecLength tokens and never crosses the end of its text. Never
+    // allocates and never reads outside the file, even if that has changed since it was checked.
     Match find(TokenSpan text) const;
 
     const corpus_file::Header& header() const { return header_; }
@@ -42,11 +42,11 @@ class Corpus {
  private:
     using Index = std::uint32_t;  // into tokens_
 
-    // The entries behind the longest match, and its length.
+    // Returns the entries that follow the longest match; `length`: the tokens of that match.
     std::span<const Index> longest(TokenSpan text, int& length) const;
-    // What comes before an entry.
+    // All tokens before an entry.
     TokenSpan before(Index entry) const;
-    // The token at this distance from an entry; kNoToken behind the end of its text.
+    // The token `distance` places after an entry; kNoToken where its text ends.
     Token token(Index entry, std::size_t distance) const;
     // The token that most entries have at this distance; kNoToken if none has one.
     Token most_frequent(std::span<const Index> entries, std::size_t distance) const;

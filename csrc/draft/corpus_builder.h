@@ -12,21 +12,24 @@ namespace specllama {
 // Gathers tokenized texts and writes them as a corpus file; see corpus_file.h.
 class CorpusBuilder {
  public:
-    // max_tokens: what comes after so many is left out; each text counts as one token more than it
-    // has. Throws InvalidArgument when it is not from 1 to corpus_file::kMaxTokens.
+    // max_tokens: limit on the stored tokens, markers included: one before the first text and one
+    // after each. Tokens beyond it are left out. Throws InvalidArgument unless it is from 1 to
+    // corpus_file::kMaxTokens.
     explicit CorpusBuilder(std::int64_t max_tokens);
 
-    // Takes in the next tokens of the current text, as far as there is room. Ids are 0 or more.
+    // Appends tokens to the current text, as far as there is room. Ids must be 0 or more.
     void append(TokenSpan tokens);
-    // What is appended next is another text. Texts without a token do not count.
+    // Ends the current text; what is appended next is another one. A text without tokens does not
+    // count.
     void end_text();
 
     bool full() const { return tokens_.size() + 1 >= max_tokens_; }
     std::size_t n_tokens() const { return tokens_.size(); }
     std::size_t n_texts() const { return n_texts_; }
 
-    // Ends the current text and writes everything. n_vocab and vocabulary: of the tokens, see
-    // Vocab. Throws Error when the file cannot be written; then something may be there.
+    // Ends the current text and writes the file. n_vocab: size of the tokens' vocabulary;
+    // vocabulary: its Vocab::text_fingerprint. Throws Error when the file cannot be written; a
+    // partial file may be left.
     void write(const std::string& path, int n_vocab, std::uint64_t vocabulary);
 
  private:

@@ -24,7 +24,8 @@ void CorpusDrafter::propose(std::span<Proposal> proposals) {
     }
 }
 
-// The tokens of the sequence and of the draft behind them, as many as matter.
+// The sequence's tokens with those of the draft after them. With a draft, only the last kMaxMatch
+// tokens of the sequence are included: no match is longer.
 TokenSpan CorpusDrafter::with_draft(const Proposal& proposal) {
     if (proposal.draft.empty()) return proposal.tokens;
     const auto n_last = std::min<std::size_t>(proposal.tokens.size(), kMaxMatch);

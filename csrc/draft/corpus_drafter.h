@@ -9,13 +9,13 @@
 
 namespace specllama {
 
-// Drafts what followed the longest match of a sequence's end in a corpus. Whether that is worth
-// more than what the sequence itself offers is for the planner to learn: at the same length it is
-// right less often.
+// Drafts what followed the longest match of a sequence's end in a corpus. At the same length such a
+// match is right less often than one in the sequence itself; the planner learns which of the two is
+// worth more.
 class CorpusDrafter final : public Drafter {
  public:
-    // vocabulary: Vocab::text_fingerprint of the model's. Throws InvalidArgument when the file is
-    // no corpus of that vocabulary; see Corpus.
+    // vocabulary: Vocab::text_fingerprint of the model's vocabulary. Throws InvalidArgument when
+    // the file is not a corpus of that vocabulary; see Corpus.
     CorpusDrafter(const std::string& path, std::uint64_t vocabulary);
 
     void propose(std::span<Proposal> proposals) override;

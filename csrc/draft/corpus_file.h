@@ -8,17 +8,17 @@
 
 #include "fnv.h"
 
-// The format of a corpus file: tokenized texts, and where every kMinMatch tokens of them stand, to
-// be searched in place. All numbers are little-endian and lie at multiples of their size:
+// The format of a corpus file: tokenized texts with an index of every run of kMinMatch tokens, to
+// be searched in place. All numbers are little-endian and aligned to their size:
 //
 //   Header
-//   int32  tokens[n_tokens]       kNoToken; each text, with kNoToken behind it
+//   int32  tokens[n_tokens]       kNoToken; then each text, with kNoToken after it
 //   uint32 starts[n_buckets + 1]  where each bucket begins in `entries`; the last one: n_entries
 //   uint32 entries[n_entries]     indices into `tokens`
 //
-// There is an entry for every token with kMinMatch others of its text before it. Its bucket is
-// bucket_of(those, n_buckets); within one, entries are in the order of backwards_less of all that
-// comes before them, equal ones in the order of the texts.
+// Each token with at least kMinMatch tokens of its own text before it has an entry, in bucket
+// bucket_of(the last kMinMatch of these, n_buckets). Within a bucket, entries are sorted by
+// backwards_less of all tokens before them; equal entries keep the order of the texts.
 namespace specllama::corpus_file {
 
 static_assert(std::endian::native == std::endian::little);
@@ -26,13 +26,13 @@ static_assert(std::endian::native == std::endian::little);
 struct Header {
     std::array<char, 8> magic;
     std::uint32_t version;
-    std::uint32_t n_vocab;     // token ids are below
+    std::uint32_t n_vocab;     // all token ids are less than this
     std::uint64_t vocabulary;  // Vocab::text_fingerprint
     std::uint64_t n_texts;
-    std::uint64_t n_tokens;  // kNoToken between texts included
+    std::uint64_t n_tokens;  // markers (kNoToken) included
     std::uint64_t n_buckets;
     std::uint64_t n_entries;
-    std::uint64_t content_hash;  // FNV-1a over the 32-bit words behind the header
+    std::uint64_t content_hash;  // FNV-1a over the 32-bit words after the header
     std::uint64_t header_hash;   // FNV-1a over the bytes of the header before this
 
     std::uint64_t hash() const {
@@ -44,13 +44,14 @@ static_assert(sizeof(Header) == 72);
 inline constexpr std::array<char, 8> kMagic = {'s', 'p', 'e', 'c', 'c', 'o', 'r', 'p'};
 inline constexpr std::uint32_t kVersion = 1;
 
-// 2.3 GiB: a file is read as a whole when it is opened, to be checked.
+// A file of this many tokens has 2.3 GiB, all of which is read and checked when it is opened.
 inline constexpr std::size_t kMaxTokens = std::size_t{1} << 28;
 
-// About: so a token takes 4 bytes itself, 4 for its entry and 1 for its bucket.
+// On average. A token then takes 9 bytes: 4 itself, 4 for its entry and 1 for its share of a
+// bucket.
 inline constexpr std::size_t kEntriesPerBucket = 4;
 
-// Of words behind the header; `hash`: of those before them.
+// FNV-1a over 32-bit words after the header; `hash`: of the words before these.
 inline std::uint64_t hash_words(std::span<const std::byte> bytes, std::uint64_t hash = kFnvBasis) {
     return fnv1a({reinterpret_cast<const Token*>(bytes.data()), bytes.size() / sizeof(Token)},
                  hash);

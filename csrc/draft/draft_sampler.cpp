@@ -34,7 +34,8 @@ bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<fl
         proposal.error = "The draft model gave logits that are no numbers.";
         return false;
     }
-    // Drawn drafts end by what they are drawn from, not by what was drawn.
+    // Whether a drawn draft ends may depend on the distribution, but not on the token drawn from
+    // it.
     const bool draws = sampler.rejects();
     const auto confidence =
         draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
@@ -42,7 +43,7 @@ bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<fl
     const Distribution* const from = draws ? &drawn_from : nullptr;
     const int depth = proposal.draft.size();
     proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
-    // A guess beside it is worth what the model gives it if those before it are wrong.
+    // The confidence of another guess: its probability given that all guesses before it are wrong.
     float left = 1 - confidence;
     for (const Token other : beside) {
         if (other == kNoToken) break;

@@ -9,13 +9,15 @@
 
 namespace specllama {
 
-// How a model's draft tokens are chosen: by the target's rule and noise, but with a temperature and
-// cuts of its own, if it was given any.
+// The sampler that chooses a model's draft tokens: the target's choice rule and noise, but the
+// draft model's temperature, top_k, top_p and min_p where these are set. It has no grammar.
 Sampler draft_sampler(const Sampler& target, const DraftModelOptions& options, std::size_t n_vocab);
 
-// Adds to a draft what a model's logits call for behind `tokens`, the sequence's and the draft's:
-// a token, and beside it as many second choices as are wanted. Whether there is one that is surer
-// than p_min. drawn_from: the place of what a token is drawn from; it stays there.
+// Chooses the token after `tokens` (the sequence's, then the draft's) from a model's logits and
+// adds it to the draft, with up to proposal.max_beside other guesses beside it. Returns false and
+// adds nothing if the token is less sure than p_min, all are forbidden, or the logits hold a NaN
+// (then proposal.error is set). drawn_from: receives the distribution of a drawn token; the draft
+// points to it.
 bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<float> logits,
                 TokenSpan tokens, Distribution& drawn_from);
 

@@ -10,18 +10,18 @@
 
 namespace specllama {
 
-// How often which token followed which context, for contexts given by their hashes.
+// Counts how often each token followed each context; contexts are given by their hashes.
 //
-// Bounded: when `capacity` (context, token) pairs are held and another comes, the contexts that
-// were updated longest ago go, one at a time. All operations take constant time on average, but
-// for `forget` of a context's best continuation, which looks at all its continuations.
+// Bounded: when `capacity` (context, token) pairs are held and another comes, the least recently
+// updated contexts are evicted, one at a time. Operations take constant time on average, except
+// `frequencies` and `forget` of a context's best continuation: both look at all its continuations.
 class FrequencyTable {
  public:
     // The most frequent continuation of a context; among equals the most recent.
     struct Best {
         Token token = kNoToken;
         std::uint32_t count = 0;
-        std::uint32_t total = 0;  // of all continuations of the context
+        std::uint32_t total = 0;  // counts of all continuations of the context
     };
 
     // capacity: pairs, at least 1.
@@ -31,22 +31,22 @@ class FrequencyTable {
     // its two nodes, and two hash slots at the lowest load of 3/8.
     static constexpr std::size_t kBytesPerPair = 32 + 24 + 2 * 8 * 8 / 3 + 1;
 
-    // Counts `token` after `context`, seen at `position`; positions only grow.
+    // Counts one occurrence of `token` after `context`, at `position`; positions only grow.
     void count(std::uint64_t context, Token token, std::uint32_t position);
 
-    // Takes back one count made at `position`; nothing, if its context has been evicted since.
+    // Takes back one count made at `position`; does nothing if its context has been evicted since.
     void forget(std::uint64_t context, Token token, std::uint32_t position);
 
     // token == kNoToken when the context is unknown. Never allocates.
     Best best(std::uint64_t context) const;
 
-    // The most frequent of its other continuations, of the kMaxRivals that first came last; token
-    // == kNoToken when there is none. Never allocates.
+    // The most frequent continuation other than the best, among the kMaxRivals added last; token ==
+    // kNoToken when there is none. Never allocates.
     static constexpr int kMaxRivals = 32;
     Best second(std::uint64_t context) const;
 
-    // Writes the relative frequencies of all continuations of a context; nothing when it is
-    // unknown.
+    // Writes the relative frequencies of all continuations of a context, sorted by token; none when
+    // it is unknown.
     void frequencies(std::uint64_t context, Distribution& out) const;
 
     void clear();
@@ -61,7 +61,7 @@ class FrequencyTable {
         std::uint32_t total;
         std::uint32_t born;  // position of its first count since it was last evicted
         Index best;
-        Index first;         // of its continuations
+        Index first;         // head of the list of its continuations
         Index newer, older;  // neighbours in order of last update
     };
     struct Continuation {

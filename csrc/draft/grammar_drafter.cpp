@@ -12,10 +12,9 @@ namespace specllama {
 
 namespace {
 
-// How far to look ahead: the tokens of so many bytes fill most drafts, and what is behind them will
-// be seen once they are there.
+// Bytes to look ahead. Their tokens fill most drafts, and later bytes are foreseen in later rounds.
 constexpr std::size_t kMostBytes = 128;
-// What is foreseen is written together with so many tokens before it: they decide where words
+// Tokens of the text that are tokenized together with the foreseen bytes: they decide where words
 // begin.
 constexpr std::size_t kTokensBefore = 4;
 
@@ -23,7 +22,7 @@ bool begins_inside_character(std::string_view bytes) {
     return !bytes.empty() && (static_cast<unsigned char>(bytes[0]) & 0xC0U) == 0x80;
 }
 
-// Bytes of a text without the character that is only begun at its end.
+// Length of a text in bytes, without an incomplete UTF-8 character at its end.
 std::size_t whole_characters(std::string_view text) {
     for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 4); ++n) {
         const auto byte = static_cast<unsigned char>(text[text.size() - n]);
@@ -67,7 +66,7 @@ Token GrammarDrafter::certain(SequenceId sequence, TokenSpan tokens, Sampler& sa
     return left_.size() == 1 || (ends && !left_.empty()) ? left_[0] : kNoToken;
 }
 
-// The scout of a sequence, which has looked ahead of these tokens; null: it is tired.
+// Returns the sequence's scout, which has looked ahead from these tokens; null if it was tired.
 Scout* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens, const Sampler& sampler) {
     auto found = followers_.find(sequence);
     if (found == followers_.end()) {
@@ -99,7 +98,7 @@ const ByteTokens& GrammarDrafter::byte_tokens() {
     return *byte_tokens_;
 }
 
-// The request's mask is always at the end of its text.
+// The request's mask always stands at the end of its text, and so does its clone.
 void GrammarDrafter::enter(TokenSpan tokens, const Sampler& sampler, Follower& follower) {
     read_end(tokens);
     follower.scout.enter(sampler.mask()->clone(), text_);
@@ -118,8 +117,9 @@ void GrammarDrafter::follow(TokenSpan tokens, const Sampler& sampler, Follower& 
     follower.n_followed = tokens.size();
 }
 
-// Has text_ say what the last tokens do, from the beginning of a character on. A token that is no
-// text, such as one between the turns of a conversation, is where it begins.
+// Sets text_ to the text of the last kTokensBefore tokens, or of more where that would begin inside
+// a character. It begins after the last token without text, such as one between the turns of a
+// conversation.
 void GrammarDrafter::read_end(TokenSpan tokens) {
     std::size_t first = tokens.size();
     bool inside = false;
@@ -134,8 +134,9 @@ void GrammarDrafter::read_end(TokenSpan tokens) {
     for (const Token token : tokens.subspan(first)) vocab_->append_piece(token, text_);
 }
 
-// Writes the end of the text and what is foreseen, and drafts the tokens of the latter, unless the
-// former is written otherwise then.
+// Tokenizes the end of the text together with the foreseen bytes, and drafts the tokens of the
+// latter. Drafts nothing unless the sequence's last token ends exactly where the foreseen bytes
+// begin.
 void GrammarDrafter::draft(const Scout& scout, Proposal& proposal) {
     read_end(proposal.tokens);
     const std::size_t n_known = text_.size();
@@ -148,9 +149,9 @@ void GrammarDrafter::draft(const Scout& scout, Proposal& proposal) {
         vocab_->append_piece(token, written_);
         ends_.push_back(written_.size());
     }
-    // Some tokenizers put a space before a text.
+    // Some tokenizers put a space before a text, so written_ may be longer than text_.
     if (!written_.ends_with(text_)) return;
-    const std::size_t begin = written_.size() - text_.size() + n_known;  // of what is foreseen
+    const std::size_t begin = written_.size() - text_.size() + n_known;  // first foreseen byte
     std::size_t i = 0;
     if (begin > 0) {
         const auto end = std::ranges::lower_bound(ends_, begin);

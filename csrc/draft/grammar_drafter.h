@@ -15,26 +15,26 @@
 
 namespace specllama {
 
-// Drafts what a request's grammar leaves no choice about, or hardly one: see Scout. The bytes
-// become the tokens that the text so far would go on with if it were written at once.
+// Drafts what a request's grammar forces, or nearly forces: see Scout. The foreseen bytes become
+// the tokens that the tokenizer makes of them when it reads them together with the end of the text.
 class GrammarDrafter final : public Drafter {
  public:
-    // vocab: must outlive it.
+    // vocab must outlive the drafter.
     explicit GrammarDrafter(const Vocab& vocab) : vocab_(&vocab) {}
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
     void end(SequenceId sequence) override;
 
-    // The only token that the sampler's mask lets come next, or one of those that end the text
-    // where nothing else may come; kNoToken: there is a choice, or may be one. It is only looked
-    // for where a draft was proposed.
+    // The only token that the sampler's mask allows next or, if only tokens that end the text are
+    // allowed, the first of these. kNoToken: there is a choice, or may be one. Always kNoToken
+    // before the first draft was proposed for the sequence.
     Token certain(SequenceId sequence, TokenSpan tokens, Sampler& sampler);
 
  private:
     struct Follower {
         Scout scout;
-        std::size_t n_followed;  // tokens of the sequence
+        std::size_t n_followed;  // tokens of the sequence that the scout knows
     };
 
     const ByteTokens& byte_tokens();
@@ -45,14 +45,14 @@ class GrammarDrafter final : public Drafter {
     void draft(const Scout& scout, Proposal& proposal);
 
     const Vocab* vocab_;
-    std::optional<ByteTokens> byte_tokens_;  // once a request has a grammar
-    Habits habits_;  // of all requests: where white space comes, a model does not change its mind
+    std::optional<ByteTokens> byte_tokens_;  // made once a request has a grammar
+    Habits habits_;  // shared by all requests: a model does not change its mind about white space
     std::map<SequenceId, Follower> followers_;
-    std::vector<Token> left_;        // what a mask leaves of all tokens
-    std::string text_;               // of the last tokens, and what is foreseen
-    std::string piece_;              // of one token
-    std::string written_;            // of the tokens of text_
-    std::vector<std::size_t> ends_;  // [i]: of token i of these
+    std::vector<Token> left_;        // tokens of the vocabulary that a mask allows
+    std::string text_;               // text of the last tokens, then the foreseen bytes
+    std::string piece_;              // bytes of one token
+    std::string written_;            // text of the tokens that text_ becomes
+    std::vector<std::size_t> ends_;  // [i]: where token i of these ends in written_
 };
 
 }  // namespace specllama

@@ -9,32 +9,35 @@
 
 namespace specllama {
 
-// Which byte comes in places of a text where only few may: white space or none, one of two names.
+// Remembers which byte came where a grammar allows only a few: white space or none, one of two
+// names.
 class Habits {
  public:
-    // A place by what it looks like: the last byte before it that is no white space with all white
-    // space behind that, and what may come.
+    // A place by what it looks like: a hash of the last byte that is not white space, the white
+    // space after it, and the tokens that may come next.
     using Place = std::uint64_t;
     static Place place(std::string_view text, TokenSpan left);
 
-    // Bytes of a text's end that a place may depend on.
+    // Most bytes at the end of a text that a place depends on.
     static constexpr std::size_t kReach = 64;
-    // Most places: there are as many as grammars have. With one more, all are forgotten.
+    // Most places held; grammars decide how many there are. Before another one is added, all are
+    // forgotten.
     static constexpr std::size_t kMostPlaces = 4096;
-    // Of a habit's past so much counts: the next text may be of another style.
+    // Observations after which a habit's counts are halved, since the next text may be of another
+    // style.
     static constexpr int kMemory = 32;
 
     struct Habit {
-        char byte = 0;    // that came last
-        int n = 0;        // times that the same could have come again
-        int n_right = 0;  // and did
+        char byte = 0;    // the byte that came last
+        int n = 0;        // times that a further byte came there
+        int n_right = 0;  // of these, times that it was the same as the one before
 
-        // The estimate of its chance by Laplace's rule.
+        // The probability that the same byte comes again, by Laplace's rule of succession.
         float confidence() const {
             return (1.0F + static_cast<float>(n_right)) / (2.0F + static_cast<float>(n));
         }
     };
-    // What came in such places; null: there was none.
+    // The habit of such places; null: no such place was seen.
     const Habit* find(Place place) const;
 
     void learn(Place place, char byte);

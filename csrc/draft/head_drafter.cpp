@@ -53,7 +53,8 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     keep(sequence, follower, follower.n_common(prompt));
 }
 
-// What another sequence's memory holds of a prompt, if that is more.
+// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
+// tokens more of it than this one's.
 void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
     int n_most = own.n_common(prompt) + Memory::kShortestCopy;
@@ -67,7 +68,8 @@ void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
         from_id = other;
     }
     if (from == nullptr) return;
-    // The last of these states itself has gone into a pair with another token.
+    // The state of the last of these tokens is paired with the other sequence's next token, so this
+    // pair is not copied.
     own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
     own.n_seen = n_most - 1;
     own.n_known = own.n_raw = 0;
@@ -76,7 +78,7 @@ void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     context_->copy(from_id, sequence, own.n_pairs());
 }
 
-// Forgets what the tokens behind the first n had a part in.
+// Forgets all states and pairs that depend on tokens after the first n.
 void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
     if (n >= follower.n_seen) return;
     const int n_waiting = std::max(n - follower.first(), 0);
@@ -85,7 +87,8 @@ void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
     std::vector<Position>& pairs = follower.pairs;
     while (!pairs.empty() && pairs.back() + 1 >= n) pairs.pop_back();
     context_->cut(sequence, follower.n_pairs());
-    // The last of these states is gone if it does not wait; the target may come by it once more.
+    // If the state of the last token kept is not waiting, it is lost; the target may deliver it
+    // again.
     follower.n_seen = n_waiting > 0 ? n : std::max(n - 1, 0);
 }
 
@@ -116,7 +119,7 @@ int HeadDrafter::n_behind(SequenceId sequence, int /*n_tokens*/) const {
     return std::max(followers_.at(sequence).n_waiting() - 1, 0);
 }
 
-// Makes known the states of which there are only features.
+// Turns the waiting features into known states.
 void HeadDrafter::encode(Follower& follower) {
     const int n = std::exchange(follower.n_raw, 0);
     const int n_known = std::exchange(follower.n_known, 0);
@@ -124,7 +127,7 @@ void HeadDrafter::encode(Follower& follower) {
     follower.n_known = n_known + n;
 }
 
-// Decodes the pairs of all states that wait but the last one; how many.
+// Decodes the pairs of all waiting states but the last; returns their number.
 int HeadDrafter::take_in(SequenceId sequence, Follower& follower) {
     encode(follower);
     const int n = follower.n_known - 1;
@@ -142,8 +145,8 @@ int HeadDrafter::take_in(SequenceId sequence, Follower& follower) {
     return n;
 }
 
-// Adds the pairs of the first n states that wait; the row of the last one, which may ask for
-// logits.
+// Adds the pairs of the first n waiting states to the batch. Returns the row of the last one, which
+// asks for logits if `logits` is set.
 int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits) {
     int row = -1;
     for (int i = 0; i < n; ++i)
@@ -154,7 +157,7 @@ int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int 
     return row;
 }
 
-// The pairs of all states that wait but the last one are in the memory.
+// Notes that the pairs of all waiting states but the last are in the memory.
 void HeadDrafter::waiting_decoded(Follower& follower) {
     for (Position position = follower.first(); position < follower.n_seen - 1; ++position)
         follower.pairs.push_back(position);
@@ -175,8 +178,9 @@ void HeadDrafter::propose(std::span<Proposal> proposals) {
     }
 }
 
-// Who drafts: only behind the last token that the target has decoded there is a state to go on
-// from. What is more than a sequence's quota of a batch is taken in.
+// Selects who drafts: only sequences whose states were seen up to the token before the last, since
+// the head goes on from there. If more states wait than a sequence's quota of a batch, they are
+// taken in.
 void HeadDrafter::start(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
@@ -199,7 +203,7 @@ void HeadDrafter::start(std::span<Proposal> proposals) {
     }
 }
 
-// Drafts token by token, all that want one at once.
+// Drafts token by token: each decode serves all sequences that want another token.
 void HeadDrafter::draft() {
     context_->clear();
     for (Drafting& one : drafting_)
@@ -223,7 +227,7 @@ void HeadDrafter::draft() {
     }
 }
 
-// Drafts the token that the logits call for; whether another is to follow.
+// Drafts the token that the logits call for; returns whether another is to follow.
 bool HeadDrafter::extend(const Drafting& drafting) {
     Proposal& proposal = *drafting.proposal;
     Follower& follower = *drafting.follower;

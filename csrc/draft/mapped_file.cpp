@@ -16,7 +16,7 @@ MappedFile::MappedFile(const std::string& path) {
     const auto fail = [&](const std::string& why) {
         throw InvalidArgument(path + " cannot be read: " + why + ".");
     };
-    // Opening a pipe would wait for its writer.
+    // Without O_NONBLOCK, opening a pipe would wait for its writer.
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) fail(std::generic_category().message(errno));
     struct stat status = {};

@@ -8,11 +8,11 @@ namespace specllama {
 
 // A file's bytes, mapped into memory to be read. Processes that map the same file share its pages.
 //
-// Whoever changes a file replaces it by another of its name, as all of this project's writers do: a
-// mapped file that is cut short in its place ends the process (SIGBUS) when it is read there.
+// To change a file, replace it by a new one of the same name, as all of this project's writers do.
+// If a mapped file is cut short in place, reading past its new end kills the process (SIGBUS).
 class MappedFile {
  public:
-    // Throws InvalidArgument if `path` is no file that can be read.
+    // Throws InvalidArgument if `path` is not a readable regular file.
     explicit MappedFile(const std::string& path);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;

@@ -8,27 +8,27 @@ namespace specllama {
 
 // An earlier occurrence of the tokens that a text ends with.
 struct Match {
-    // How many tokens agree; 0: none was found, and there is no continuation.
+    // Number of tokens that agree; 0: no match was found, and there is no continuation.
     int length = 0;
-    // What follows it in the text searched, to its end; not empty. Valid until that text changes.
+    // All tokens after the match in the text searched; not empty. Valid until that text changes.
     TokenSpan continuation;
 
-    // Token i of a copy of what follows. A text that continues itself runs, past its end, into the
-    // copy, and so repeats.
+    // Token i of a copy of the continuation. Past its end the copy repeats: a text that copies from
+    // itself goes on with what it has just copied.
     Token token(std::size_t i) const { return continuation[i % continuation.size()]; }
 };
 
 // Shorter matches are left to the frequencies of n-grams, which predict as well and know how sure
-// they are; but for those near a copy's end (Trail).
+// they are. Only near the end of a broken-off copy are shorter matches used (Trail).
 inline constexpr int kMinMatch = 4;
 // Longer matches count as this long.
 inline constexpr int kMaxMatch = 64;
 
-// How many tokens both end with, at most kMaxMatch.
+// Number of last tokens that a and b have in common, at most kMaxMatch.
 int common_suffix(TokenSpan a, TokenSpan b);
 
-// Whether a comes before b in the order of last tokens, then of those before them, and so on for at
-// most kMaxMatch: in this order a text's neighbours are those with which it shares the longest end.
+// Whether a comes before b when they are compared from the last token backwards, at most kMaxMatch
+// tokens. In this order a text stands beside those that share the longest end with it.
 bool backwards_less(TokenSpan a, TokenSpan b);
 
 }  // namespace specllama

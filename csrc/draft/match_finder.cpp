@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-// Entries looked at, those included that only share a bucket.
+// Most entries looked at, including those that only share the bucket.
 constexpr int kMaxSteps = 4 * MatchFinder::kMaxCandidates;
 
 }  // namespace
@@ -26,13 +26,13 @@ MatchFinder::MatchFinder(std::int64_t max_tokens)
                               ".");
 }
 
-// The head of the chain of the tokens that end at `last`.
+// The head of the chain for the kMinMatch tokens that end at `last`.
 MatchFinder::Index& MatchFinder::head(Index last) {
     const TokenSpan gram = TokenSpan(tokens_).subspan(last + 1 - kMinMatch, kMinMatch);
     return heads_[bucket_of(gram, heads_.size())];
 }
 
-// Enters the token that was added last, of those in links_.
+// Enters the first token that has no link yet.
 void MatchFinder::enter() {
     const auto last = static_cast<Index>(links_.size());
     if (last + 1 < kMinMatch) {
@@ -45,8 +45,8 @@ void MatchFinder::enter() {
 }
 
 void MatchFinder::make_room(std::size_t n_wanted) {
-    // 4 bytes for a token, 4 for its link and 2 for its half of a head: by growing to 3/2 of that,
-    // no more than 15 are in use.
+    // A token takes 10 bytes: 4 itself, 4 for its link, 2 for its half of a head. Capacity grows by
+    // a factor of 3/2, so at most 15 bytes are in use for each token.
     if (capacity_ < max_tokens_) {
         const std::size_t n_least = std::max<std::size_t>(kMinTokens, capacity_ * 3 / 2);
         const std::size_t capacity = std::min(std::max(n_least, n_wanted), max_tokens_);
@@ -75,7 +75,7 @@ void MatchFinder::append(TokenSpan tokens) {
 
 void MatchFinder::truncate(std::size_t n) {
     const std::size_t n_held = n > n_forgotten_ ? n - n_forgotten_ : 0;
-    // The latest of its chain goes first.
+    // Backwards, so that each token removed is the head of its chain.
     while (tokens_.size() > n_held) {
         const auto last = static_cast<Index>(tokens_.size() - 1);
         if (last + 1 >= kMinMatch) head(last) = links_[last];
@@ -85,7 +85,8 @@ void MatchFinder::truncate(std::size_t n) {
     n_forgotten_ = std::min(n_forgotten_, n);
 }
 
-// Calls take(length, index of what follows) for the candidates, the latest first.
+// Calls take(length of the match, index of the token after it) for the candidates, the latest
+// first.
 template <typename Take>
 void MatchFinder::each(TokenSpan text, Take take) const {
     if (text.size() < kMinMatch || heads_.empty()) return;

@@ -34,7 +34,7 @@ ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
 }
 
-// Leading tokens of a prompt that the memory holds.
+// Number of leading tokens of a prompt that the memory holds.
 int ModelDrafter::n_common(const Follower& follower, TokenSpan prompt) {
     const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
     return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
@@ -51,7 +51,8 @@ void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     reuse(sequence, prompt);
 }
 
-// What another sequence's memory holds of a prompt, if that is more.
+// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
+// tokens more of it than this one's.
 void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
     int n_most = own.n_cached + Memory::kShortestCopy;
@@ -93,7 +94,7 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
     }
 }
 
-// Drafts token by token, all that want one at once.
+// Drafts token by token: each decode serves all sequences that want another token.
 void ModelDrafter::draft() {
     while (!drafting_.empty()) {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
@@ -103,7 +104,7 @@ void ModelDrafter::draft() {
     }
 }
 
-// Drafts the token that the logits call for; whether another is to follow.
+// Drafts the token that the logits call for; returns whether another is to follow.
 bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
     if (!draft_next(proposal, *follower.sampler, options_.p_min, context_.logits(follower.row),
                     follower.tokens, follower.drawn_from[proposal.draft.size()]))
@@ -112,8 +113,9 @@ bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
     return proposal.wants_more();
 }
 
-// Decodes what is more than a sequence's quota of a batch, but for the last token: for a lone one
-// all of it; else one batch, and those that still lag behind do not draft this time.
+// Catches up with sequences that lack more tokens than their quota of a batch; the last token is
+// left to draft(). A lone sequence decodes batches until it no longer lags; of several, one batch
+// is decoded, and those that still lag do not draft this time.
 void ModelDrafter::catch_up() {
     if (drafting_.empty()) return;
     const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
@@ -130,7 +132,7 @@ void ModelDrafter::catch_up() {
     std::erase_if(drafting_, lags);
 }
 
-// Decodes the next n_now tokens of each that the memory does not hold yet.
+// Decodes the next n_now tokens of each sequence, those after the ones its memory holds.
 void ModelDrafter::decode() {
     batch_.clear();
     for (const auto& [proposal, follower, n_now] : drafting_) {
@@ -153,9 +155,9 @@ void ModelDrafter::decode() {
     }
 }
 
-// Takes over what the sequence, and the draft to go on from, have become. The memory is cut back to
-// what it shares with them, but for the last token, whose logits are wanted. Looks only at what is
-// new since the last time: within a request, tokens only come behind the others.
+// Makes the follower's tokens those of the proposal: the sequence's, then the draft's. The memory
+// is cut back to what it shares with these, without the last token, whose logits are wanted. Only
+// tokens after n_followed are compared, since a sequence only grows within a request.
 void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
     std::vector<Token>& tokens = follower.tokens;
     int n_same = follower.n_followed;

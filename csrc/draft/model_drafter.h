@@ -14,16 +14,16 @@
 
 namespace specllama {
 
-// Drafts with a smaller model of the same vocabulary, token by token, by the same choice rule and
-// the same noise as the target: where the two distributions agree, so do the choices.
+// Drafts with a smaller model of the same vocabulary, token by token, with the target's choice rule
+// and noise: where the two distributions agree, so do the choices.
 //
-// Its KV memory follows the sequence: filled at the first draft, cut back to the accepted prefix,
-// and never decoding a token again that was not rejected in between. (Leviathan et al. 2023,
+// Its KV memory follows the sequence: it is filled at the first draft and cut back to the accepted
+// prefix, and no token is decoded again unless it was rejected in between. (Leviathan et al. 2023,
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
 //
-// Several sequences draft a token each in one decode; one that fails is an error of them all. Of a
-// lone sequence all that the memory lacks is decoded at once; of several, one batch per round, and
-// those that still lack more than their quota of a batch do not draft in that round.
+// Several sequences draft one token each per decode; a decode that fails is an error of them all. A
+// lone sequence decodes all tokens that its memory lacks in one go. Several decode one batch per
+// round, and those that still lack more than their quota of a batch do not draft in that round.
 class ModelDrafter final : public Drafter {
  public:
     // longest: most tokens of a draft.
@@ -42,12 +42,12 @@ class ModelDrafter final : public Drafter {
 
  private:
     struct Follower {
-        std::vector<Token> tokens;             // of the sequence, and of the draft behind them
-        int n_followed = 0;                    // of these, sure to be the sequence's
-        int n_cached = 0;                      // of these in the KV memory
-        int row = 0;                           // of the logits after the last one
-        std::optional<Sampler> sampler;        // of the request, once it has drafted
-        std::vector<Distribution> drawn_from;  // [i]: of its draft's token i
+        std::vector<Token> tokens;             // of the sequence, then of the draft
+        int n_followed = 0;                    // leading tokens, sure to be the sequence's
+        int n_cached = 0;                      // leading tokens that are in the KV memory
+        int row = 0;                           // batch row with the logits after the last token
+        std::optional<Sampler> sampler;        // of the request; made at its first draft
+        std::vector<Distribution> drawn_from;  // [i]: for token i of the draft
 
         int n_pending() const { return static_cast<int>(tokens.size()) - n_cached; }
     };

@@ -9,7 +9,7 @@
 
 namespace specllama {
 
-// Drafts for each sequence what an NGramFollower does. What a request taught goes with the request.
+// Drafts for each sequence with an NGramFollower, which is forgotten with the request.
 class NGramDrafter final : public Drafter {
  public:
     // Throws InvalidArgument when an option is out of range.

@@ -10,7 +10,7 @@ namespace specllama {
 
 namespace {
 
-// As much as the bound of the tables holds.
+// As many tokens as fit into the bound of the tables.
 std::int64_t max_match_tokens(const NGramOptions& options) {
     return static_cast<std::int64_t>(std::min<std::size_t>(
         options.max_bytes / MatchFinder::kBytesPerToken, MatchFinder::kMaxTokens));
@@ -18,8 +18,8 @@ std::int64_t max_match_tokens(const NGramOptions& options) {
 
 }  // namespace
 
-// Matches do not run across the end of the reference: it has a finder of its own. The few n-grams
-// that do are no harm.
+// The reference has a finder of its own, so no match runs across its end. The few n-grams that do
+// are no harm.
 NGramFollower::NGramFollower(const NGramOptions& options, TokenSpan reference)
     : predictor_(options), own_(max_match_tokens(options)), reference_(max_match_tokens(options)) {
     if (options.draw) drawn_from_.resize(kMaxSpecLength);
@@ -41,7 +41,7 @@ void NGramFollower::step(Token token) {
 }
 
 void NGramFollower::draft(Proposal& proposal) {
-    // Taken back also where it cannot be made.
+    // The draft is taken off own_ again at the end, also when something is thrown.
     const struct Ahead {
         MatchFinder& text;
         std::size_t n_tokens;
@@ -51,7 +51,7 @@ void NGramFollower::draft(Proposal& proposal) {
     extend(proposal);
 }
 
-// Frequencies have the word until what they say makes a match that can be copied on: they know
+// Frequencies are used only until the drafted tokens make a match to copy from: frequencies know
 // short contexts only, and a long draft of theirs wanders off.
 void NGramFollower::extend(Proposal& proposal) {
     const bool drawn = draws(proposal) && proposal.sampler->rejects();
@@ -61,7 +61,7 @@ void NGramFollower::extend(Proposal& proposal) {
     }
 }
 
-// Adds the next token by its frequency; false if nothing is known of it.
+// Adds the next token by its frequency; returns false if no context is known.
 bool NGramFollower::predict(Proposal& proposal) {
     Draft& draft = proposal.draft;
     NGramPredictor::Prediction one;
@@ -72,7 +72,7 @@ bool NGramFollower::predict(Proposal& proposal) {
             return proposal.sampler->draft(frequencies, static_cast<Position>(position));
         });
         if (one.token == kNoToken) return false;
-        if (proposal.sampler->rejects())  // what is known of it must not tell which was drawn
+        if (proposal.sampler->rejects())  // evidence must not tell which token was drawn
             draft.push(one.token,
                        {Source::ngram, one.order, static_cast<float>(highest(drawn_from))},
                        &drawn_from);
@@ -98,18 +98,18 @@ NGramFollower::Found NGramFollower::find() const {
     return other.length > own.length ? Found{&reference_, other} : Found{&own_, own};
 }
 
-// Looks for a place to copy from. Not asked for while a copy goes on: a match that was the longest
+// Looks for a place to copy from. Not called while a copy goes on: its match was the longest, and
 // grows as fast as any other.
 void NGramFollower::enter_best() {
     Found found = find();
     const Match near = trail_.near(own_.tokens());
-    // Of matches too short for the finders, n-grams know the longest, as far as they remember.
+    // For contexts too short for the finders, n-grams know the longest, as far as they remember.
     if (near.length > 0 && near.length >= std::max(found.match.length, predictor_.n_known()))
         found = {trail_.text(), near};
     if (found.match.length > 0) trail_.enter(*found.text, found.match);
 }
 
-// The sequence goes on, and a copy of it with it; the reference ends.
+// A copy of the sequence never ends, since it goes on with itself; one of the reference does.
 std::size_t NGramFollower::n_copied(const Found& found, std::size_t n) const {
     return found.text == &reference_ ? std::min(n, found.match.continuation.size()) : n;
 }
@@ -122,7 +122,7 @@ Evidence NGramFollower::evidence(const Found& found, std::size_t i) const {
     return {Source::match, match.length + static_cast<int>(i), broke_off ? 0.0F : 1.0F};
 }
 
-// Fills the draft up with what followed the longest match, if there is one.
+// Fills the draft up with what followed the longest match; returns whether there is one.
 bool NGramFollower::copy(Proposal& proposal) const {
     Draft& draft = proposal.draft;
     const Found found = draft.empty() ? Found{trail_.text(), trail_.match()} : find();
@@ -130,13 +130,13 @@ bool NGramFollower::copy(Proposal& proposal) const {
     const int first = draft.size();
     const std::size_t n = n_copied(found, proposal.max_tokens - first);
     for (std::size_t i = 0; i < n; ++i) draft.push(found.match.token(i), evidence(found, i));
-    // Beside what was drawn nothing may depend on it.
+    // No guesses beside drawn tokens: they would depend on which tokens were drawn.
     if (proposal.max_beside > 0 && !draft.drawn()) add_rivals(proposal, first);
     return true;
 }
 
-// The other matches, grouped by where they leave the copy, which is token `first` and those behind
-// it, and by what they say there.
+// Adds the other matches as branches, one for each place where they leave the copy and each token
+// that they have there. The copy is the draft from token `first` on.
 void NGramFollower::add_rivals(Proposal& proposal, int first) const {
     Draft& draft = proposal.draft;
     std::array<Match, MatchFinder::kMaxCandidates> own;

@@ -13,14 +13,16 @@
 namespace specllama {
 
 // Drafts for one sequence what followed the same tokens before, in itself or in a text given with
-// it. While the last tokens were what a copy had said, it goes on with that copy. Else it looks for
-// the longest context that the sequence ends with and that stood before; among equals for one near
-// the place where the last copy broke off (Trail). From there, or from a context of kMinMatch
-// tokens and more, it copies; else it says what came most often (NGramPredictor), until that makes
-// a match. Tokens copied that had themselves broken off a copy are marked (Evidence::confidence 0).
+// it. While the last tokens are what a copy predicted, it goes on with that copy. Otherwise it
+// looks for the longest context that the sequence ends with and that occurred before; among equally
+// long ones, for one near the place where the last copy broke off (Trail). It copies from there, or
+// from any context of kMinMatch tokens or more. Without such a context it drafts the most frequent
+// next token (NGramPredictor), until the drafted tokens make a match. Copied tokens that had
+// themselves broken off a copy are marked (Evidence::confidence 0).
 //
-// Where other guesses may stand beside (Proposal::max_beside), what comes second most often does,
-// and what other matches say where they first differ from the copy, the longest matches first.
+// Where other guesses may stand beside the trunk (Proposal::max_beside), they are the second most
+// frequent token, and what other matches have where they first differ from the copy, the longest
+// matches first.
 class NGramFollower {
  public:
     // Throws InvalidArgument when an option is out of range.
@@ -28,15 +30,15 @@ class NGramFollower {
     NGramFollower(const NGramFollower&) = delete;
     NGramFollower& operator=(const NGramFollower&) = delete;
 
-    // All tokens of the sequence, which has only grown since.
+    // Takes in all tokens of the sequence, which may only have grown since the last call.
     void follow(TokenSpan tokens);
 
-    // Most matches beside a copy, and most tokens of each: what is right beside a trunk is right
-    // for a while, but each of its tokens is decoded once more.
+    // Most matches drafted beside a copy, and most tokens of each. A branch that is right stays
+    // right for a while, but its tokens must be decoded once more to be kept.
     static constexpr std::size_t kMaxRivals = 8;
     static constexpr std::size_t kRivalTokens = 16;
 
-    // Adds to the proposal's draft.
+    // Extends the proposal's draft.
     void draft(Proposal& proposal);
 
  private:
@@ -45,7 +47,7 @@ class NGramFollower {
     }
     void extend(Proposal& proposal);
     bool predict(Proposal& proposal);
-    // The longest match that is long enough for the finders, and in which text.
+    // A match and the text that it is in. find() returns the longest that the finders know.
     struct Found {
         const MatchFinder* text;
         Match match;
@@ -53,7 +55,7 @@ class NGramFollower {
     Found find() const;
     void enter_best();
     bool copy(Proposal& proposal) const;
-    // A copy's tokens: how many there are of at most n, and what is known of them.
+    // Of a copy: how many tokens it has, n at most, and the evidence for its token i.
     std::size_t n_copied(const Found& found, std::size_t n) const;
     Evidence evidence(const Found& found, std::size_t i) const;
     void add_rivals(Proposal& proposal, int first) const;
@@ -63,8 +65,8 @@ class NGramFollower {
     MatchFinder own_;
     MatchFinder reference_;
     Trail trail_;
-    std::vector<bool> broke_off_;           // [i]: whether token i was another than a copy had said
-    std::vector<Distribution> drawn_from_;  // [i]: of its draft's token i, if it draws
+    std::vector<bool> broke_off_;           // [i]: whether token i is not what a copy predicted
+    std::vector<Distribution> drawn_from_;  // [i]: for token i of the draft; empty: it never draws
 };
 
 }  // namespace specllama

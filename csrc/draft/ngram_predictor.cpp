@@ -76,7 +76,7 @@ void NGramPredictor::update(Token token) {
 
 void NGramPredictor::forget_oldest() {
     if (n_tokens_ < window_) return;
-    // The token that leaves the window, behind as much of its context as there was.
+    // gram: the token that leaves the window, after as much of its context as there was.
     const std::size_t n_ring = window_ + max_order_ - 1;
     const std::size_t leaving = n_tokens_ - window_;
     std::array<Token, kMaxOrder> gram;
@@ -93,7 +93,8 @@ void NGramPredictor::update_batch(TokenSpan tokens) {
     for (const Token token : tokens) update(token);
 }
 
-// Calls ask(table, hash of the context), from the longest context on, until it says yes.
+// Calls ask(table, hash of the context), from the longest context on, until it says yes. Returns
+// the order that it said yes to, or 0.
 template <typename Ask>
 int NGramPredictor::Walk::longest(Ask ask) const {
     const int longest = std::min(predictor.max_order_, static_cast<int>(n_tail) + 1);
@@ -128,7 +129,7 @@ void NGramPredictor::Walk::go(Token token) {
     append(tail, n_tail, predictor.max_order_ - 1, token);
 }
 
-// Of the tokens behind only those that a context reaches back to matter.
+// A context reaches back to the last max_order - 1 tokens only.
 NGramPredictor::Walk NGramPredictor::walk(TokenSpan behind) const {
     Walk walk{*this, tail_, n_tail_};
     for (const Token token : behind.last(std::min<std::size_t>(behind.size(), max_order_ - 1)))

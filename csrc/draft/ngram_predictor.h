@@ -28,7 +28,7 @@ class NGramPredictor {
         int order = 0;
         // Share of this token among all that followed the context, in (0, 1].
         float frequency = 0;
-        // How often the context was seen; with it goes how sure the frequency is.
+        // How often the context was seen: the more often, the surer the frequency. 0 from `draw`.
         std::uint32_t seen = 0;
 
         // The frequency by the rule of succession (Laplace 1814), as if the context had been seen
@@ -46,7 +46,7 @@ class NGramPredictor {
     void update(Token token);
     void update_batch(TokenSpan tokens);
 
-    // Tokens of the longest known context that the sequence ends with. Never allocates.
+    // Length in tokens of the longest known context that the sequence ends with. Never allocates.
     int n_known() const;
 
     // Writes the most likely continuation into `out`, as far as contexts are known and room is
@@ -55,13 +55,13 @@ class NGramPredictor {
     // that were taken in are predicted. Never allocates.
     std::size_t predict(std::span<Prediction> out) const;
 
-    // The first token of that, kNoToken if no context is known. `behind`: tokens that come first,
-    // not taken in. rival, unless null: what comes most often in its place; kNoToken where nothing
-    // else does. Never allocates.
+    // The most frequent token after the sequence and then `behind`, tokens that are not taken in;
+    // kNoToken if no context is known. rival, unless null: receives the second most frequent token
+    // after the same context; kNoToken if there is none. Never allocates.
     Prediction next(TokenSpan behind, Prediction* rival = nullptr) const;
 
-    // The same, but which of the continuations of the context comes is up to choose(frequencies)
-    // -> token, where `frequencies` are those of all continuations of the longest known context.
+    // Like `next`, but choose(frequencies) -> token decides which continuation of the longest known
+    // context comes; `frequencies` receives those of all its continuations.
     template <typename Choose>
     Prediction draw(TokenSpan behind, Distribution& frequencies, Choose choose) const {
         const int order = walk(behind).frequencies(frequencies);
@@ -82,7 +82,7 @@ class NGramPredictor {
     // The last tokens, oldest first, as far back as a context reaches.
     using Tail = std::array<Token, kMaxOrder>;
 
-    // A way on from the last token, along tokens that may come.
+    // A way on from the sequence's last token, along tokens that are not taken in.
     struct Walk {
         const NGramPredictor& predictor;
         Tail tail;
@@ -92,7 +92,8 @@ class NGramPredictor {
         Prediction best() const;
         // What follows a context of that order second most often.
         Prediction second(int order) const;
-        // The order of the n-gram with the longest known context, 0 if none is known.
+        // Writes the frequencies after the longest known context. Returns the order of its n-grams,
+        // 0 if none is known.
         int frequencies(Distribution& out) const;
         void go(Token token);
 
@@ -111,7 +112,8 @@ class NGramPredictor {
     Tail tail_{};
     std::size_t n_tail_ = 0;
     std::uint32_t n_tokens_ = 0;
-    // With a window, a ring of the tokens whose counts are held, and of the context before them.
+    // With a window, a ring of the tokens in it, whose counts are held, and of the context before
+    // them.
     std::vector<Token> history_;
 };
 

@@ -64,9 +64,9 @@ Offers::Offer::Offer(Position n_before, const Draft& draft) : position(n_before)
     }
 }
 
-// What is left of the first way that goes on from where the sequence is, and from the draft, makes
-// the trunk; the others leave it where they differ. Whether any may still be of use: the sequence
-// has not left it, nor come to its end.
+// Adds what is left of every way that the sequence still follows. A way that also goes on from the
+// draft extends its trunk; the others branch off where they differ from it. Returns whether the
+// offer may be of use later: the sequence is not there yet, or follows a way to less than its end.
 bool Offers::Offer::add(TokenSpan sequence, int n_most, Draft& draft) const {
     const auto n_tokens = static_cast<Position>(sequence.size());
     if (n_tokens < position) return true;

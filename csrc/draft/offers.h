@@ -11,23 +11,23 @@
 
 namespace specllama {
 
-// Drafts that somebody outside has made, left here for the requests they are for.
+// Drafts that somebody outside has made, left here for their requests.
 //
-// A draft stands until another takes its place, and is good for as long as the sequence takes a way
-// that it foresees, by its trunk or by a branch: whoever drafts need not know the last tokens. Safe
-// from any thread.
+// A draft stays until another replaces it. It is used for as long as the sequence follows its trunk
+// or one of its branches, so whoever drafts need not know the last tokens. Safe from any thread.
 class Offers final : public Drafter {
  public:
-    // Names the request that has a sequence id now; no other ever has this name.
+    // Names the request that has a sequence id now; no other request ever gets the same ticket.
     using Ticket = std::uint64_t;
     Ticket ticket(SequenceId sequence) const;
 
-    // What may follow the first `position` tokens of a request's sequence; nothing happens when it
-    // is over.
+    // Leaves a draft of what may follow the first `position` tokens of a request's sequence. Does
+    // nothing when the request is over.
     void put(Ticket request, Position position, const Draft& draft);
-    // Whether there is a draft for a sequence, be it empty.
+    // Whether there is a draft for a sequence, even an empty one.
     bool has(SequenceId sequence) const;
-    // Adds to a draft what goes on from `tokens`, at most n_most tokens in a row, and forgets it.
+    // Adds to `draft` what the offer has after `tokens`, at most n_most tokens in a row, and
+    // forgets the offer.
     void take(SequenceId sequence, TokenSpan tokens, int n_most, Draft& draft);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
@@ -35,7 +35,7 @@ class Offers final : public Drafter {
     void end(SequenceId sequence) override;
 
  private:
-    // Ways that the sequence may take, from `position` on, the trunk first.
+    // The offered draft as complete ways from `position` on, the trunk first.
     struct Offer {
         struct Step {
             Token token;

@@ -4,9 +4,9 @@
 
 namespace specllama {
 
-// Has a draft go on with what another one has behind the same tokens, its rest, up to `most` tokens
-// in all. How many tokens that are. Where either was drawn there are none: its length would depend
-// on what was drawn.
+// If `other` begins with the tokens of `draft`, adds its remaining ones to `draft`, up to `most`
+// tokens in all. Returns how many were added. None if either draft was drawn: the draft's length
+// would then depend on what was drawn.
 int add_rest(Draft& draft, const Draft& other, int most);
 
 }  // namespace specllama

@@ -10,14 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A habit that is broken more often than not is none.
+// A habit that is broken more often than not is not followed.
 constexpr float kLeastConfidence = 0.5F;
-// Thousands of times what a look takes.
+// Thousands of times as long as a usual step.
 constexpr std::chrono::milliseconds kLongestLook{20};
-// Bytes that are held of a text before its beginning is forgotten.
+// Most bytes of a text that are held before its beginning is forgotten.
 constexpr std::size_t kLongestText = 1024;
 
-// Notes whether something took too long.
+// Sets a flag if its scope takes too long.
 class Watch {
  public:
     explicit Watch(bool& too_long) : too_long_(too_long) {}
@@ -30,18 +30,19 @@ class Watch {
     Clock::time_point started_ = Clock::now();
 };
 
-// More than kFew of letters and of digits: where a text is free, most of one kind may come.
+// More than kFew letters, and more than kFew digits: in a free text most of either kind may come.
 constexpr std::string_view kTelling = "aeost01234";
 
-// Of those that begin a character beyond ASCII: who allows one of them allows most.
+// Some bytes that begin characters beyond ASCII: a mask that allows one of these allows most.
 constexpr std::string_view kLeads = "\xC3\xD0\xE2\xE4\xF0";
 
 bool is_in(std::string_view bytes, int byte) {
     return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
-// In the order of asking: what shows soonest that a text is free; what may show it as well; what
-// else begins a character; and the rest, which is asked about where none of these may come.
+// In the order of asking: 0, what shows soonest that a text is free; 1, what may show it as well;
+// 2, what else begins a character; 3, the rest, which is asked about only if none of the others may
+// come.
 std::size_t group_of(int byte) {
     if (is_in(kTelling, byte)) return 0;
     if ((byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9')) return 1;
@@ -89,7 +90,7 @@ bool Scout::follow(Token token, std::string_view bytes) {
     });
 }
 
-// The text goes on behind all that was foreseen.
+// The text goes on after everything that was foreseen.
 bool Scout::accept(Token token, std::string_view bytes) {
     const Watch watch(tired_);
     if (token == kNoToken || !mask_->allows(token)) return false;
@@ -106,7 +107,7 @@ void Scout::look(std::size_t n_most) {
     }
 }
 
-// Whether there was anything to foresee.
+// Foresees one more byte; returns false if none can be foreseen.
 bool Scout::foresee_next() {
     const Watch watch(tired_);
     if (!has_asked_) ask();

@@ -35,7 +35,8 @@ int Tree::append(int parent, const Node& node) {
     return at;
 }
 
-// The child with the node's token, there already or new; kNone where a limit forbids it.
+// Returns the child with the node's token, adding it if it is not there; kNone if a limit forbids
+// that.
 int Tree::grow(int parent, const Node& node, const Limits& limits) {
     if (const int there = child(parent, node.token); there != kNone) return there;
     if (size() == limits.nodes) return kNone;
@@ -58,7 +59,7 @@ void Tree::add(const Draft& draft, const Limits& limits) {
         if (at == kNone) break;
         path_.push_back(at);
     }
-    bool broken = true;  // the branch has lost the token before
+    bool broken = true;  // the token before it in the branch is not in the tree
     int at = kRoot;
     for (const Draft::Side& side : draft.sides) {
         if (!side.follows) {
@@ -85,7 +86,7 @@ void Tree::take_below(const Tree& other, int from, int to, const std::vector<boo
         if (kept[at]) take_below(other, at, append(to, other[at]), kept);
 }
 
-// Each leaf but the first begins where a node has an elder sibling.
+// Every node with an elder sibling begins another leaf.
 void Tree::count_leaves() {
     n_leaves_ = 1;
     for (Node& node : nodes_) {

@@ -9,10 +9,10 @@
 
 namespace specllama {
 
-// Tokens of which each may follow one other: several guesses at how a sequence goes on, of which
-// those that begin alike share their beginning. (Miao et al., "SpecInfer", 2024, section 3.)
+// A tree of tokens: several guesses at how a sequence goes on, which share their common beginnings.
+// (Miao et al., "SpecInfer", 2024, section 3.)
 //
-// Filled again and again without allocating, once it has been large.
+// Can be filled again and again: it allocates only to become larger than it ever was.
 class Tree {
  public:
     static constexpr int kRoot = -1;  // the sequence's last token
@@ -23,13 +23,13 @@ class Tree {
         Evidence evidence;
         const Distribution* drawn_from = nullptr;  // see Draft
         int parent = kRoot;
-        int depth = 0;      // nodes before it
-        int rank = 0;       // siblings that were there before it
-        int elder = kNone;  // the last of these
+        int depth = 0;      // number of its ancestors
+        int rank = 0;       // number of siblings that were there before it
+        int elder = kNone;  // the youngest of these siblings
         int first = kNone;  // its first child
         int next = kNone;   // its next sibling
-        int leaf = 0;       // of its leaves the first, and how many: in depth-first order
-        int n_leaves = 1;
+        int leaf = 0;       // number of its first leaf, in depth-first order
+        int n_leaves = 1;   // number of leaves below it; 1 for a leaf
     };
     struct Limits {
         int nodes = 0;
@@ -39,24 +39,25 @@ class Tree {
 
     void clear();
 
-    // Adds a draft, the trunk first, where that goes on from what is there or begins beside it, as
-    // far as the limits allow.
+    // Adds a draft, trunk first: shares what is in the tree already and adds the rest, as far as
+    // the limits allow.
     void add(const Draft& draft, const Limits& limits);
 
-    // Replaces it by the nodes of another one that are kept, with each its parent; depth first and
-    // the elder sibling first, so that the first nodes are a chain, the trunk.
+    // Replaces the tree by the nodes of another one that are kept and whose parents are kept; depth
+    // first and the elder sibling first, so that the first nodes are a chain, the trunk.
     void take(const Tree& other, const std::vector<bool>& kept);
 
     bool empty() const { return nodes_.empty(); }
     int size() const { return static_cast<int>(nodes_.size()); }
     const Node& operator[](int node) const { return nodes_[node]; }
     std::span<const Node> nodes() const { return nodes_; }
-    // Children are found from the first on by Node::next.
+    // The first child; Node::next leads to the others.
     int first_child(int node) const { return node == kRoot ? first_ : nodes_[node].first; }
     // The child with this token, or kNone.
     int child(int node, Token token) const;
 
-    // Of one that was taken: the length of its trunk, and the number of its leaves, at least 1.
+    // For a tree that `take` filled: the length of its trunk, and the number of its leaves, at
+    // least 1.
     int n_trunk() const;
     int n_leaves() const { return n_leaves_; }
 
@@ -68,13 +69,13 @@ class Tree {
 
     std::vector<Node> nodes_;
     std::vector<int> last_child_;  // [node]
-    int first_ = kNone;            // the root's children
+    int first_ = kNone;            // first and last child of the root
     int last_ = kNone;
     int n_leaves_ = 1;
-    std::vector<int> path_;  // along the draft that is being added
+    std::vector<int> path_;  // nodes along the trunk of the draft that is being added
 };
 
-// Of a tree that was taken, how many of the nodes of a path from the root lie on the trunk.
+// For a tree that `take` filled: how many nodes of a path from the root lie on the trunk.
 int n_in_trunk(std::span<const int> path);
 
 }  // namespace specllama
