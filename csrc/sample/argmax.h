@@ -8,8 +8,8 @@
 
 namespace specllama {
 
-// A row of logits in parts of so many, the last of fewer. Who knows the largest of each, its peak,
-// can pass over most of a vocabulary.
+// Logits per part of a row; the last part may be shorter. Whoever knows the largest logit of each
+// part, its peak, can pass over most of a vocabulary.
 inline constexpr std::size_t kPartLogits = 128;
 
 inline std::size_t n_parts(std::size_t n_logits) {
@@ -24,7 +24,7 @@ inline std::span<const float> part(std::span<const float> logits, std::size_t i)
 // The token of the largest logit, the lowest id among equals, as llama.cpp's greedy sampler has it.
 //
 // logits: one row, [n_vocab]. Returns kNoToken when the row is empty or holds a NaN.
-// peaks: none, or [n_parts(n_vocab)], to be filled in.
+// peaks: empty, or [n_parts(n_vocab)], which receives the peak of each part.
 Token argmax(std::span<const float> logits, std::span<float> peaks = {});
 
 }  // namespace specllama

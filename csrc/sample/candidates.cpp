@@ -19,7 +19,7 @@ double weight(const Candidate& candidate, double highest) {
     return std::exp(candidate.logit - highest);
 }
 
-// Below the highest logit: where top-p looks first, and where no probability is left.
+// Depths below the highest logit: where top-p looks first, and where no probability is left.
 constexpr double kShallow = 8;
 constexpr double kDeepest = 1024;
 
@@ -35,7 +35,7 @@ std::span<const Candidate> Candidates::cut(std::span<const float> logits,
                                            std::span<const float> peaks) {
     kept_.clear();
     const float highest = *std::ranges::max_element(peaks);
-    const double least = highest + std::log(min_p_);  // minus infinity where nothing is cut by it
+    const double least = highest + std::log(min_p_);  // minus infinity if min_p is off
     if (top_k_ > 0 && top_k_ < logits.size()) {
         take_top_k(logits, peaks);
         if (top_p_ < 1) keep_top_p(kept_weight(highest), highest);
@@ -48,8 +48,8 @@ std::span<const Candidate> Candidates::cut(std::span<const float> logits,
     return kept_;
 }
 
-// A heap of the best k so far, the worst of them on top: most of a large vocabulary is passed over
-// with one comparison for a whole part of it.
+// Keeps a heap of the best k so far, the worst of them on top. Most of a large vocabulary is passed
+// over with one comparison per part.
 void Candidates::take_top_k(std::span<const float> logits, std::span<const float> peaks) {
     for (std::size_t i = 0; i < peaks.size(); ++i) {
         if (kept_.size() == top_k_ && peaks[i] <= kept_.front().logit) continue;
@@ -67,8 +67,8 @@ void Candidates::take_top_k(std::span<const float> logits, std::span<const float
     }
 }
 
-// Only what is near the highest is looked at closely, and more of it until that is enough: most of
-// a large vocabulary has next to no probability.
+// Takes the tokens near the highest logit, and doubles the depth until they have the probability
+// wanted: most of a large vocabulary has next to none.
 void Candidates::take_top_p(std::span<const float> logits, std::span<const float> peaks,
                             float highest) {
     const double total = exp_sum(logits, highest);

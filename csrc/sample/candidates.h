@@ -14,10 +14,11 @@ struct Candidate {
     Token token;
 };
 
-// The tokens that top_k, top_p and min_p leave of a row, in this order, as in llama.cpp's chain.
+// The tokens of a row that are left after top_k, top_p and min_p, applied in this order as in
+// llama.cpp's chain.
 class Candidates {
  public:
-    // Allocates what cutting a row of n_vocab logits may take.
+    // Allocates all that cutting a row of n_vocab logits may need.
     Candidates(const SamplingOptions& options, std::size_t n_vocab);
 
     // Whether anything is cut at all.
@@ -26,8 +27,8 @@ class Candidates {
     // Most candidates that can be left.
     std::size_t most() const { return kept_.capacity(); }
 
-    // What is left of a row without NaN, whose parts have these peaks (see argmax): at least one
-    // token; valid until the next call.
+    // Cuts a row and returns what is left: at least one token, valid until the next call. The row
+    // holds no NaN. peaks: those of its parts, see argmax.
     std::span<const Candidate> cut(std::span<const float> logits, std::span<const float> peaks);
 
  private:

@@ -13,7 +13,7 @@ struct Outcome {
     double probability;
 };
 
-// Probabilities that sum to 1, in order of tokens; those of all other tokens are 0.
+// Probabilities that sum to 1, sorted by token; a token that is not listed has probability 0.
 using Distribution = std::vector<Outcome>;
 
 // The probability of a token.
@@ -22,7 +22,7 @@ double probability(const Distribution& distribution, Token token);
 // The largest of its probabilities.
 double highest(const Distribution& distribution);
 
-// Writes softmax(logits / temperature) over the candidates; none of them twice.
+// Writes softmax(logits / temperature) over the candidates, in which no token may occur twice.
 void softmax(std::span<const Candidate> candidates, double temperature, Distribution& out);
 
 }  // namespace specllama

@@ -8,7 +8,8 @@
 
 namespace specllama {
 
-// What may come next, whatever the model thinks: a grammar. It keeps its place in the text.
+// Which tokens may come next, whatever the model thinks: a grammar. It keeps track of its place in
+// the text.
 class Mask {
  public:
     Mask() = default;
@@ -21,13 +22,13 @@ class Mask {
 
     virtual bool allows(Token token) = 0;
 
-    // Moves those of `tokens` that may come to the front, in their order; returns how many.
+    // Moves the allowed ones of `tokens` to the front, in their order; returns their number.
     virtual std::size_t keep_allowed(std::span<Token> tokens) = 0;
 
-    // Moves on by a token that it allows and that does not end the text.
+    // Moves on by a token, which must be allowed and must not end the text.
     virtual void accept(Token token) = 0;
 
-    // Another one at the same place of the text, which goes its own way from here.
+    // An independent copy at the same place of the text.
     virtual std::unique_ptr<Mask> clone() const = 0;
 };
 

@@ -6,13 +6,13 @@
 
 namespace specllama {
 
-// The sum of exp(logit - origin) over a row, to some six digits; infinite where a float cannot hold
-// that of 1024 of them. `origin` is a finite number; no logit may be a NaN.
+// The sum of exp(logit - origin) over a row, to about six digits; infinite if a float cannot hold
+// the partial sum of 1024 logits. `origin` is a finite number; no logit may be a NaN.
 double exp_sum(std::span<const float> logits, float origin);
 
-// The probability that softmax gives a token of a row of logits, to some six digits: what a drafter
-// wants to know of every token, so it must be quick. No logit may be a NaN, nor the token's own
-// minus infinity.
+// The softmax probability of a token in a row of logits, to about six digits. Drafters ask for it
+// at every token, so it must be fast. No logit may be a NaN, and the token's own may not be minus
+// infinity.
 float probability(std::span<const float> logits, Token token);
 
 }  // namespace specllama

@@ -7,7 +7,7 @@ namespace specllama {
 
 namespace {
 
-// Calls visit(outcome of p, probability of its token in q).
+// Calls visit(outcome, probability of its token in q) for each outcome of p.
 template <typename Visit>
 void for_each(Distribution& p, const Distribution& q, Visit visit) {
     auto other = q.begin();
@@ -18,7 +18,7 @@ void for_each(Distribution& p, const Distribution& q, Visit visit) {
     }
 }
 
-// The token at which the sum of the weights, in order of tokens, passes `uniform` of their total.
+// The first token, in their order, at which the sum of the weights passes uniform * total.
 Token draw(const Distribution& weights, double uniform) {
     double total = 0;
     for (const Outcome& outcome : weights) total += outcome.probability;
@@ -26,26 +26,26 @@ Token draw(const Distribution& weights, double uniform) {
     Token drawn = kNoToken;
     for (const auto& [token, weight] : weights) {
         if (weight == 0) continue;
-        drawn = token;  // the last one, should rounding leave something over
+        drawn = token;  // the last one, if rounding leaves something over
         left -= weight;
         if (left < 0) break;
     }
     return drawn;
 }
 
-// What guesses drawn from a distribution without replacement have left of it.
+// What is left of q after some guesses were drawn from it without replacement, scaled to sum to 1.
 class Remainder {
  public:
     Remainder(const Distribution& q, std::span<const Guess> drawn) : q_(q), drawn_(drawn) {
         if (drawn.empty()) return;
-        // One minus what is gone would be nothing but rounding where that is nearly all.
+        // Summed anew: 1 minus what is gone would be mere rounding if nearly all is gone.
         left_ = 0;
         for (const Outcome& outcome : q)
             if (!gone(outcome.token)) left_ += outcome.probability;
     }
 
     double operator()(Token token) const { return (*this)(token, probability(q_, token)); }
-    // Of a token whose probability in q is known.
+    // The same for a token whose probability in q is known.
     double operator()(Token token, double of_q) const {
         return of_q == 0 || gone(token) ? 0 : of_q / left_;
     }
@@ -66,7 +66,7 @@ class Remainder {
 
 Token judge(Distribution& p, std::span<const Guess> guesses, double lenience, const Noise& accept,
             double residual) {
-    double total = 1;  // of the weights that p has become
+    double total = 1;  // sum of the weights that p now holds
     for (std::size_t i = 0; i < guesses.size(); ++i) {
         const auto [token, drawn_from] = guesses[i];
         static const Distribution kNothing;

@@ -8,28 +8,28 @@
 
 namespace specllama {
 
-// A guess at a token. `drawn_from`: its distribution; null: the drafter had nothing else to
-// propose.
+// A guess at a token. drawn_from: the distribution it was drawn from; null: the drafter had no
+// alternative to it, as if q were 1.
 struct Guess {
     Token token = kNoToken;
     const Distribution* drawn_from = nullptr;
 };
 
-// Speculative sampling: what becomes of a draft token that was drawn from q where the target has p.
-// It is kept with probability min(1, p / q); else the token is drawn from norm(max(0, p - q)). What
-// comes out is distributed as p. (Leviathan, Kalman, Matias, "Fast inference from transformers via
+// Speculative sampling: judges a draft token that was drawn from q against the target's p. The
+// token is accepted with probability min(1, p / q); else one is drawn from norm(max(0, p - q)). The
+// result is distributed as p. (Leviathan, Kalman, Matias, "Fast inference from transformers via
 // speculative decoding", 2023, algorithm 1; Chen et al. 2023, algorithm 2.)
 //
-// Of several guesses each is judged like the first, with what that has left of p; those of one
-// distribution are drawn without replacement, each from what the ones before have left of q. (Miao
-// et al., "SpecInfer", 2024, section 4.3; without replacement: Chen et al., "Sequoia", 2024,
-// section 3.2.) No two of them may be alike. How many there are must not depend on which were
-// drawn.
+// Several guesses are judged one after another, each against what the rejected ones before it have
+// left of p. Guesses from one distribution are drawn without replacement, so each counts as drawn
+// from what the ones before it have left of q. (Miao et al., "SpecInfer", 2024, section 4.3;
+// without replacement: Chen et al., "Sequoia", 2024, section 3.2.) No two guesses may be alike, and
+// their number must not depend on which tokens were drawn.
 //
-// `lenience` below 1 scales q in the test only (appendix A.5): then no token comes more often than
-// with p / lenience, where there is one guess. `accept`: guess i is kept by its number for i.
-// `residual`: a number strictly between 0 and 1, uniform. Both are independent of each other and of
-// what the guesses were drawn with. p is changed.
+// lenience: below 1, it scales q in the test only (Leviathan et al., appendix A.5); with one guess,
+// no token then has a probability above p / lenience. accept: its number for i decides on guess
+// i. residual: a uniform number strictly between 0 and 1. Both are independent of each other and of
+// the noise that the guesses were drawn with. p is changed.
 Token judge(Distribution& p, std::span<const Guess> guesses, double lenience, const Noise& accept,
             double residual);
 

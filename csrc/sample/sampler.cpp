@@ -31,7 +31,7 @@ void require(bool holds, const char* name, const char* range, double value) {
     throw InvalidArgument(std::string(name) + " must be " + range + ", not " + number + ".");
 }
 
-// Below 2^53, so that programs which hold all numbers as doubles can repeat it.
+// Below 2^53, so that programs that hold all numbers as doubles can give it back exactly.
 std::uint64_t fresh_seed() {
     std::random_device device;
     return (std::uint64_t{device()} << 32 | device()) >> 11;
@@ -41,7 +41,8 @@ SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
     check(options, n_vocab);
     SamplingOptions all = options;
     if (!all.seed) all.seed = fresh_seed();
-    // By less a logit is divided to infinity, or any difference of two outweighs what is drawn.
+    // Dividing by less would make a logit infinite, or any difference of two logits outweigh the
+    // noise.
     if (all.temperature < kNoTemperature) all.temperature = 0;
     return all;
 }
@@ -95,7 +96,7 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
                             ? context.size()
                             : std::min<std::size_t>(context.size(), options_.penalty_last_n);
     const TokenSpan last = context.last(n_last);
-    // One by one: so its room doubles as the text grows.
+    // One by one: so the capacity doubles as the text grows.
     recent_.clear();
     std::ranges::copy(last, std::back_inserter(recent_));
     std::ranges::sort(recent_);
@@ -122,7 +123,7 @@ Token Sampler::verify(std::span<float> logits, TokenSpan context, std::span<cons
         shift(logits, context);
         return verify_shifted(logits, position, guesses);
     }
-    // Choosing changes the logits.
+    // Choosing changes the logits, so the model's own are copied first.
     std::vector<float> own;
     if (!options_.processed_logprobs) own.assign(logits.begin(), logits.end());
     shift(logits, context);
@@ -152,7 +153,7 @@ Token Sampler::verify_shifted(std::span<float> logits, Position position,
         if (mask_) mask_->apply(logits);
         return guesses.empty() ? pick(logits, noise) : judge_guesses(logits, position, guesses);
     }
-    // To ask about one token is far cheaper than to go through a vocabulary.
+    // Asking the grammar about one token is far cheaper than having it go through a vocabulary.
     const Token token = pick(logits, noise);
     if (token < 0 || !mask_ || mask_->allows(token)) return token;
     mask_->apply(logits);
@@ -183,7 +184,7 @@ Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& d
     const Token token = beside.empty() ? pick(logits, noise) : pick(logits, noise, beside);
     if (token >= 0 && rejects()) {
         softmax(candidates_.cut(logits, peaks_), options_.temperature, drawn_from);
-        // Of these nothing is left but numbers too small to be any.
+        // Tokens that have probability 0 there, being cut or too unlikely, are no guesses.
         std::ranges::replace_if(
             beside, [&](Token other) { return probability(drawn_from, other) == 0; }, kNoToken);
     }
@@ -205,19 +206,19 @@ Token Sampler::draft(const Distribution& distribution, Position position) const 
     return drawn;
 }
 
-// Also notes the peaks of the row's parts.
+// Also stores the peaks of the row's parts in peaks_.
 Token Sampler::likeliest(std::span<const float> logits) {
     peaks_.resize(n_parts(logits.size()));
     const Token token = argmax(logits, peaks_);
     return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;
 }
 
-// Calls consider(score, token) for what is left of the row that was looked at last, but for tokens
-// whose score is at most `best`, which may change on the way.
+// Calls consider(score, token) for the tokens left of the row that likeliest() looked at last,
+// without most of those that score at most `best`; consider may change `best`.
 //
-// A Gumbel number is at most -log(1 - u), and 1 - u at least 2^-(leading ones + 1). Few tokens come
-// so near to the best that their logarithms must be taken, and for a whole part of the row its peak
-// tells how many leading ones that takes.
+// A Gumbel number is at most -log(1 - u), and 1 - u is at least 2^-(leading ones + 1). So only the
+// few tokens with enough leading ones to reach `best` need their logarithms taken, and the peak of
+// a part tells how many ones any of its tokens needs at least.
 template <typename Consider>
 void Sampler::each_left(std::span<const float> logits, Noise noise, const double& best,
                         Consider consider) {
@@ -232,10 +233,10 @@ void Sampler::each_left(std::span<const float> logits, Noise noise, const double
         return;
     }
     for (std::size_t i = 0; i < peaks_.size(); ++i) {
-        constexpr double kMargin = 1e-6;  // far more than rounding
+        constexpr double kMargin = 1e-6;  // far more than rounding errors
         const double n_ones =
             (best - peaks_[i] / options_.temperature) / std::numbers::ln2 - kMargin;
-        if (!(n_ones < 65)) continue;  // nor where all is forbidden
+        if (!(n_ones < 65)) continue;  // also where all of the part is forbidden
         const auto n_least = static_cast<int>(std::max(n_ones, 0.0));
         const std::uint64_t least = n_least == 0 ? 0 : ~std::uint64_t{0} << (64 - n_least);
         auto token = static_cast<Token>(i * kPartLogits);
@@ -262,7 +263,7 @@ Token Sampler::pick(std::span<const float> logits, Noise noise) {
     return chosen;
 }
 
-// The same, and what comes behind it.
+// The same; also fills `beside` with the tokens that score next, in order.
 Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> beside) {
     std::ranges::fill(beside, kNoToken);
     if (options_.temperature == 0) return pick_likeliest(logits, beside);
@@ -285,7 +286,8 @@ Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> besid
     return best[0].token;
 }
 
-// Going through a vocabulary for the largest takes so little time that it is done once for each.
+// Finding the largest logit takes so little time that it is done once per token; those found before
+// are hidden meanwhile.
 Token Sampler::pick_likeliest(std::span<float> logits, std::span<Token> beside) {
     const auto likeliest = [&] {
         const Token token = argmax(logits);
@@ -294,7 +296,7 @@ Token Sampler::pick_likeliest(std::span<float> logits, std::span<Token> beside) 
     const Token first = likeliest();
     if (first < 0) return first;
     std::array<float, kMaxGuesses> hidden{};
-    std::size_t n = 0;  // beside it
+    std::size_t n = 0;  // number of tokens in `beside`
     for (Token token = first; n < beside.size(); ++n) {
         hidden[n] = std::exchange(logits[token], -std::numeric_limits<float>::infinity());
         token = likeliest();
