@@ -19,7 +19,7 @@ bool may_be_empty(const Gbnf::Sequence& sequence, const std::vector<char>& empty
         sequence, [&](Gbnf::Symbol one) { return one != Gbnf::kCharacter && empty[one] != 0; });
 }
 
-// [rule]: whether nothing follows it, too: told by an alternative that is empty as it stands.
+// [rule]: whether one of its alternatives is empty as it stands.
 std::vector<char> plainly_empty(const Rules& rules) {
     std::vector<char> empty(rules.size(), 0);
     for (std::size_t i = 0; i < rules.size(); ++i)
@@ -28,7 +28,7 @@ std::vector<char> plainly_empty(const Rules& rules) {
     return empty;
 }
 
-// The same, told by what its alternatives come to.
+// [rule]: whether it can match nothing, by itself or through other rules.
 std::vector<char> really_empty(const Rules& rules) {
     std::vector<char> empty = plainly_empty(rules);
     for (bool more = true; more;) {
@@ -43,11 +43,11 @@ std::vector<char> really_empty(const Rules& rules) {
     return empty;
 }
 
-// Rules that begin with each other are one component (Tarjan, "Depth-first search and linear graph
-// algorithms", SIAM J. Comput. 1972, section 4); the ways are those to leave it.
+// Groups rules that begin with each other into components (Tarjan, "Depth-first search and linear
+// graph algorithms", SIAM J. Comput. 1972, section 4), and counts the ways out of each component.
 class Beginnings {
  public:
-    // tail: a rule may begin with itself where nothing follows that.
+    // tail: whether a rule may begin with itself if nothing follows it there.
     Beginnings(const Rules& rules, const std::vector<char>& empty, bool tail)
         : rules_(rules), empty_(empty), tail_(tail), nodes_(rules.size()) {
         for (std::size_t i = 0; i < rules.size(); ++i)
@@ -56,13 +56,14 @@ class Beginnings {
 
  private:
     struct Node {
-        std::size_t index = 0;      // in the order of visits, from 1 on; 0: not yet
-        std::size_t lowest = 0;     // index that it comes back to
+        std::size_t index = 0;      // in the order of visits, from 1 on; 0: not visited yet
+        std::size_t lowest = 0;     // lowest index that it leads back to
         std::size_t component = 0;  // 0: not yet known
-        std::size_t ways = 0;       // of its component, when that is known
+        std::size_t ways = 0;       // out of its component, once that is known
     };
 
-    // Calls use(symbol, followed) for all that the rule's alternatives may begin with.
+    // Calls use(symbol, followed) for each symbol that an alternative of the rule may begin with.
+    // followed: whether the alternative goes on after that symbol.
     template <typename Use>
     void each_beginning(std::size_t rule, Use use) const {
         for (const Gbnf::Sequence& sequence : rules_[rule].alternatives) {
@@ -71,11 +72,11 @@ class Beginnings {
                 use(sequence[i], i + 1 < sequence.size());
                 if (sequence[i] == Gbnf::kCharacter || empty_[sequence[i]] == 0) break;
             }
-            if (i == sequence.size()) use(Gbnf::kCharacter, false);  // the text's end, or the next
+            if (i == sequence.size()) use(Gbnf::kCharacter, false);  // all of it may be empty
         }
     }
 
-    // As deep as there are rules, which are 4096 at most.
+    // The recursion is at most as deep as there are rules: 4096.
     void visit(std::size_t rule) {
         Node& node = nodes_[rule];
         node.index = node.lowest = ++n_visited_;
@@ -132,10 +133,11 @@ class Beginnings {
 
 void check_beginnings(const Gbnf& grammar) {
     const Rules& rules = grammar.rules;
-    // llama.cpp's search for left recursion knows only what is plainly empty, and follows each way.
+    // llama.cpp's search for left recursion takes a rule as possibly empty only if one of its
+    // alternatives is empty as it stands, and follows each way.
     const std::vector<char> plainly = plainly_empty(rules);
     Beginnings(rules, plainly, false);
-    // Its reading knows all, and follows one way to a place.
+    // When it reads a text, it knows all rules that may be empty, and follows one way to a place.
     const std::vector<char> really = really_empty(rules);
     Beginnings(rules, really, true);
 }

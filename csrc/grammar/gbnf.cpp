@@ -15,7 +15,8 @@ namespace {
 constexpr int kMaxNesting = 64;
 constexpr std::size_t kMaxRules = 4096;
 constexpr std::size_t kMaxRepeated = std::size_t{1} << 18;
-// llama.cpp refuses more where it is the least, and takes it as no limit where it is the most.
+// llama.cpp refuses a repetition whose least number is above this, and takes a greatest number
+// above it as no limit.
 constexpr std::size_t kMaxTimes = 2000;
 constexpr std::size_t kMaxNumber = 1'000'000'000;
 
@@ -52,7 +53,7 @@ class Parser {
  private:
     char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
-    // Whether that is what comes next; then behind it, and the space there.
+    // If c comes next, moves past it and the space after it. Returns whether it did.
     bool take(char c, bool nested) {
         if (peek() != c) return false;
         ++at_;
@@ -97,10 +98,10 @@ class Parser {
         grammar_.rules[rule].alternatives = std::move(found);
     }
 
-    // owner: whose groups and repetitions these are.
+    // owner: name of the rule that the groups and repetitions in the sequence belong to.
     Gbnf::Sequence read_sequence(std::string_view owner, bool nested) {
         Gbnf::Sequence sequence;
-        std::size_t last = 0;  // where what a repetition would repeat begins
+        std::size_t last = 0;  // start of what a repetition would repeat
         while (!failed_) {
             const char c = peek();
             if (const std::optional<Times> times = read_times(nested)) {
@@ -128,7 +129,7 @@ class Parser {
         return sequence;
     }
 
-    // From a quotation mark to its end; how many characters at the most are between them.
+    // Moves past a quoted text or a character class. Returns an upper bound of its characters.
     std::size_t read_quoted(char end) {
         const std::size_t start = ++at_;
         while (at_ < text_.size() && text_[at_] != end) at_ += text_[at_] == '\\' ? 2 : 1;
@@ -136,7 +137,7 @@ class Parser {
         return at_++ - start;
     }
 
-    // <token> or !<token>, in which no character is special but the last.
+    // Moves past <token> or !<token>, in which only the last character is special.
     void read_token() {
         const std::size_t end = text_.find('>', at_);
         failed_ |= end == std::string_view::npos;
@@ -192,8 +193,8 @@ class Parser {
         return number;
     }
 
-    // What comes from `last` on, S, becomes `least` times S and a rule that may follow:
-    // S' ::= S S' | "" without a limit; otherwise one for each time, S'' ::= S S' | "".
+    // Replaces S, the part of the sequence from `last` on, by `least` copies of S and rules for
+    // more: one without a limit, S' ::= S S' | ""; otherwise one for each time, S'' ::= S S' | "".
     void repeat(Gbnf::Sequence& sequence, std::size_t last, const Times& times,
                 std::string_view owner) {
         const Gbnf::Sequence once(sequence.begin() + static_cast<std::ptrdiff_t>(last),
@@ -228,7 +229,7 @@ class Parser {
     std::size_t at_ = 0;
     int depth_ = 0;
     std::size_t repeated_ = 0;
-    bool failed_ = false;  // it is no GBNF
+    bool failed_ = false;  // the text is not GBNF
     std::unordered_map<std::string_view, Gbnf::Symbol> numbers_;
     Gbnf grammar_;
 };
