@@ -13,7 +13,7 @@ namespace specllama {
 inline constexpr std::uint64_t kFnvBasis = 14695981039346656037ULL;
 inline constexpr std::uint64_t kFnvPrime = 1099511628211ULL;
 
-// Over token ids: one xor and one multiplication per token. `hash`: of what comes before them.
+// Over token ids: one xor and one multiplication per token. `hash`: of the tokens before these.
 inline std::uint64_t fnv1a(TokenSpan tokens, std::uint64_t hash = kFnvBasis) {
     for (const Token token : tokens) {
         hash ^= static_cast<std::uint32_t>(token);
@@ -36,7 +36,7 @@ inline std::uint32_t fold(std::uint64_t hash) {
     return static_cast<std::uint32_t>(hash >> 32);
 }
 
-// Which of n buckets these tokens are in.
+// Index of the bucket, of n, that these tokens belong to.
 inline std::size_t bucket_of(TokenSpan tokens, std::size_t n) {
     return std::uint64_t{fold(fnv1a(tokens))} * n >> 32;
 }

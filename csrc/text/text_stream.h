@@ -39,8 +39,8 @@ class TextStream {
     // Everything pushed so far, up to the stop string; also what `take` still holds back.
     std::string text() const;
 
-    // The stop string that ended the text, the first given one of those that begin there; "" if
-    // none has.
+    // The stop string that ended the text; "" if none has. If several begin at that place, the one
+    // that was given first.
     std::string stop_string() const;
 
     // Log-probabilities of the kept tokens; none where they were not asked for.
@@ -53,7 +53,7 @@ class TextStream {
     struct PushedToken {
         Token token;
         bool from_draft;
-        std::size_t end;  // in bytes_: behind its last byte
+        std::size_t end;  // offset in bytes_ after its last byte
         std::optional<TokenLogprobs> logprobs;
     };
 
@@ -63,7 +63,7 @@ class TextStream {
     std::vector<std::string> stop_;
     std::string bytes_;
     std::vector<PushedToken> tokens_;
-    std::size_t stop_at_ = std::string::npos;  // byte at which the text ends
+    std::size_t stop_at_ = std::string::npos;  // byte at which the text ends; npos: none yet
     std::size_t n_bytes_taken_ = 0;
     std::size_t n_tokens_taken_ = 0;
 };

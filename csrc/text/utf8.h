@@ -11,7 +11,7 @@ namespace specllama {
 // the next call, or replaced too when `final`.
 std::size_t append_utf8(std::string_view bytes, bool final, std::string& out);
 
-// Offset of the first byte that is no valid UTF-8, or npos.
+// Offset of the first byte that is not valid UTF-8, or npos.
 std::size_t find_invalid_utf8(std::string_view bytes);
 
 }  // namespace specllama
