@@ -5,12 +5,12 @@
 
 namespace specllama {
 
-// Where what was measured is remembered: SPECLLAMA_CACHE, or "specllama" in the user's folder for
-// caches. Empty if there is none. It need not exist.
+// The folder in which measurements are remembered: SPECLLAMA_CACHE, or "specllama" in the user's
+// folder for caches. Empty if neither is known. The folder need not exist.
 std::filesystem::path cache_folder();
 
-// Puts a text into a file of that name there, or leaves things as they are where it cannot be
-// written. Who reads it meanwhile sees the old text or the new one.
+// Writes `text` to the file `path`, creating its folder. If that fails, or `path` is empty, an
+// existing file stays as it is. A concurrent reader sees either the old text or the new one, whole.
 void write_cache_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace specllama

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #ifdef __APPLE__
-#include <crt_externs.h>  // what is loaded into a program does not see its environ
+#include <crt_externs.h>  // a library loaded into a program cannot see `environ`
 #else
-extern char** environ;  // NOLINT(readability-redundant-declaration): not everywhere
+extern char** environ;  // NOLINT(readability-redundant-declaration): not declared everywhere
 #endif
 
 namespace specllama {
@@ -53,7 +53,7 @@ std::vector<std::string> merged(std::vector<std::string> environment) {
     return environment;
 }
 
-// Neither end is inherited by other children, which another thread may start meanwhile.
+// Other children, which another thread may start meanwhile, inherit neither end.
 bool open_pipe(int (&ends)[2]) {
 #ifdef __linux__
     return pipe2(ends, O_CLOEXEC) == 0;
@@ -64,15 +64,15 @@ bool open_pipe(int (&ends)[2]) {
 #endif
 }
 
-// Starts the program with the writing end of a pipe as its stdout. Returns its id; -1: it cannot be
-// started.
+// Starts the program with `out`, the writing end of a pipe, as its stdout. Returns its process id;
+// -1: it cannot be started.
 pid_t spawn(std::vector<std::string> command, std::vector<std::string> environment, int out) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // In a group of its own: Ctrl-C is for this process.
+    // The child gets a process group of its own, so that Ctrl-C reaches only this process.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -85,7 +85,7 @@ pid_t spawn(std::vector<std::string> command, std::vector<std::string> environme
     return error == 0 ? child : -1;
 }
 
-// Reads until the other end is closed. Returns whether that was in time.
+// Reads until the other end is closed. Returns whether that happened before `end`.
 bool read_all(int in, Clock::time_point end, std::string& output) {
     for (;;) {
         const auto left =
@@ -121,7 +121,7 @@ ChildResult run_child(const std::vector<std::string>& command,
     if (child >= 0) {
         in_time = read_all(ends[0], deadline, result.output);
         int status = 0;
-        // A program may close its stdout and go on.
+        // A program may close its stdout and keep running.
         while (in_time && waitpid(child, &status, WNOHANG) == 0) {
             usleep(1000);
             in_time = Clock::now() < deadline;

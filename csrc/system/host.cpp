@@ -85,12 +85,12 @@ std::uint64_t free_in_machine() {
     return 0;
 }
 
-// What a container may still take, of which files that were read can be given back; none: as much
-// as the machine has.
+// Bytes that the container may still take; cached file contents count as free, since the kernel can
+// give them back. None: no limit of a container is known.
 std::optional<std::uint64_t> free_in_container(const std::string& cgroup) {
     std::uint64_t most = 0;
     std::uint64_t used = 0;
-    // Without a limit the first is "max".
+    // Without a limit memory.max holds "max".
     if (!(std::ifstream(cgroup + "/memory.max") >> most) ||
         !(std::ifstream(cgroup + "/memory.current") >> used))
         return std::nullopt;
@@ -117,7 +117,8 @@ int detect_cores() {
     return 0;
 }
 
-// macOS gives back caches on demand and tells no single figure of what is free: all there is.
+// All memory of the machine: macOS frees its caches on demand and has no single figure for what is
+// free.
 std::uint64_t detect_memory(const std::string& /*cgroup*/) {
     std::uint64_t bytes = 0;
     std::size_t size = sizeof(bytes);

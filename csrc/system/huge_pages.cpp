@@ -15,7 +15,8 @@ HugePages::HugePages() : before_(large()) {}
 
 #if defined(__linux__)
 
-// New memory beside old may have become one mapping with it. Both lists go upwards.
+// New memory may have merged with adjacent old memory into one mapping. Both lists are sorted by
+// address.
 void HugePages::request() const {
     const auto ask = [](std::uintptr_t first, std::uintptr_t last) {
         if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);

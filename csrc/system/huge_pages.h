@@ -6,16 +6,16 @@
 
 namespace specllama {
 
-// Memory that is read from one end to the other for every token, as weights are, is read faster
-// from pages of 2 MB: there are fewer to look up. Many Linux systems give them only where they are
-// asked for ("madvise" in /sys/kernel/mm/transparent_hugepage/enabled). On others this does
+// Weights are read from one end to the other for every token. That is faster from pages of 2 MB,
+// since fewer pages must be looked up. Many Linux systems give out such pages only on request
+// ("madvise" in /sys/kernel/mm/transparent_hugepage/enabled). On other systems this class changes
 // nothing.
 class HugePages {
  public:
-    // Notes what memory there is.
+    // Notes which large areas of memory the process has now.
     HugePages();
-    // Asks for them where large memory, with no file behind it, has come since. Before it is
-    // written to: what has its pages keeps them.
+    // Requests huge pages for all large areas without a file behind them that were allocated since.
+    // To be called before these are written to: memory that has its pages already keeps them.
     void request() const;
 
  private:

@@ -45,14 +45,15 @@ class Socket {
 
     int fd() const { return fd_; }
 
-    // Closes it, when it is destroyed, with a reset. A server that comes to the question too late
-    // would else write its answer to nobody, and might die of that (SIGPIPE).
+    // Makes the destructor close the connection with a reset. Otherwise a server that gets to the
+    // question too late would write its answer to nobody, and might die of that (SIGPIPE).
     void give_up() const {
         const linger at_once{1, 0};
         setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     }
 
-    // Whether it can be read from, or written to, before the time is over.
+    // Waits until the socket can be read from or written to. Returns whether that happened before
+    // `end`.
     bool wait(short event, Clock::time_point end) const {
         for (;;) {
             const auto left =
@@ -78,7 +79,7 @@ Addresses look_up(const std::string& host, int port) {
     return {found, freeaddrinfo};
 }
 
-// Returns 0, or the error; ETIMEDOUT where nothing comes of it in time.
+// Returns 0 or an errno; ETIMEDOUT if there is no result before `end`.
 int connect_to(const addrinfo& address, const Socket& socket, Clock::time_point end) {
     if (socket.fd() < 0) return errno;
     if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
