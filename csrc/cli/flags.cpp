@@ -12,7 +12,7 @@ namespace {
 
 using Action = decltype(Flag::action);
 
-// A whole number, or what `wanted` says beside it.
+// Parses a whole number. wanted: what the flag takes, for the error message.
 int whole(const std::string& value, const std::string& wanted = "a whole number") {
     int number = 0;
     const char* end = value.data() + value.size();
@@ -24,7 +24,7 @@ int whole(const std::string& value, const std::string& wanted = "a whole number"
     return number;
 }
 
-// Takes a whole number into a member of Options.
+// Stores a whole number in a member of Options.
 Action integer(const std::function<int&(Options&)>& member) {
     return [member](Options& options, const std::string& value) { member(options) = whole(value); };
 }
@@ -41,7 +41,7 @@ Action number(const std::function<double&(Options&)>& member) {
 }
 
 void set_seed(Options& options, const std::string& value) {
-    if (value == "-1") {  // a fresh one, for llama.cpp
+    if (value == "-1") {  // a fresh seed, as in llama.cpp
         options.generate.sampling.seed.reset();
         return;
     }
@@ -108,14 +108,14 @@ void set_flash_attention(Options& options, const std::string& value) {
         throw UsageError("must be auto, on or off, not \"" + value + "\"");
 }
 
-// Without a server none would be used, unsaid.
+// An empty list is refused: it would silently mean that no server is used.
 void set_rpc(Options& options, const std::string& value) {
     if (value.empty()) throw UsageError("wants servers, host:port with commas between them");
     options.session.model.rpc = value;
 }
 
-// Downloading is the work of a Python library; the console script in front of this executable has
-// it done and gives -m and -md instead.
+// A Python library does the downloading. The console script that pip installs calls it and passes
+// -m and -md to this executable instead.
 void refuse_hub(Options&, const std::string& value) {
     throw UsageError(
         "needs the spec-cli that pip installs with the Python package; this one takes "
@@ -123,7 +123,7 @@ void refuse_hub(Options&, const std::string& value) {
         value + " and give its path with -m or -md");
 }
 
-// Grammars are made of schemas by the same.
+// The same console script turns schemas into grammars.
 void refuse_schema(Options&, const std::string&) {
     throw UsageError(
         "needs the spec-cli that pip installs with the Python package; this one takes grammars, "

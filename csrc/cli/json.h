@@ -18,7 +18,7 @@ std::string json(double number);
 std::string json(std::string_view text);
 inline std::string json(const char* text) { return json(std::string_view(text)); }
 
-// An array of two.
+// A pair becomes an array of two.
 template <typename First, typename Second>
 std::string json(const std::pair<First, Second>& pair) {
     return "[" + json(pair.first) + ", " + json(pair.second) + "]";

@@ -1,4 +1,4 @@
-// spec-cli: generation with speculation, on the C++ session alone.
+// spec-cli: generation with speculation, by the C++ session alone, without Python.
 
 #include <signal.h>
 
@@ -19,8 +19,8 @@ using namespace specllama;
 
 volatile std::sig_atomic_t signalled = 0;
 
-// The first Ctrl-C ends the generation; the second one, whose handler is the default again, the
-// process. Reading is broken off, not restarted: a prompt may never come.
+// The first Ctrl-C ends the generation. It also restores the default handler, so the second one
+// ends the process. An interrupted read is not restarted: a prompt on stdin may never come.
 void on_interrupt(int) { signalled = 1; }
 
 void listen_for_interrupt() {

@@ -56,7 +56,8 @@ Options parse(int argc, const char* const* argv) {
     return options;
 }
 
-// A name stands between blanks, perhaps with a mark behind it: so nothing of a path is touched.
+// Only whole words are replaced, with a punctuation mark after them or without, so that no part of
+// a path is touched.
 std::string with_flags(const std::string& message) {
     static const std::map<std::string_view, std::string_view> kNames = {
         {"max_tokens", "-n"},

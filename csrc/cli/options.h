@@ -8,15 +8,17 @@
 
 namespace specllama::cli {
 
-// A command line that cannot be understood. The message is one sentence for the user.
+// Thrown for a command line that cannot be used. The message is one sentence for the user.
 class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 enum class Color { automatic, always, never };
 
-// Who drafts, where -md names no model. automatic: the bundled draft for the bundled target, else
-// the head that the model brings along, if it does, and n-grams.
+// Who drafts. n-grams take part in all but `none`, and so does a model given with -md.
+// automatic: without -md, also the bundled draft model if the target is the bundled one, else the
+// head in the model's own file if it has one. mtp: without -md, also that head. none: nobody, even
+// if -md or --corpus is given.
 enum class Draft { automatic, mtp, ngram, none };
 
 struct Options {
@@ -24,13 +26,13 @@ struct Options {
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
     std::optional<std::string> grammar_file;
-    std::optional<std::string> draft_device;  // none: as the target's
-    std::optional<int> draft_n_gpu_layers;    // the same
+    std::optional<std::string> draft_device;  // none: the target's, or "" with RPC servers
+    std::optional<int> draft_n_gpu_layers;    // none: as many as the target's
     SessionOptions session;
     GenerateOptions generate;
     Draft draft = Draft::automatic;
     Color color = Color::automatic;
-    bool escapes = false;  // done away with in the prompt and in stop strings
+    bool escapes = false;  // whether those in the prompt and in stop strings are replaced
     bool stats = false;
     bool json = false;
     bool verbose = false;
@@ -42,7 +44,7 @@ struct Options {
 // Throws UsageError.
 Options parse(int argc, const char* const* argv);
 
-// The library's message with the options of this program in place of the library's names for them.
+// Returns a message of the library with its names of options replaced by the flags of this program.
 std::string with_flags(const std::string& message);
 
 std::string help_text();

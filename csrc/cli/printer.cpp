@@ -20,7 +20,7 @@ constexpr const char* kDrafted = "\x1b[32m";
 constexpr const char* kDim = "\x1b[2m";
 constexpr const char* kPlain = "\x1b[0m";
 
-// A terminal, and one whose user wants colours (see no-color.org).
+// Whether stdout is a terminal whose user wants colours (see no-color.org).
 bool terminal_has_colors() {
     const char* no_color = std::getenv("NO_COLOR");
     const char* terminal = std::getenv("TERM");
@@ -33,7 +33,7 @@ const char* name(FinishReason reason, bool interrupted) {
     return reason == FinishReason::length ? "length" : "stop";
 }
 
-// A figure as `json` takes it.
+// Returns a figure of the statistics as something that `json` takes.
 template <typename Figure>
 const Figure& plain(const Figure& figure) {
     return figure;
@@ -150,7 +150,8 @@ void Printer::end(FinishReason reason, bool interrupted, const Stats& stats) {
         flush();
         return;
     }
-    // A terminal wants its prompt on a line of its own; a file wants the text and nothing else.
+    // On a terminal the shell's prompt should begin a new line; a file gets the text and nothing
+    // else.
     if (!at_line_start_ && isatty(STDOUT_FILENO) != 0) std::cout << '\n';
     std::cout.flush();
     if (stats_) {

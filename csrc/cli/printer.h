@@ -8,15 +8,16 @@
 
 namespace specllama::cli {
 
-// Shows a generation: its text on stdout, everything else on stderr; or all as JSON on stdout.
+// Shows a generation: its text on stdout and everything else on stderr, or all of it as JSON on
+// stdout.
 class Printer {
  public:
     explicit Printer(const Options& options);
 
-    // Shows, where colours are shown, what is continued.
+    // Shows the prompt that is continued, if colours are on.
     void prompt(const std::string& text);
     void chunk(const Chunk& chunk);
-    // Pushes out what was printed.
+    // Throws Error if stdout cannot be written to.
     void flush();
     void end(FinishReason reason, bool interrupted, const Stats& stats);
 

@@ -30,7 +30,7 @@ bool is_piped() {
 
 std::string read_all(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
-// what: "prompt", for messages.
+// what: names the file in error messages, e.g. "prompt".
 std::string read_file(const std::string& what, const std::string& path) {
     std::error_code error;
     if (!fs::exists(path, error)) throw UsageError("There is no " + what + " file " + path + ".");
@@ -41,7 +41,7 @@ std::string read_file(const std::string& what, const std::string& path) {
     return read_all(file);
 }
 
-// Without the newline that editors and `echo` put at the end; as llama.cpp does.
+// Removes the newline that editors and `echo` put at the end, as llama.cpp does.
 std::string without_last_newline(std::string text) {
     if (text.ends_with('\n')) text.pop_back();
     return text;

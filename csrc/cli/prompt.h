@@ -6,19 +6,19 @@
 
 namespace specllama::cli {
 
-// What is continued when neither a model nor a prompt is named: made from a text of the Python
-// package, see CMakeLists.txt.
+// The prompt if neither a model nor a prompt is given. CMakeLists.txt makes it from a text of the
+// Python package.
 extern const char* const kBuiltinPrompt;
 
-// The prompt that the options name, in valid UTF-8: -p, a file or standard input when something is
-// piped into it (both without their last newline), or, when no model is named either, the
-// built-in one. Throws UsageError.
+// Returns the prompt, which is valid UTF-8: that of -p, of a file, or of standard input if "-" is
+// given or something is piped in (the last two without their last newline); else, if no model is
+// given either, the built-in one. Throws UsageError.
 std::string read_prompt(const Options& options);
 
-// The text of --grammar-file. Throws UsageError.
+// Reads the file of --grammar-file. Throws UsageError.
 std::string read_grammar(const std::string& path);
 
-// Path of a bundled model; they lie beside the executable's folder.
+// Path of a bundled model. The folder of these models lies beside the executable's folder.
 std::string bundled_model(const std::string& name);
 
 }  // namespace specllama::cli

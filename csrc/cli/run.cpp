@@ -16,7 +16,7 @@ namespace specllama::cli {
 
 namespace {
 
-// Settles which model generates and which one drafts.
+// Fills in which model generates and which one drafts.
 void name_models(Options& options) {
     SessionOptions& session = options.session;
     session.model.path = options.model ? *options.model : bundled_model("target-q8_0.gguf");
@@ -33,7 +33,7 @@ void name_models(Options& options) {
     if (!session.draft_model) return;
     session.draft_model->model.n_gpu_layers =
         options.draft_n_gpu_layers ? options.draft_n_gpu_layers : session.model.n_gpu_layers;
-    // RPC servers are the target's: a draft is worth little that comes over a network.
+    // Only the target uses RPC servers: a draft that comes over a network is worth little.
     session.draft_model->model.device =
         options.draft_device.value_or(session.model.rpc.empty() ? session.model.device : "");
     session.draft_model->context = session.context;
@@ -47,7 +47,7 @@ int run(Options options, bool (*interrupted)()) {
     try {
         prompt = read_prompt(options);
     } catch (const UsageError&) {
-        if (interrupted()) return kInterrupted;  // what was read is what had come until then
+        if (interrupted()) return kInterrupted;  // Ctrl-C cut the reading short
         throw;
     }
     if (interrupted()) return kInterrupted;
@@ -84,7 +84,7 @@ int run(Options options, bool (*interrupted)()) {
             return stream.step(chunks);
         } catch (const Error&) {
             bar->clear();
-            while (stream.take(chunks)) print();  // what came before it
+            while (stream.take(chunks)) print();  // the text generated before the error
             throw;
         }
     };

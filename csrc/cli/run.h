@@ -10,7 +10,7 @@ inline constexpr int kFailure = 1;
 inline constexpr int kBadUsage = 2;
 inline constexpr int kInterrupted = 130;
 
-// Generates as the options say. interrupted() is asked between rounds, prefill chunks and steps of
+// Generates as the options say. Calls interrupted() between rounds, prefill chunks and steps of
 // loading. Returns kOk or kInterrupted; throws UsageError and specllama::Error.
 int run(Options options, bool (*interrupted)());
 
