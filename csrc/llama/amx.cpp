@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kVariable = "SPECLLAMA_AMX";
 
-// What the bundled draft model makes of kPrompt: a prompt of several tokens, whose decode takes
-// tiles, and an answer that no rounding changes.
+// The bundled draft model continues kPrompt with kAnswer. The prompt has several tokens, so its
+// decode uses tiles; no rounding changes the answer.
 constexpr const char* kPrompt = "import sys\nimport sys\nimport sys\nimport";
 constexpr const char* kAnswer = " sys\nimport sys\nimport";
 constexpr const char* kAnswerTokens = "6";
 
-// The file that a function lies in.
+// The file of the library or program that contains a function; "": not known.
 fs::path file_of(const void* function) {
     Dl_info info{};
     if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
@@ -42,10 +42,10 @@ fs::path file_of(const void* function) {
     return error ? fs::path() : path;
 }
 
-// llama.cpp's library, as it is loaded here.
+// The file of llama.cpp's library that this process has loaded.
 fs::path library() { return file_of(reinterpret_cast<const void*>(ggml_backend_cpu_reg)); }
 
-// Its path, its size and its time.
+// Identifies that library by its path, size and modification time; "": not known.
 std::string library_key() {
     const fs::path path = library();
     std::error_code error;
@@ -53,13 +53,13 @@ std::string library_key() {
     if (error) return "";
     const auto time = fs::last_write_time(path, error).time_since_epoch();
     if (error) return "";
-    // In the file system's own unit it may be a number of 128 bits.
+    // In the file clock's own unit the count may be a 128-bit number.
     const std::chrono::nanoseconds nanoseconds = time;
     return "AMX with " + path.string() + ", " + std::to_string(size) + " bytes, " +
            std::to_string(nanoseconds.count());
 }
 
-// spec-cli, which lies beside us: in the package's bin, or we are in it.
+// Tries spec-cli: the program that this code runs in, or the one in the Python package's bin.
 AmxTrial default_trial() {
     AmxTrial trial;
     trial.key = library_key();
@@ -79,14 +79,14 @@ AmxTrial default_trial() {
     return trial;
 }
 
-// "NAME=value" of a folder before those in which a program's libraries are looked for.
+// "NAME=value" by which a program looks for its libraries in this folder first.
 std::string library_path(const fs::path& folder) {
     const char* others = std::getenv("LD_LIBRARY_PATH");
     return "LD_LIBRARY_PATH=" + folder.string() +
            (others == nullptr || *others == '\0' ? "" : std::string(":") + others);
 }
 
-// Whether it died by what it did itself, and would again.
+// Whether the program was killed by a fault of its own, which would happen again.
 bool crashed(const ChildResult& result) {
     if (result.end != ChildResult::End::killed) return false;
     const auto own = {SIGSEGV, SIGILL, SIGBUS, SIGABRT, SIGFPE};
@@ -118,7 +118,7 @@ bool AmxTrial::works(std::string& notice) const {
                       static_cast<unsigned long long>(fnv1a(key)));
         file = folder / name;
     }
-    // The key, and what came of it: "works", or how it ended.
+    // The file's two lines: the key, and the outcome: "works", or how the program ended.
     std::string known_key;
     std::string outcome;
     std::ifstream stream(file);
@@ -143,7 +143,7 @@ bool AmxTrial::works(std::string& notice) const {
                     "llama.cpp's library is not one for this processor (a small decode " +
                     how_it_ended(without) + "); build it here: " + rebuild() + ".");
         }
-        // What may have been chance, as on a busy machine, is tried again the next time.
+        // What may have been chance, as on a busy machine, is not remembered but tried again.
         const bool answered = with.end == ChildResult::End::exited && with.code == 0;
         if (answered || crashed(with)) write_cache_file(file, key + '\n' + outcome + '\n');
     }

@@ -8,19 +8,21 @@ namespace specllama {
 
 namespace {
 
-// Its kernel takes the rows of a batch one by one: each reads the whole memory again. With smaller
-// heads there are more of them, and the softmax between the two products costs more than that.
+// The flash kernel takes the rows of a batch one by one, and each reads the whole KV memory again.
+// But models with smaller heads have more of them, and without flash attention the softmax between
+// the two matrix products then costs more than that.
 constexpr int kLeastHead = 96;
 constexpr int kLargestHead = 128;
-// But where llama.cpp adds up values of 16 bits with AVX-512, it takes 128 of them at a time, and
-// what is left over one by one.
+// With AVX-512 FP16 the flash kernel adds up 128 values at a time, and the rest of a head one by
+// one, so heads of 64 numbers are faster without it, too.
 constexpr int kLeastHeadOfLeftovers = 64;
 
 int least_head() {
     return ggml_cpu_has_avx512() != 0 && has_avx512_fp16() ? kLeastHeadOfLeftovers : kLeastHead;
 }
 
-// Reserved for a whole batch at the end of the context, and not touched before.
+// Most bytes of the scores. They are reserved for a whole batch at the end of the context, but not
+// touched until then.
 constexpr double kMostBytes = 2.0 * (1 << 30);
 
 }  // namespace
@@ -35,7 +37,7 @@ bool faster_without_flash(const Header& header, const ModelOptions& model,
 #if !defined(__x86_64__)
     return false;
 #endif
-    // Of several sequences it leaves out what a token does not see, which products of matrices
+    // With several sequences flash attention skips what a token does not see; matrix products
     // cannot.
     return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
            context.kv_type.value_or("f16") == "f16" && header.head_size >= least_head() &&

@@ -25,10 +25,10 @@ void append_error(const char* text) { error_log->text_ += text; }
 
 namespace {
 
-// What llama.cpp warns of though nobody can do anything about it: how a model's file marks its
-// tokens, a memory for whole windows where we ask for one, a BOS token that the user wrote, layers
-// of multi-token prediction that nobody asked for, buffers that had to grow. And how many bytes had
-// come when a connection was lost, of which rpc.cpp says more.
+// Parts of messages about which nobody can do anything: how a model's file marks its tokens, a
+// memory for whole windows (which was asked for), a BOS token that the user wrote, layers of
+// multi-token prediction that were not asked for, buffers that had to grow. The last two tell how
+// many bytes had come when a connection was lost; rpc.cpp reports that better.
 constexpr std::array<std::string_view, 7> kIdle = {
     "control-looking token",   "using full-size SWA cache", "Added a BOS token to the prompt",
     "model has unused tensor", "compute buffer size of",    "recv failed (bytes_recv",
@@ -39,7 +39,8 @@ bool is_idle(std::string_view text) {
         kIdle, [&](std::string_view idle) { return text.find(idle) != std::string_view::npos; });
 }
 
-// Called by llama.cpp from any thread. A message may come in pieces of level CONT.
+// llama.cpp calls this from any thread. A message may come in pieces; all but the first have the
+// level CONT.
 void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     thread_local ggml_log_level last = GGML_LOG_LEVEL_INFO;
     if (level != GGML_LOG_LEVEL_CONT)
@@ -58,9 +59,9 @@ ErrorLog::ErrorLog(Warnings warnings) : warnings_(warnings), outer_(error_log) {
 
 ErrorLog::~ErrorLog() { error_log = outer_; }
 
-// llama.cpp says where in its code it failed, and says some things again at every level:
+// llama.cpp puts the place in its code first, and repeats itself at every level:
 // "llama_model_load: error loading model: error loading model hyperparameters: key ...". The user
-// wants to know what.
+// only wants to know what failed.
 std::string ErrorLog::first() const {
     std::string line = text_.substr(0, text_.find('\n'));
     const auto colon = line.find(": ");

@@ -7,28 +7,28 @@
 
 namespace specllama {
 
-// Brings llama.cpp up once per process and routes its log: warnings and errors to stderr, the rest
-// only when set_verbose(true) was called. Cheap to call again.
+// Starts llama.cpp once per process and routes its log: warnings and errors to stderr, the rest
+// only after set_verbose(true). Cheap to call again.
 void ensure_backend();
 
-// Where weights may lie on the CPU that are stored for special kernels, in the order in which
+// The CPU's buffer types for weights in the layout of a special kernel, in the order in which
 // llama.cpp tries them.
 std::vector<ggml_backend_buffer_type_t> extra_buffer_types();
-// Whether such a place is that of AMX's weights.
+// Whether such a buffer type is for AMX.
 bool is_amx(ggml_backend_buffer_type_t type);
 
-// How llama.cpp is built again, with flags in an environment variable if they are given: the part
-// of a sentence.
+// Part of a sentence: how to build llama.cpp again, with `flags`, if there are any, in the
+// environment variable `variable`.
 std::string rebuild(const std::string& variable = "", const std::string& flags = "");
 
-// Puts a notice of our own beside llama.cpp's warnings.
+// Prints a notice of this library to stderr, where llama.cpp's warnings go.
 void warn(const std::string& notice);
 
-// Gathers what llama.cpp logs as errors on this thread while it lives, instead of printing it:
-// llama.cpp reports many failures only there.
+// While it lives, collects what llama.cpp logs as errors on this thread, instead of printing it
+// (unless set_verbose(true) was called): llama.cpp reports many failures only in its log.
 class ErrorLog {
  public:
-    // What llama.cpp warns of meanwhile goes to stderr, or nowhere.
+    // Whether llama.cpp's warnings on this thread meanwhile go to stderr or nowhere.
     enum class Warnings { shown, dropped };
 
     explicit ErrorLog(Warnings warnings = Warnings::shown);
@@ -36,9 +36,9 @@ class ErrorLog {
     ErrorLog(const ErrorLog&) = delete;
     ErrorLog& operator=(const ErrorLog&) = delete;
 
-    // Whether there was an error.
+    // Whether an error was logged.
     bool any() const { return !text_.empty(); }
-    // The first error without the name of the function that logged it, or "" if there was none.
+    // The first error without the name of the function that logged it; "": there was none.
     std::string first() const;
     bool drops_warnings() const { return warnings_ == Warnings::dropped; }
 

@@ -14,7 +14,7 @@ namespace specllama {
 
 namespace {
 
-constexpr int kMaxContext = 1 << 30;  // of all sequences
+constexpr int kMaxContext = 1 << 30;  // tokens of all sequences together
 constexpr int kMaxSequences = 64;
 constexpr int kMaxBatch = 8192;
 constexpr int kMaxThreads = 512;   // ggml's own limit
@@ -38,31 +38,33 @@ llama_flash_attn_type flash_attention(Switch wish) {
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
-// Sequences lie apart in steps of this many positions; llama.cpp would round, with a warning.
+// Several sequences get a multiple of this many positions each; llama.cpp would round up to that by
+// itself, but with a warning.
 constexpr int kPositionsAtOnce = 256;
 
 // Positions that the memory must have room for.
 int n_positions(const ContextOptions& options) {
-    // A lone token has a companion.
+    // One more for a lone token's companion.
     const int n_one = options.n_ctx + (options.never_alone ? 1 : 0);
     if (options.n_seq == 1) return n_one;
     const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
     return options.n_seq * n_steps * kPositionsAtOnce;
 }
 
-// With room for a lone token's companion, and for a snapshot to lose it again.
+// never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
+// snapshot by which the companion is cut off again (see snapshots).
 int batch_size(const ContextOptions& options) {
     return std::max(options.n_batch, options.never_alone ? 3 : 1);
 }
 
-// Side branches take ids of the one memory that all sequences share; of a window that wraps around,
-// their cells would take the places of others.
+// Side branches take ids of the one memory that all sequences share. In a sliding window that wraps
+// around, their cells would take the places of other tokens' cells.
 int count_branches(const Model& model, const ContextOptions& options, int n_wished) {
     const bool wraps = llama_model_n_swa(model.get()) > 0 && !options.whole_window;
     if (options.split || wraps || llama_model_is_recurrent(model.get()) ||
         llama_model_is_hybrid(model.get()))
         return 0;
-    // Each leaf takes an id, and at least a row of the batch.
+    // Each leaf takes an id, and at least one row of the batch.
     const auto n_ids = std::min(static_cast<int>(llama_max_parallel_sequences()), options.n_batch);
     return std::min(n_wished, (n_ids - options.n_seq) / options.n_seq);
 }
@@ -74,16 +76,17 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     llama_context_params params = llama_context_default_params();
     params.n_ctx = n_positions(options);
     params.n_batch = batch_size(options);
-    // One micro-batch: a sliding window can be cut back to where its last micro-batch began.
+    // A batch is one micro-batch: a sliding window can be cut back no further than to where its
+    // last micro-batch began.
     params.n_ubatch = params.n_batch;
     params.n_seq_max = options.n_seq * (1 + n_branches) + options.n_forks;
     params.kv_unified = params.n_seq_max > 1 && !options.split;
-    // Where the architecture has no snapshots llama.cpp takes this for 0.
+    // If the architecture has no snapshots, llama.cpp reads this as 0.
     params.n_rs_seq = snapshots(options, n_logits);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
     params.n_outputs_max =
         std::max(std::min(options.n_seq * n_logits, options.n_batch), 1 + companion);
-    // Nor may it have fewer than sequences.
+    // llama.cpp must not have fewer rows of logits than sequences, forks included.
     if (options.n_forks > 0)
         params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
     params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
@@ -91,10 +94,11 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     params.flash_attn_type = flash_attention(options.flash_attn);
     params.type_k = params.type_v = kv_type(kv);
     params.no_perf = true;
-    // A sliding window that keeps only what it reaches: Memory knows when it is too late to cut.
+    // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
+    // when it is too late to cut.
     params.swa_full = options.whole_window;
 
-    // llama.cpp takes what all sequences have together for the context of one, and warns; and it
+    // llama.cpp takes the context of all sequences together for that of one, and warns; it also
     // warns of whole windows.
     const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
                                                : ErrorLog::Warnings::shown);
@@ -112,8 +116,9 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
                       (options.n_seq == 1 ? "." : " or n_seq."));
 }
 
-// Several sequences of some models must lie apart: states always do; a sliding window forgets no
-// cell that two share; and some models turn positions by the size of the whole memory.
+// Several sequences of some models must lie apart: recurrent states always do; a sliding window
+// frees no cell that two sequences share; and some models rotate positions by an amount that
+// depends on the size of the whole memory.
 ContextOptions settled(ContextOptions options, const Model& model) {
     options.split =
         options.n_seq > 1 && (options.split || llama_model_is_recurrent(model.get()) ||
@@ -132,7 +137,7 @@ void check(const ContextOptions& options) {
     check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
 }
 
-// As many as a draft has tokens; llama.cpp wants micro-batches of more than one beyond that.
+// As many as a draft has tokens. A micro-batch must have at least 2 rows more than snapshots.
 int snapshots(const ContextOptions& options, int n_logits) {
     const int n_wanted = std::max(n_logits - 1, options.never_alone ? 1 : 0);
     return std::clamp(batch_size(options) - 2, 0, std::min(n_wanted, kMaxSnapshots));
@@ -178,8 +183,8 @@ void Context::decode(Batch& batch) {
         decode_now(batch);
         return;
     }
-    // The last layer computes only the rows whose logits are wanted: these must not be alone
-    // either.
+    // The last layer computes only the rows whose logits are wanted: there must not be only one of
+    // these, either.
     const auto wants = std::span(batch.logits_).first(batch.n_);
     const bool alone = std::ranges::count(wants, 1) == 1;
     if (batch.n_ > 1) {
@@ -207,7 +212,7 @@ void Context::decode_now(Batch& batch) {
         code = llama_decode(context_.get(),
                             {batch.n_, batch.tokens_.data(), nullptr, batch.positions_.data(),
                              batch.n_ids_.data(), batch.ids_.data(), batch.logits_.data()});
-    } catch (...) {  // no memory for it
+    } catch (...) {  // out of memory
         memory_.distrust();
         throw;
     }
@@ -216,7 +221,7 @@ void Context::decode_now(Batch& batch) {
     memory_.distrust();
     const std::string detail = errors.first().empty() ? "" : " (" + errors.first() + ")";
     switch (code) {
-        case 0:  // a GPU computes later, and of what goes wrong then Metal only tells the log
+        case 0:  // a GPU computes later; Metal then reports a failure only in the log
             throw DecodeError("The device failed in a decode" + detail + ".");
         case 1:
             throw DecodeError("The KV memory has no room for a batch of " +

@@ -12,14 +12,14 @@ namespace specllama {
 
 namespace {
 
-// The first matrix of which too little is known.
+// The first matrix whose kernel is not known to give the same bits at any two widths; null: none.
 const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
     for (const Matrix& matrix : header.matrices)
         if (same_bits(kernel_for(matrix, kernels), matrix.type).most == 1) return &matrix;
     return nullptr;
 }
 
-// Why a session with these options would not be exact, as a part of a sentence; "" when it will.
+// Why a session with these options is not exact, as a part of a sentence; "": it is exact.
 std::string inexact_because(const Header& header, const SessionOptions& options) {
 #if !defined(__x86_64__)
     return "it has only been measured on x86-64 processors";
@@ -28,7 +28,7 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
     if (!offload_devices(options.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
     const std::string kv_type = options.context.kv_type.value_or("f16");
     if (kv_type != "q8_0") return "the KV memory is of type " + kv_type + ", not q8_0";
-    // With a quantised KV memory, "auto" is on.
+    // With a quantised KV memory, automatic means on.
     if (options.context.flash_attn == Switch::off) return "flash attention is off";
     if (header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
@@ -71,7 +71,7 @@ bool costs_nothing(const Header& header, const SessionOptions& options,
 SessionOptions as_exactness_wants(const Header& header, SessionOptions options) {
     if (options.exact == Switch::on && !options.model.n_gpu_layers && options.model.device.empty())
         options.model.n_gpu_layers = 0;
-    // It costs too much to be had unasked: longer prompts take up to twice as long.
+    // A Q8_0 memory costs too much to be chosen unasked: long prompts take up to twice as long.
     if (options.exact == Switch::on && !options.context.kv_type) options.context.kv_type = "q8_0";
     options.model.kernels = Kernels::same_bits;
     const Widths widths = same_bits(header, Kernels::same_bits);
@@ -87,7 +87,7 @@ SessionOptions as_exactness_wants(const Header& header, SessionOptions options) 
 
 bool settle_exactness(const Header& header, SessionOptions& options) {
     const bool asked = options.exact == Switch::on;
-    // Where a GPU takes part unasked, nothing needs to be known of the CPU's kernels.
+    // If exactness is not demanded and a GPU takes part, the CPU's kernels need not be examined.
     const bool possible =
         options.exact == Switch::automatic && offload_devices(options.model).empty();
     if (asked || possible) {

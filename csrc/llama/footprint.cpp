@@ -24,7 +24,7 @@ struct Need {
     int n_seq;
     int n_ctx;
     Footprint target;
-    Footprint draft;  // zeros without one
+    Footprint draft;  // all 0 without a draft model
 };
 
 bool fits(std::uint64_t bytes, const Room& room) { return room.bytes == 0 || bytes <= room.bytes; }
@@ -67,8 +67,9 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     const ggml_type type = kv_type(context.kv_type.value_or("f16"));
     const double number =
         static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
-    // Of every token of a batch there is, in 32 bits, what a layer works on, a row of the attention
-    // mask and, without flash attention, of scores; and of some a row of logits.
+    // Computing takes numbers of 32 bits: for each token of a batch what a layer works on, a row of
+    // the attention mask and, without flash attention, rows of scores; and for some tokens logits,
+    // which are counted twice.
     const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
     int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
     if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
@@ -79,7 +80,7 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
         context.n_batch * (header.compute_numbers_per_token + n_seen) +
         2.0 * n_rows * header.n_vocab +
         (context.flash_attn == Switch::off ? attention_scores(header, context, n_ctx) : 0.0);
-    // A header may say anything; a sum of these has room, too.
+    // A header may claim any size. The bound leaves room for a sum of these.
     const auto bytes = [](double n) { return static_cast<std::uint64_t>(std::min(n, 1e18)); };
     return {header.weight_bytes, bytes(n_positions * header.kv_numbers_per_token * number),
             bytes(4 * states), bytes(4 * numbers)};

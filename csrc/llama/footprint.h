@@ -9,8 +9,9 @@
 
 namespace specllama {
 
-// Bytes that a model takes, by its header: weights exactly, the KV memory and the states of
-// recurrent layers at least, what computing takes about.
+// Bytes that a model takes, by its header: the weights exactly (without other files of a split
+// model), the KV memory by Header::kv_numbers_per_token, the states of recurrent layers at least,
+// and what computing takes roughly.
 struct Footprint {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
@@ -20,18 +21,18 @@ struct Footprint {
     std::uint64_t total() const { return weights + kv + states + compute; }
 };
 
-// n_ctx and n_logits: tokens, and most rows of logits in a decode, of each of the sequences.
+// n_ctx: tokens of each sequence. n_logits: most rows of logits of each sequence in a decode.
 Footprint footprint(const Header& header, const ContextOptions& context, int n_ctx, int n_logits);
 
-// Compares what the target, and the draft model if there is one (null: none), take with what the
-// device that will hold them has free. Where options.context.n_ctx is left open, it becomes the
-// default or, with a notice, what fits; where flash_attn is, it becomes off where that is faster
-// and its scores fit, too. Throws OutOfMemory, with the numbers, when it does not fit. A draft
-// model larger than the target gets a warning.
+// Compares what the target and the draft model (null: none) take with what is free on the devices
+// that will hold them. If options.context.n_ctx is left open (0), it becomes the default or, with a
+// notice, what fits. A flash_attn that is automatic becomes off if that is faster and the scores
+// fit, too. Throws OutOfMemory, with the numbers, if the models do not fit. Warns of a draft model
+// that is larger than the target.
 void settle_memory(const Header& target, const Header* draft, SessionOptions& options);
 
-// Compares what another context of a model that is loaded takes with what its device has free.
-// Throws OutOfMemory, with the numbers, who wants it, and what to do then, when it does not fit.
+// Compares what another context of a loaded model takes with what is free on the model's device.
+// Throws OutOfMemory if it does not fit, with the numbers, who needs them, and advice what to do.
 void check_memory(const Model& model, const ContextOptions& context, int n_logits,
                   const std::string& who, const std::string& advice);
 

@@ -58,7 +58,7 @@ class File : private GgufReader {
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
             header.weight_bytes += gguf_get_tensor_size(gguf(), i);
             add_matrix(i, recurrent, header.matrices);
-            // Phi-3 and its like have these and do not name the kind of scaling.
+            // Phi-3 and similar models have this tensor but do not name their kind of scaling.
             header.long_rope |= std::string_view(gguf_get_tensor_name(gguf(), i))
                                     .ends_with("rope_factors_long.weight");
         }
@@ -79,14 +79,14 @@ class File : private GgufReader {
         header.state_numbers = state_numbers(prefix, width);
         header.has_snapshots =
             std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
-        if (n_heads == 0) return header;  // or a number per layer
+        if (n_heads == 0) return header;  // no attention, or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
                                                                     : width / n_heads;
         const double n_kv =
             number(prefix + "attention.head_count_kv") ? value("attention.head_count_kv") : n_heads;
-        // With sliding windows one layer is sure to keep every token.
         header.n_heads = static_cast<int>(n_heads);
         header.head_size = static_cast<int>(head);
+        // With sliding windows, only one layer is sure to keep every token.
         if (!has(prefix + "attention.head_count_kv") || number(prefix + "attention.head_count_kv"))
             header.kv_numbers_per_token = 2 * (header.slides ? 1 : n_layers) * n_kv * head;
         return header;
@@ -95,7 +95,7 @@ class File : private GgufReader {
  private:
     bool is_head() const { return text("general.architecture") == "eagle3"; }
 
-    // "blk.N", of the layers with a state.
+    // The names, "blk.N", of the layers with a recurrent state.
     std::set<std::string> recurrent_layers() const {
         std::set<std::string> layers;
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
@@ -107,7 +107,8 @@ class File : private GgufReader {
         return layers;
     }
 
-    // What is multiplied with: no vector, and no table that rows are taken from.
+    // Adds tensor i if activations are multiplied with it: no vector, and no table that rows are
+    // taken from.
     void add_matrix(std::int64_t i, const std::set<std::string>& recurrent,
                     std::vector<Matrix>& matrices) const {
         const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
@@ -129,7 +130,8 @@ class File : private GgufReader {
              .recurrent = recurrent.contains(layer) && name.find(".ffn_") == std::string::npos});
     }
 
-    // As llama.cpp's recurrent memory lays it out: what the convolution still sees, and the state.
+    // As llama.cpp's recurrent memory lays it out: the inputs that the convolution still sees, and
+    // the state.
     double state_numbers(const std::string& prefix, double width) const {
         const auto value = [&](const char* name, double otherwise = 0) {
             const auto known = number(prefix + name);
@@ -176,13 +178,13 @@ class File : private GgufReader {
         }
     }
 
-    // llama.cpp multiplies whatever type it finds, and has no code for some.
+    // llama.cpp computes with whatever type it finds, but has no code for some types.
     void check_type(const std::string& name, ggml_type type) const {
         const bool is_vector = name.ends_with("_norm.weight") || name.ends_with(".bias") ||
                                name.starts_with("rope_freqs") || name.starts_with("rope_factors");
         const bool is_integer = type == GGML_TYPE_I8 || type == GGML_TYPE_I16 ||
                                 type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
-        // The tokens of a head's vocabulary.
+        // d2t lists the tokens of a head's own vocabulary.
         if (name == "d2t" && type == GGML_TYPE_I64 && is_head()) return;
         if ((is_vector && type != GGML_TYPE_F32) || is_integer || type == GGML_TYPE_F64)
             fail("its tensor " + name + " is of type " + ggml_type_name(type) +
@@ -206,7 +208,7 @@ class File : private GgufReader {
         check_range(prefix + "embedding_length", 1, kAny);
         check_range(prefix + "context_length", 1, kAny);
         check_range(prefix + "feed_forward_length", 0, kAny);
-        // Zero heads is what recurrent models say. Arrays give a number per layer.
+        // Recurrent models say that they have 0 heads. An array (one number per layer) passes.
         check_range(prefix + "attention.head_count", 0, 65536);
         check_range(prefix + "attention.head_count_kv", 0, 65536);
         check_range(prefix + "nextn_predict_layers", 0, *number(prefix + "block_count") - 1);
@@ -234,7 +236,7 @@ class File : private GgufReader {
             fail("its " + key + " is " + std::to_string(*value));
     }
 
-    // Rotary positions turn pairs of numbers.
+    // Rotary positions rotate pairs of numbers, so their count must be even.
     void check_head_size(const std::string& prefix, std::int64_t heads) const {
         if (heads == 0) return;
         const std::int64_t width = *number(prefix + "embedding_length");
@@ -282,7 +284,7 @@ class File : private GgufReader {
         }
     }
 
-    // llama.cpp asserts that no two tokens have one text.
+    // llama.cpp asserts that no two tokens have the same text.
     void check_unique_tokens(std::size_t n) const {
         std::unordered_set<std::string> seen;
         seen.reserve(n);

@@ -8,50 +8,52 @@
 
 namespace specllama {
 
-// A weight matrix, or as many in slices as there are experts or heads.
+// A weight matrix, or a stack of them: n_slices matrices, one for each expert or head.
 struct Matrix {
     std::string name;
     ggml_type type = GGML_TYPE_F32;
     std::int64_t n_in = 0;
     std::int64_t n_out = 0;
     std::int64_t n_slices = 1;
-    bool of_experts = false;  // a slice for each
-    bool recurrent = false;   // in a recurrent layer, and not of its feed-forward part
+    bool of_experts = false;  // one slice per expert
+    bool recurrent = false;   // in a recurrent layer, but not in its feed-forward part
     std::uint64_t n_bytes() const;
 };
 
-// What the header of a model file says, where it is needed before the file is loaded.
+// What must be known from the header of a model file before the file is loaded.
 struct Header {
     std::string architecture;
-    // Whether there are other files, of whose matrices nothing is said here.
+    // Whether the model has other files; their matrices and bytes are not counted here.
     bool is_split = false;
-    // Those that activations are multiplied with; tables that rows are taken from are none.
+    // Matrices that activations are multiplied with; not tables that rows are taken from.
     std::vector<Matrix> matrices;
-    // Attention heads of a layer, and the numbers of one; 0 without attention.
+    // Attention heads of a layer, and the numbers of one head; 0: no attention, or a number of
+    // heads per layer.
     int n_heads = 0;
     int head_size = 0;
     bool slides = false;  // whether there are sliding windows
     bool long_rope =
-        false;  // whether positions are turned otherwise in long contexts than in short
+        false;  // whether positions are rotated differently in long contexts than in short ones
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
-    // Numbers that the KV memory of one token takes at least: sliding windows and recurrent layers
-    // keep less than every token.
+    // Numbers that the KV memory of one token takes; 0: no attention, or a number of heads per
+    // layer. With sliding windows a lower bound: one layer counts. Recurrent layers count as if
+    // they had attention.
     double kv_numbers_per_token = 0;
     // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp
-    // keeps snapshots of it for the architecture.
+    // keeps snapshots of that state for this architecture.
     double state_numbers = 0;
     bool has_snapshots = false;
-    // Numbers that computing one token takes at once, about.
+    // Roughly, the numbers that exist at once while one token is computed.
     double compute_numbers_per_token = 0;
     int n_vocab = 0;
-    // Numbers of the states that a head reads of its target; 0: it is no head.
+    // Length of the target's states that a head reads; 0: the file is no head.
     int target_width = 0;
 };
 
 // Throws ModelError, with one sentence for the user, unless `path` is a whole GGUF file of a model
-// that generates text. llama.cpp meets some damaged files with an assertion, which would end the
-// process: what it asserts is looked at here first.
+// that generates text. Some damaged files would fail an assertion in llama.cpp, which would end the
+// process; what it asserts is checked here first.
 Header check_gguf(const std::string& path);
 
 }  // namespace specllama

@@ -28,26 +28,28 @@ namespace specllama {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
-// llama.cpp follows every way to read a text at once. Where two ways of a rule that calls itself
-// begin alike, they double with each character: what took this long would soon take for ever.
+// llama.cpp follows all ways to read a text at once. If two ways of a rule that calls itself begin
+// alike, their number doubles with each character: a step that took this long would soon take
+// forever.
 constexpr std::chrono::milliseconds kLongestStep{1000};
 
-// Characters of a candidate's text up to which it is asked for with others of that length. Where a
-// character costs four times what one costs with those of kCompared characters, and all of them
-// take more than a moment, longer ones would take for ever.
+// Candidates are asked for in groups by the length of their text; [i]: most characters in group i
+// (all longer texts form a last group). A grammar is too ambiguous if, in a group above kCompared
+// characters, a character costs kSteep times what it costs in the group of kCompared, and the whole
+// group takes more than a moment: still longer texts would take forever.
 constexpr std::array<int, 15> kLengths{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24};
 constexpr int kCompared = 5;
 constexpr double kSteep = 4;
 constexpr double kMoment = 0.005;  // seconds
-// A candidate alone that is longer is read instead.
+// A single candidate with more characters than this is read instead (see can_read).
 constexpr int kLongAlone = 8;
 
-// Keeps what is written to stderr while it lives: llama.cpp prints there why a grammar cannot be
-// read, and the whole grammar behind it. The stream is the whole process's: one at a time.
+// While it lives, captures what is written to stderr: llama.cpp prints there why a grammar cannot
+// be read, and then the whole grammar. The process has one stderr, so a lock admits one at a time.
 class StderrCapture {
  public:
     StderrCapture() : lock_(mutex()), file_(std::tmpfile()) {
-        if (file_ == nullptr) file_ = std::fopen("/dev/null", "r+");  // no folder for such files
+        if (file_ == nullptr) file_ = std::fopen("/dev/null", "r+");  // no temporary folder
         std::fflush(stderr);
         if (file_ == nullptr) return;
         stderr_ = dup(STDERR_FILENO);
@@ -60,7 +62,7 @@ class StderrCapture {
     StderrCapture(const StderrCapture&) = delete;
     StderrCapture& operator=(const StderrCapture&) = delete;
 
-    // The first line, the stream being restored.
+    // Restores stderr and returns the first line that was captured.
     std::string first_line() {
         restore();
         if (file_ == nullptr) return "";
@@ -90,7 +92,8 @@ class StderrCapture {
     int stderr_ = -1;
 };
 
-// "parse: error parsing grammar: expecting name at ::= x": what and where.
+// Returns what is wrong and where: the end of "parse: error parsing grammar: expecting name at ::=
+// x", or, if nothing like that was printed, what was logged.
 std::string reason(const std::string& printed, const std::string& logged) {
     constexpr std::string_view kMark = "error parsing grammar: ";
     constexpr std::size_t kLongest = 120;
@@ -104,7 +107,7 @@ std::string reason(const std::string& printed, const std::string& logged) {
 
 class Grammar final : public Mask {
  public:
-    // awaited: what it begins at; none: it holds from the start.
+    // awaited: the trigger from which the grammar holds; none: it holds from the start.
     Grammar(const Vocab& vocab, llama_sampler_ptr sampler, std::optional<Trigger> awaited)
         : vocab_(vocab), sampler_(std::move(sampler)), awaited_(std::move(awaited)) {}
 
@@ -152,14 +155,15 @@ class Grammar final : public Mask {
     }
 
  private:
-    // The sampler looks for the trigger itself, in the tokens that hold it, and reads from there.
+    // Gives the sampler the tokens that hold the trigger. It looks for the trigger in them itself,
+    // and reads from there.
     void begin() {
         try {
             for (const Token token : awaited_->tokens()) read(token);
             awaited_.reset();
         } catch (const Error&) {
             throw;
-        } catch (const std::runtime_error&) {  // the rest of the token does not fit
+        } catch (const std::runtime_error&) {  // the rest of the trigger's last token does not fit
             llama_sampler_reset(sampler_.get());
             awaited_->restart();
         }
@@ -170,7 +174,7 @@ class Grammar final : public Mask {
         between_ = is_whole_text(token);
     }
 
-    // Whether a token stands for characters, and for no part of one.
+    // Whether a token stands for whole characters only, at least one.
     bool is_whole_text(Token token) {
         if (vocab_.is_end(token)) return false;
         piece_.clear();
@@ -179,8 +183,9 @@ class Grammar final : public Mask {
                find_invalid_utf8(piece_) == std::string_view::npos;
     }
 
-    // Of such a token, between two characters: whether it is allowed. Reading it goes all ways at
-    // once, which asking for it tries one by one; but it takes another sampler.
+    // Whether such a token is allowed; the grammar must be between two characters. Reading a token
+    // follows all ways at once, whereas asking for it tries them one by one; but reading takes a
+    // second sampler.
     bool can_read(Token token) {
         const llama_sampler_ptr other(llama_sampler_clone(sampler_.get()));
         try {
@@ -193,9 +198,9 @@ class Grammar final : public Mask {
         }
     }
 
-    // Sets the logits of those candidates_ that may not come to minus infinity. Where a grammar is
-    // ambiguous, each more character may take twice as long, or worse: those of few characters
-    // first, with a look at the clock between.
+    // Sets the logits of all candidates_ that may not come to minus infinity. If a grammar is
+    // ambiguous, each further character may take twice as long, or worse. So candidates with few
+    // characters are asked for first, and the clock is checked between groups.
     void ask() {
         order_.resize(candidates_.size());
         std::array<std::size_t, kLengths.size() + 1> ends{};
@@ -211,7 +216,7 @@ class Grammar final : public Mask {
         sorted_.resize(candidates_.size());
         for (std::size_t i = 0; i < candidates_.size(); ++i)
             sorted_[next[order_[i]]++] = candidates_[i];
-        double usual = 0;  // seconds for a character
+        double usual = 0;  // seconds per character in the group of kCompared; 0: not measured
         for (std::size_t group = 0, begin = 0; group < ends.size(); begin = ends[group++]) {
             const auto some = std::span(sorted_).subspan(begin, ends[group] - begin);
             if (some.empty()) continue;
@@ -221,7 +226,7 @@ class Grammar final : public Mask {
             if (kLengths[group] == kCompared) usual = seconds / n;
             if (kLengths[group] <= kCompared || usual == 0) continue;
             const double most = std::max(kMoment, kSteep * n * usual);
-            // Something else may have held it up.
+            // Asked up to three times: something else may have held it up.
             too_slow_ |= seconds > most && ask(some) > most && ask(some) > most;
         }
         for (std::size_t i = candidates_.size(); i-- > 0;)
@@ -233,7 +238,7 @@ class Grammar final : public Mask {
         return timed([&] { llama_sampler_apply(sampler_.get(), &array); });
     }
 
-    // Returns how many seconds it took.
+    // Does `work` and returns its seconds. Throws DecodeError if the grammar is too ambiguous.
     template <typename Work>
     double timed(Work work) {
         using Clock = std::chrono::steady_clock;
@@ -252,12 +257,12 @@ class Grammar final : public Mask {
     const Vocab& vocab_;
     llama_sampler_ptr sampler_;
     std::vector<llama_token_data> candidates_;
-    // Used by ask and is_whole_text; kept for their buffers.
+    // Used by ask and is_whole_text only; kept so that their buffers are used again.
     std::vector<llama_token_data> sorted_;
-    std::vector<std::uint8_t> order_;  // [candidate]: which of kLengths holds it
+    std::vector<std::uint8_t> order_;  // [candidate]: its group, an index of kLengths
     std::string piece_;
     std::optional<Trigger> awaited_;  // none: the grammar holds
-    bool between_ = true;             // two characters, and in none, is its place
+    bool between_ = true;             // whether its place is between two characters, not in one
     bool too_slow_ = false;
 };
 

@@ -9,11 +9,11 @@
 
 namespace specllama {
 
-// The mask that makes a text follow a grammar in llama.cpp's GBNF, from its rule `root` on; with
-// triggers, the text from the first of them on (see SamplingOptions).
-// Throws InvalidArgument when the grammar cannot be read, is longer than 64 kB, or is more than can
-// be read in a moment (see parse_gbnf and check_beginnings). The mask throws DecodeError once a
-// step takes longer than a second, or ever longer with longer tokens: the grammar is too ambiguous.
+// Makes the mask by which a text follows a grammar in llama.cpp's GBNF, beginning with its rule
+// `root`. With triggers, the text follows it from the first trigger on (see SamplingOptions).
+// Throws InvalidArgument if the grammar cannot be read, is longer than 64 kB, or would take too
+// long to read (see parse_gbnf and check_beginnings). The mask throws DecodeError if the grammar is
+// too ambiguous: a step takes longer than a second, or ever longer with longer tokens.
 std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
                                    const std::vector<std::string>& triggers = {});
 

@@ -14,14 +14,14 @@ namespace specllama {
 
 namespace {
 
-// Of an EAGLE-3 head, llama.cpp computes and reserves a row of logits for every row of a batch.
+// Rows of a batch. For an EAGLE-3 head llama.cpp reserves and computes logits for each of them.
 constexpr int kRows = 64;
 
 llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
                                const ContextOptions& options, const Context& target) {
     const std::string kv = options.kv_type.value_or("f16");
     llama_context_params params = llama_context_default_params();
-    // A batch is no larger than the memory.
+    // llama.cpp lowers n_batch to n_ctx.
     params.n_ctx = std::max(options.n_ctx * options.n_seq, kRows);
     params.n_batch = params.n_ubatch = std::max(kRows, options.n_seq);
     params.n_seq_max = options.n_seq;
@@ -44,7 +44,7 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
                       "; lower n_ctx.");
 }
 
-// Waits until all is computed. Throws DecodeError for what went wrong.
+// Waits until everything is computed. Throws DecodeError if something went wrong.
 void finish(int code, llama_context* context, const ErrorLog& errors) {
     if (code == 0) llama_synchronize(context);
     if (code == 0 && !errors.any()) return;
@@ -72,12 +72,13 @@ void HeadContext::encode(const float* features, int n, float* states) {
         std::copy_n(features, size, states);
         return;
     }
-    // It looks at no position and writes to no memory; llama.cpp wants those that would come next.
+    // The encoder reads no positions and writes to no memory, but llama.cpp demands the positions
+    // that would come next.
     clear();
     const Position next = llama_memory_seq_pos_max(llama_get_memory(context_.get()), 0) + 1;
     for (int i = 0; i < n; ++i) batch_.add(0, next + i, 0, true);
     const ErrorLog errors;
-    // llama.cpp only reads them.
+    // llama.cpp only reads the features.
     const int code = llama_encode(
         context_.get(), {n, nullptr, const_cast<float*>(features), batch_.positions_.data(),
                          batch_.n_ids_.data(), batch_.ids_.data(), batch_.logits_.data()});
@@ -96,7 +97,8 @@ int HeadContext::add(Token token, const float* state, Position position, Sequenc
 }
 
 void HeadContext::decode() {
-    // Of an EAGLE-3 head llama.cpp takes the first rows for those that are wanted: all, or none.
+    // For an EAGLE-3 head llama.cpp assumes that the first rows are the wanted ones: so all rows
+    // are wanted, or none.
     const auto wanted = std::span(batch_.logits_).first(batch_.size());
     if (kind_ == Kind::eagle3 && std::ranges::count(wanted, 1) > 0) std::ranges::fill(wanted, 1);
     const ErrorLog errors;

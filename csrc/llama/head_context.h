@@ -13,43 +13,45 @@
 
 namespace specllama {
 
-// What a head computes with. It decodes pairs, a token and the state before it, and gives the
-// logits of the next token and the state that goes with it. Its KV memory is its own; the positions
-// in it count pairs. Not for two threads at once.
+// The context of a head. It decodes pairs of a token and the state before it, and gives the logits
+// of the next token and the state that goes with it. It has a KV memory of its own, in which
+// positions count pairs. Only one thread at a time may use it.
 class HeadContext {
  public:
-    // An EAGLE-3 head makes its states from those of several layers; layers of multi-token
-    // prediction (MTP), in the target's own file, take the target's last one.
+    // eagle3: an EAGLE-3 head, which makes its states from the target's states of several layers.
+    // mtp: layers of multi-token prediction in the target's own file; they read its last state.
     enum class Kind { eagle3, mtp };
 
-    // target: whose embeddings and output a head uses that has none of its own; it must outlive
+    // target: a head without embeddings or an output of its own uses the target's. It must outlive
     // this. Throws InvalidArgument and OutOfMemory.
     HeadContext(std::shared_ptr<const Model> model, Kind kind, const ContextOptions& options,
                 const Context& target);
 
     const Model& model() const { return *model_; }
-    // Numbers of a state.
+    // Length of a state.
     int n_state() const { return n_state_; }
-    // Most rows at once, at least one for each sequence.
+    // Most rows of a batch; at least one per sequence.
     int n_batch() const { return n_batch_; }
 
-    // Makes states [n][n_state] of features [n][Context::n_features], n at most n_batch.
+    // Makes states [n][n_state] from features [n][Context::n_features]; n is at most n_batch.
     // Throws DecodeError, as `decode` does.
     void encode(const float* features, int n, float* states);
 
-    // The pairs to decode next. `add` copies the state [n_state] and returns the row.
+    // clear() drops the pairs to decode next. add() adds one, copies its state [n_state], and
+    // returns its row.
     void clear();
     int add(Token token, const float* state, Position position, SequenceId sequence, bool logits);
-    // On DecodeError the memory is to be cut to what was there before.
+    // Decodes these pairs. After a DecodeError the memory must be cut to what was there before.
     void decode();
 
-    // Of a row that asked for logits; valid until the next decode or encode.
+    // The logits and the state of a row that asked for logits; valid until the next decode or
+    // encode.
     std::span<float> logits(int row);
     const float* state(int row) const;
 
-    // Keeps the first n pairs of a sequence.
+    // Cuts a sequence to its first n pairs.
     void cut(SequenceId sequence, int n);
-    // Replaces a sequence's pairs by the first n of another one.
+    // Replaces the pairs of `to` by the first n pairs of `from`.
     void copy(SequenceId from, SequenceId to, int n);
 
  private:

@@ -19,11 +19,11 @@ constexpr const char* kEagle3 = "eagle3";
 constexpr const char* kNoStates =
     "this libllama does not hand out the hidden states that heads draft from";
 
-// Architectures whose graph in llama.cpp tells the inputs of its layers, each a row per token.
+// Architectures whose graph in llama.cpp hands out the inputs of its layers, one row per token.
 constexpr std::array kTellLayerInputs = {"llama",  "qwen3",     "qwen3moe",  "gpt-oss",
                                          "qwen35", "qwen35moe", "qwen3next", "lfm2"};
 
-// Architectures with a graph of one MTP layer, which has an attention memory of its own.
+// Architectures with a graph of one MTP layer that has an attention memory of its own.
 constexpr std::array kWithMtp = {"glm4moe", "qwen35"};
 
 bool contains(const auto& names, const std::string& name) {
@@ -61,7 +61,7 @@ class Eagle3File : private GgufReader {
         return {given.begin(), given.end()};
     }
 
-    // Of the states that it takes in, and of what it shares with the target.
+    // Checks the widths of the states that the head reads, and of what it shares with the target.
     void check_widths(const Model& target) const {
         const std::int64_t width = *number("eagle3.embedding_length");
         const std::int64_t target_width = number("eagle3.target_hidden_size").value_or(0);
@@ -87,7 +87,7 @@ class Eagle3File : private GgufReader {
         }
     }
 
-    // Of the tokens that it knows, which may be fewer than the target's: d2t tells them.
+    // Checks the head's tokens, which may be fewer than the target's; d2t then lists them.
     void check_vocabulary(const Model& target) const {
         const int n_vocab = target.vocab().size();
         if (const auto i = gguf_find_tensor(gguf(), "token_embd.weight");
@@ -127,7 +127,7 @@ class MtpFile : private GgufReader {
         for (const char* norm : {"enorm.weight", "hnorm.weight"})
             if (type_of(prefix + norm) != GGML_TYPE_F32)
                 return "its tensor " + prefix + norm + " is missing, or not of type f32";
-        // What this one's graph takes for granted.
+        // What the graph of glm4moe takes for granted.
         if (architecture == "glm4moe" &&
             (number("glm4moe.leading_dense_block_count").value_or(0) > layer ||
              number("glm4moe.expert_shared_count").value_or(0) < 1 ||
@@ -137,7 +137,7 @@ class MtpFile : private GgufReader {
     }
 
  private:
-    // Of a tensor, in whichever part of the model it is; none: there is none.
+    // The type of a tensor, in whichever part of the model it is; none: there is no such tensor.
     std::optional<ggml_type> type_of(const std::string& name) const {
         const auto n_parts = static_cast<std::int32_t>(number("split.count").value_or(1));
         char prefix[4096];

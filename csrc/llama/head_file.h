@@ -8,20 +8,20 @@
 
 namespace specllama {
 
-// Whether a file holds an EAGLE-3 head, which drafts from the states of another file's layers.
+// Whether a file holds an EAGLE-3 head, which drafts from the states of another model's layers.
 bool is_eagle3(const Header& header);
 
-// Whether llama.cpp tells what goes into the layers of such models, as EAGLE-3 heads want it, and
-// this libllama has the functions for it.
+// Whether llama.cpp hands out the inputs of layers for this architecture, which EAGLE-3 heads read,
+// and this libllama has the functions for it.
 bool tells_layer_inputs(const std::string& architecture);
 
-// Checks that an EAGLE-3 head, whose file check_gguf found to be sound, fits the target: what does
-// not, llama.cpp would meet with an assertion. Returns the layers whose inputs it reads. Throws
-// ModelError.
+// Checks that an EAGLE-3 head fits the target: one that does not would fail an assertion in
+// llama.cpp. check_gguf must have found the head's file to be sound. Returns the target's layers
+// whose inputs the head reads. Throws ModelError.
 std::vector<int> check_eagle3(const std::string& path, const Model& target);
 
-// Why a model's file brings no layers of multi-token prediction (MTP) along that can draft, as the
-// rest of a sentence about the file; "" if it does. Throws ModelError, as check_gguf.
+// Why a model's file has no layers of multi-token prediction (MTP) that can draft, as the rest of a
+// sentence about the file; "": it has them. Throws ModelError, as check_gguf does.
 std::string mtp_fault(const std::string& path);
 
 }  // namespace specllama

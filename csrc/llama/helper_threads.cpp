@@ -4,7 +4,8 @@
 #include <thread>
 
 #if defined(__linux__)
-// Of the runtime that llama.cpp's kernels were built with (OpenMP 5.0); null where that is none.
+// From the OpenMP runtime that llama.cpp's kernels were built with; null: it lacks this function of
+// OpenMP 5.0, or there is no runtime.
 extern "C" [[gnu::weak]] int omp_pause_resource_all(int kind);
 #endif
 
@@ -12,7 +13,8 @@ namespace specllama {
 
 namespace {
 
-// Who has decoded since a session was opened or closed last.
+// Since a session was last opened or closed: the first thread that has decoded, and whether others
+// have, too.
 std::atomic<std::thread::id> first;
 std::atomic<bool> others = false;
 

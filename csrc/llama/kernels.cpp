@@ -19,8 +19,8 @@ Kernel kernel_of(ggml_backend_buffer_type_t type) {
     return is_amx(type) ? Kernel::amx : Kernel::repacked;
 }
 
-// Whether llama.cpp would multiply such a matrix there: the question that it asks itself when it
-// loads one.
+// Whether llama.cpp would multiply with such a matrix in a buffer of this type. llama.cpp makes the
+// same test when it loads a matrix.
 bool supports(ggml_backend_buffer_type_t type, const Matrix& matrix) {
     constexpr std::int64_t kTokens = 512;
     const ggml_context_ptr context(ggml_init(
@@ -51,7 +51,7 @@ bool is_right(Kernel kernel, const Matrix& matrix) {
 }  // namespace
 
 Widths same_bits(Kernel kernel, ggml_type type) {
-    // Each number comes of one loop, in the same order whatever the width.
+    // Each number is the sum of one loop, in the same order at any width.
     if (kernel == Kernel::amx) return {1, kAnyWidth};
     const bool plain = kernel == Kernel::plain;
     switch (type) {
@@ -68,8 +68,8 @@ Widths same_bits(Kernel kernel, ggml_type type) {
         case GGML_TYPE_Q5_K:
         case GGML_TYPE_Q6_K:
         case GGML_TYPE_IQ4_XS:
-            // From 8 tokens on llama.cpp has other kernels for them (ggml-cpu/tiled). Repacked,
-            // four tokens are multiplied together, and the rest of them one by one, otherwise.
+            // From 8 tokens on llama.cpp uses another kernel (ggml-cpu/tiled). Repacked kernels
+            // multiply four tokens together, and the remaining ones one by one in another order.
             return plain ? Widths{1, 7} : Widths{};
         case GGML_TYPE_IQ4_NL:
             return plain ? Widths{2, kAnyWidth} : Widths{1, kAnyWidth};
@@ -111,8 +111,8 @@ Kernel kernel_for(const Matrix& matrix, Kernels wanted) {
         const bool fits =
             wanted == Kernels::fastest || same_bits(kernel, matrix.type).most == kAnyWidth;
         if (!fits || !is_right(kernel, matrix) || !supports(type, matrix)) continue;
-        // Rows are taken from it, too; for these llama.cpp keeps another copy, but only where it
-        // chooses itself.
+        // Rows are taken from a tied token table, too. llama.cpp keeps a second copy for that, but
+        // only if it chooses the kernel itself.
         const bool is_table = matrix.name == "token_embd.weight";
         return is_table && kernel != first ? Kernel::plain : kernel;
     }

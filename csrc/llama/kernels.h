@@ -8,24 +8,25 @@
 
 namespace specllama {
 
-// Who multiplies a weight matrix on the CPU: llama.cpp's kernels for the layout that the file has,
-// for one that it repacks weights to as it loads them, or for Intel's AMX tiles.
+// llama.cpp's kernels that multiply with a weight matrix on the CPU. plain: for weights as they are
+// in the file; repacked: for a layout that llama.cpp makes of them at loading; amx: for Intel's AMX
+// tiles.
 enum class Kernel { plain, repacked, amx };
 
-// The kernel for a matrix: the fastest that there is on this machine, or the fastest of those that
-// give a token the same bits however many are decoded at once; plain where there is none.
+// The kernel for a matrix: the fastest on this machine, or, with Kernels::same_bits, the fastest of
+// those that give a token the same bits at any width; plain if there is none.
 //
-// AMX's kernels are left out where they would be wrong, with this version of llama.cpp. They take
-// the activations for one contiguous matrix, and of several they write all but the first to
-// elsewhere: so not inside recurrent layers. And of weights in slices (the heads of latent
-// attention) they pack the first alone. Nor are they used where they crash (see amx.h).
+// AMX kernels are left out where they are wrong in this version of llama.cpp. They take the
+// activations for one contiguous matrix and, given several, write all products but the first to the
+// wrong place: so they are not used inside recurrent layers. Of weights in slices (the heads of
+// latent attention) they pack only the first slice. Nor are they used if they crash (see amx.h).
 Kernel kernel_for(const Matrix& matrix, Kernels wanted);
 
-// What llama.cpp takes, left to itself.
+// The kernel that llama.cpp chooses by itself.
 Kernel default_kernel(const Matrix& matrix);
 
-// How many tokens may be decoded at once, at least and at most, for a token to get the same bits
-// whatever their number. {1, 1}: that is not known of any number.
+// Widths (numbers of tokens decoded at once), from `least` to `most`, at all of which a token gets
+// the same bits. {1, 1}: not known of any two widths.
 //
 // Measured bit by bit with this version of llama.cpp, on x86-64 processors; docs/exactness.md says
 // how.
@@ -36,13 +37,15 @@ struct Widths {
 inline constexpr int kAnyWidth = 1 << 30;
 Widths same_bits(Kernel kernel, ggml_type type);
 
-// The same of all matrices of a model.
+// The widths at which that holds for all matrices of a model.
 Widths same_bits(const Header& header, Kernels wanted);
 
-// Where a kernel's weights lie; null: there is no such kernel for the matrix.
+// The special buffer type in which a kernel's weights lie; null: plain, or no such kernel for the
+// matrix.
 ggml_backend_buffer_type_t buffer_type(Kernel kernel, const Matrix& matrix);
 
-// Which kernels multiply how much of a model's weights, e.g. "AMX 76 %, plain 24 %".
+// The part of a model's weights, in bytes, that each kernel multiplies with, e.g. "AMX 76 %, plain
+// 24 %".
 std::string describe_kernels(const Header& header, Kernels wanted);
 
 }  // namespace specllama

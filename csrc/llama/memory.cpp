@@ -8,7 +8,7 @@ namespace specllama {
 
 namespace {
 
-// Only what cannot be cut: of a hybrid model's memory the recurrent part.
+// Saves only what cannot be cut: the recurrent part of a hybrid model's memory.
 constexpr llama_state_seq_flags kRecurrentPart = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
 
 int count_cuttable(const llama_context* context) {
@@ -40,8 +40,8 @@ std::span<SequenceId> Memory::ids(SequenceId sequence) {
     return std::span(ids_).subspan(sequence * n, n);
 }
 
-// An id holds a beginning of what its sequence holds, for as long as the sequence goes on: so only
-// what is new must be copied, which is no more than a mark on its cells.
+// While a sequence only grows, the ids of its side branches hold prefixes of what it holds. So only
+// the positions that are new must be copied, which is no more than a mark on their cells.
 void Memory::branch(SequenceId sequence, int n_branches) {
     for (const SequenceId id : ids(sequence).subspan(1, n_branches))
         llama_memory_seq_cp(memory_, sequence, id, size(id), -1);
@@ -52,7 +52,8 @@ void Memory::cut_branches(SequenceId sequence, int keep) {
         if (size(id) > keep) llama_memory_seq_rm(memory_, id, keep, -1);
 }
 
-// A decode may move the states of sequences that are not in it, and leaves their snapshots behind.
+// A decode may move the states of sequences that are not in it, but not their snapshots, which are
+// lost.
 void Memory::expect_decode() {
     awaits_copy_.reset();
     if (n_cuttable_ != kAnyNumber) std::ranges::fill(decoded_from_, kAnyNumber);
@@ -95,20 +96,20 @@ void Memory::save(SequenceId sequence, Saved& saved) {
 
 bool Memory::restore(SequenceId sequence, const Saved& saved) {
     decoded_from_[sequence] = saved.size;  // no snapshots come with it
-    // The state first: only then does nothing of the recurrent part lie behind the cut.
+    // The state must come first: only then does the recurrent part hold nothing beyond the cut.
     return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
                                         kRecurrentPart) != 0 &&
            llama_memory_seq_rm(memory_, sequence, saved.size, -1);
 }
 
 bool Memory::in_reach(SequenceId sequence, int keep) const {
-    // A sliding window lets older cells go. Cutting would succeed all the same, and the next
-    // decode would attend to cells that are not there.
+    // A sliding window frees older cells. Cutting too far back would succeed all the same, and the
+    // next decode would attend to cells that are not there.
     if (n_cuttable_ == kAnyNumber)
         return n_swa_ == 0 ||
                llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
-    // The snapshots are those after the last tokens of the last decode; there is none before its
-    // first token, and llama.cpp would take up what an earlier decode has left there.
+    // The snapshots are the states after the last tokens of the last decode. There is none before
+    // its first token: llama.cpp would take whatever an earlier decode has left there.
     return keep > decoded_from_[sequence] && size(sequence) - keep <= n_cuttable_;
 }
 
@@ -128,13 +129,13 @@ int Memory::cut(SequenceId sequence, int keep) {
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
-    // What the last decode added to a branch may be another token than the sequence's.
+    // What the last decode added to a side branch may be other tokens than the sequence's.
     cut_branches(sequence, std::min(keep, decoded_from_[sequence]));
     const int now = size(sequence);
     if (now <= keep) return now;
     const int left = cut(sequence, keep);
     if (left == 0) empty(sequence);
-    // What was saved of the text behind the cut is of another text from now on.
+    // States saved beyond the cut belong to a text that the sequence no longer holds.
     for (Saved& saved : saved_[sequence])
         if (saved.size > left) saved.size = 0;
     return left;
@@ -145,8 +146,9 @@ int Memory::rewindable(SequenceId sequence, int keep) const {
                                                 : held(sequence, keep);
 }
 
-// Of a state that is restored a window lies elsewhere than in the sequence that it was saved of;
-// and the copy, which llama.cpp makes no sooner than with the next decode, would come over that.
+// A restored state places the cells of a sliding window elsewhere than in the sequence that it was
+// saved from. llama.cpp copies between parts of the memory only with the next decode, and the copy
+// would then overwrite the restored cells.
 int Memory::copyable(SequenceId from, int keep) const {
     const bool disagrees = split_ && slides() && n_cuttable_ != kAnyNumber;
     return disagrees ? 0 : held(from, keep);
@@ -166,7 +168,8 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     if (n == 0) return 0;
     if (split_) awaits_copy_ = to;
     if (n_cuttable_ == kAnyNumber) {
-        // From one part of the memory to another llama.cpp copies all or, with an assertion, dies.
+        // From one part of the memory to another llama.cpp can only copy everything; copying less
+        // fails an assertion, which ends the process.
         llama_memory_seq_cp(memory_, from, to, -1, split_ ? -1 : n);
         llama_memory_seq_rm(memory_, to, n, -1);
         return n;
@@ -175,8 +178,9 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     if (size(from) == n)
         save(from, saved);
     else
-        saved = Saved(*latest(from, n));  // whole, or as it was
-    // The attention's part; the states, which are shared by this, then become the sequence's own.
+        saved = Saved(*latest(from, n));  // if copying throws, `saved` stays as it was
+    // This copies the attention part and makes both sequences share the recurrent state; restore()
+    // then gives `to` a state of its own.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
     if (saved.size == n && restore(to, saved)) return n;
     empty(to);
@@ -191,9 +195,9 @@ void Memory::drop(SequenceId sequence, Position begin) {
     llama_memory_seq_rm(memory_, sequence, begin, -1);
 }
 
-// From one part of the memory to another llama.cpp copies no sooner than with the next decode; but
-// at once it reads and writes what is saved and loaded, which would be what lay there before. So a
-// token is decoded, of which nothing stays.
+// llama.cpp copies from one part of the memory to another only with the next decode, but saves and
+// loads states at once: it would save what lay there before the copy, or later copy over what was
+// loaded. So a token is decoded now, and removed again.
 void Memory::finish_copy() {
     if (!awaits_copy_) return;
     SequenceId sequence = *awaits_copy_;

@@ -14,82 +14,85 @@ struct llama_memory_i;
 
 namespace specllama {
 
-// The KV memory of a context. What it can do is known from the model: attention memory can be cut
-// anywhere (a sliding window only as far back as it still reaches). Recurrent and hybrid memory
-// keeps the states after the last few tokens of a decode, its snapshots, where llama.cpp has them
-// for the architecture; else it can only go back to a state that was saved.
+// The KV memory of a context. The model decides how it can be rewound. Attention memory can be cut
+// anywhere (with a sliding window, only as far back as the window still reaches). Recurrent and
+// hybrid memory keeps snapshots, the states after each of the last few tokens of a decode, if
+// llama.cpp has them for the architecture; otherwise it can only go back to a state that was saved.
 class Memory {
  public:
     static constexpr int kAnyNumber = std::numeric_limits<int>::max();
-    // Of a prefix of fewer tokens a copy is not worth its while.
+    // Tokens of the shortest prefix that is worth copying.
     static constexpr int kShortestCopy = 32;
 
-    // What a state is saved for: prompts that begin like this sequence, or what a round may get
-    // wrong. One of each is held per sequence.
+    // What a saved state is for. prompt: later prompts that begin like this sequence; round: going
+    // back when a round's draft is rejected. A sequence holds one state of each kind.
     enum class Mark { prompt, round };
 
-    // What a context's sequences have beside them.
+    // How a context's sequences share the memory.
     struct Layout {
         int n_seq = 1;
-        // Most side branches of a sequence; only where the sequences do not lie apart and any
-        // number of tokens can be cut.
+        // Most side branches of a sequence. Must be 0 with recurrent states, or if the sequences
+        // lie apart.
         int n_branches = 0;
-        bool split = false;  // the sequences lie apart
+        bool split = false;  // the sequences lie apart: each has its own part of the memory
     };
 
     // The context must outlive this.
     Memory(llama_context* context, const Layout& layout);
 
-    // Whether the sequences lie apart, each beside the others.
+    // Whether the sequences lie apart: each has its own part of the memory.
     bool split() const { return split_; }
-    // Whether layers see the last tokens only.
+    // Whether some layers have a sliding window.
     bool slides() const { return n_swa_ > 0; }
 
-    // Several guesses at how a sequence goes on are decoded at once by giving each of them an id
-    // of its own, and what they share the ids of all of them. The first id is the sequence's; each
-    // of the others holds what the sequence holds from `branch`, to be called before that decode,
-    // until the sequence is rewound.
+    // Several guesses at how a sequence goes on can be decoded at once. Each guess has an id of its
+    // own, and tokens that guesses share have the ids of all of them. ids(): first the sequence's
+    // own id, then those of its side branches. branch(), to be called before the decode, makes the
+    // first n_branches of these hold what the sequence holds, until the sequence is rewound.
     int n_branches() const { return n_branches_; }
     void branch(SequenceId sequence, int n_branches);
     // [1 + n_branches()]
     std::span<SequenceId> ids(SequenceId sequence);
 
-    // Most tokens that can be cut off a sequence, once, right after the decode that added them and
-    // at least one before them: any number, as many as there are snapshots, or 0.
+    // Most tokens that can be cut off a sequence: any number, or, with recurrent states, the number
+    // of snapshots, which may be 0. With snapshots they can be cut off only once, right after the
+    // decode that added them and at least one token before them.
     int n_cuttable() const { return n_cuttable_; }
 
-    // Must be told before each decode; and then, for each sequence in it, its first position there.
+    // To be called before each decode: expect_decode() once, then expect() for each sequence in the
+    // decode, with its first position there.
     void expect_decode();
     void expect(SequenceId sequence, Position first) { decoded_from_[sequence] = first; }
 
-    // Must be told of a decode that failed. States were being moved then, those of other sequences,
-    // too: where there are any, each sequence goes back to what was saved of it, or is emptied.
+    // To be called after a decode that failed. It may have moved recurrent states, those of other
+    // sequences, too. If there are such states, each sequence goes back to its latest saved state,
+    // or is emptied.
     void distrust();
 
-    // Saves the state of a sequence, for `rewind` to go back to. Does nothing where any number of
-    // tokens can be cut, or when this very state is held already.
+    // Saves the state of a sequence, for rewind() to go back to. Does nothing if any number of
+    // tokens can be cut, or if this very state is saved already.
     void checkpoint(SequenceId sequence, Mark mark);
 
     // Cuts a sequence to its first `keep` positions, or to as many of them as it can go back to.
-    // Returns how many remain: `keep`; the position of a checkpoint; or 0, the sequence having been
-    // emptied.
+    // Returns how many remain: `keep`, or all if there were fewer; else the size of a checkpoint,
+    // or 0 if the sequence had to be emptied.
     int rewind(SequenceId sequence, int keep);
-    // What rewind would return, as far as can be known.
+    // What rewind() would return, as far as that can be known.
     int rewindable(SequenceId sequence, int keep) const;
 
-    // Replaces what a sequence holds by the first `keep` positions of another one, or as many of
-    // them as that can give, which is returned; the other one stays as it is.
+    // Replaces what `to` holds by the first `keep` positions of `from`, or by as many of them as
+    // `from` can give. Returns how many. `from` stays as it is.
     int copy(SequenceId from, SequenceId to, int keep);
-    // What copy would return.
+    // What copy() would return.
     int copyable(SequenceId from, int keep) const;
 
-    // One sequence holds the positions [begin, end) of another one, too, in the same cells; and a
-    // sequence loses all from a position on. With ContextOptions::n_forks only.
+    // share(): `to` also holds the positions [begin, end) of `from`, in the same cells. drop(): a
+    // sequence loses all positions from `begin` on. With ContextOptions::n_forks only.
     void share(SequenceId from, SequenceId to, Position begin, Position end);
     void drop(SequenceId sequence, Position begin);
 
-    // All that a sequence holds; and the same put into a sequence, which is left empty if that is
-    // not what n_tokens tokens leave in such a memory.
+    // state(): all that a sequence holds. load(): puts such a state into a sequence; returns false,
+    // leaving the sequence empty, if it is not what n_tokens tokens leave in such a memory.
     std::vector<std::uint8_t> state(SequenceId sequence);
     bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
@@ -100,13 +103,13 @@ class Memory {
     };
 
     int size(SequenceId sequence) const;
-    // Most of a sequence's first `keep` positions that it holds or a saved state of it does.
+    // How many of its first `keep` positions a sequence or a saved state of it can give.
     int held(SequenceId sequence, int keep) const;
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
     void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
-    // Of the saved states of a sequence with at most `keep` positions the longest; null: none.
+    // The longest saved state of a sequence with at most `keep` positions; null: there is none.
     const Saved* latest(SequenceId sequence, int keep) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);
@@ -115,13 +118,15 @@ class Memory {
     llama_context* context_;
     llama_memory_i* memory_;
     int n_branches_;
-    std::vector<SequenceId> ids_;  // 1 + n_branches of each sequence
+    std::vector<SequenceId> ids_;  // [sequence][1 + n_branches]
     bool split_;
     int n_swa_;
     int n_cuttable_;
-    std::optional<SequenceId> awaits_copy_;  // that was copied to since the last decode
-    // [sequence]: first position of its last decode; where there are snapshots, of the last decode
-    // of all, if it was in that one, else kAnyNumber.
+    // With split(): the sequence copied to last, if that was since the last decode.
+    std::optional<SequenceId> awaits_copy_;
+    // [sequence]: first position of its last decode. With recurrent states: only if it was in the
+    // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no
+    // snapshots.
     std::vector<Position> decoded_from_;
     std::vector<std::array<Saved, 2>> saved_;  // [sequence][mark]
 };

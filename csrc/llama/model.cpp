@@ -16,7 +16,8 @@ namespace specllama {
 
 namespace {
 
-// Carries a progress function through llama.cpp, which must not be thrown through.
+// Carries a progress function through llama.cpp, and keeps what it throws: no exception may pass
+// through llama.cpp.
 struct Progress {
     const ProgressFunction& function;
     std::exception_ptr thrown = nullptr;
@@ -26,7 +27,7 @@ struct Progress {
 
     static bool call(float fraction, void* self) {
         auto& progress = *static_cast<Progress*>(self);
-        // All memory is there that weights are copied into, and none of them yet.
+        // At the first call llama.cpp has allocated all memory for weights and copied none of them.
         if (!std::exchange(progress.begun, true)) progress.pages.request();
         if (!progress.function) return true;
         try {
@@ -64,13 +65,13 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     params.progress_callback_user_data = &carrier;
     std::vector<ggml_backend_dev_t> devices = offload_devices(options);
     devices.push_back(nullptr);
-    // An empty list, too: with devices in sight, llama.cpp would send large batches there even when
-    // no layer is kept on them. Where all may be used, it chooses.
+    // An empty list is given, too: otherwise llama.cpp would send large batches to a device even if
+    // it keeps no layer. If all devices may be used, llama.cpp chooses.
     if (n_gpu_layers == 0 || !options.device.empty() || !options.rpc.empty())
         params.devices = devices.data();
 
     auto rpc_use = std::make_unique<RpcUse>(options.rpc);
-    const NoSigpipe no_sigpipe;  // nor in the threads of connections, which begin here
+    const NoSigpipe no_sigpipe;  // also for the threads of RPC connections, which start here
     const ErrorLog errors;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
@@ -88,7 +89,7 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     ensure_backend();
     llama_model_params params = llama_model_default_params();
     params.vocab_only = true;
-    // No device is woken up for it.
+    // A vocabulary is no reason to wake up a device.
     ggml_backend_dev_t no_devices[] = {nullptr};
     params.devices = no_devices;
     const ErrorLog errors;
@@ -98,18 +99,17 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     return checked(std::move(model), options, {}, errors.first());
 }
 
-// Refuses what is no model that can be used.
 std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions& options,
                                       const Header& header, const std::string& error) {
     const auto fail = [&](const std::string& what) {
         throw ModelError("Cannot use " + options.path + " as a model: " + what + ".");
     };
     if (!model) fail(error.empty() ? "llama.cpp cannot load it" : error);
-    // With an encoder, too, there are EAGLE-3 heads; check_gguf has refused the others.
+    // EAGLE-3 heads have an encoder beside the decoder; check_gguf has refused other encoders.
     if (!llama_model_has_decoder(model.get()) || llama_model_is_diffusion(model.get()))
         fail("it does not generate text token by token");
     const llama_vocab* vocab = llama_model_get_vocab(model.get());
-    // llama.cpp would assert these while tokenizing.
+    // llama.cpp asserts these while tokenizing.
     if (llama_vocab_get_add_bos(vocab) && llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL)
         fail("it wants a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
@@ -117,8 +117,8 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
     return std::shared_ptr<Model>(new Model(std::move(model), options, header));
 }
 
-// Architecture, size, type of the weights. llama.cpp names a size by the number of layers, which is
-// another model's for some (SmolLM2's 135M would be 256M); the file says it, or it can be counted.
+// Architecture, size, type of the weights. llama.cpp infers the size from the number of layers, and
+// names another model's for some (256M for SmolLM2's 135M). The file states it, or it is counted.
 std::string Model::description() const {
     char desc[128];
     llama_model_desc(model_.get(), desc, sizeof(desc));

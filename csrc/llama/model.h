@@ -15,8 +15,8 @@ namespace specllama {
 // Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 class Model {
  public:
-    // header: of the file, which check_gguf found to be sound. with_mtp: with its layers of
-    // multi-token prediction, which nothing else needs.
+    // header: what check_gguf returned for the file. with_mtp: whether to load its layers of
+    // multi-token prediction, which are needed only to draft with them.
     // Throws InvalidArgument, ModelError, Interrupted, and what `progress` throws.
     static std::shared_ptr<const Model> load(const ModelOptions& options, const Header& header,
                                              const ProgressFunction& progress,
@@ -26,19 +26,20 @@ class Model {
     static std::shared_ptr<const Model> load_vocabulary(const std::string& path);
 
     const Vocab& vocab() const { return vocab_; }
-    // As it was given.
+    // The path as it was given.
     const std::string& path() const { return options_.path; }
-    // What it was loaded with; of a vocabulary alone nothing but the path, and no header.
+    // What the model was loaded with. A vocabulary alone has the path, no other options, and no
+    // header.
     const ModelOptions& options() const { return options_; }
     const Header& header() const { return header_; }
     std::string description() const;
     std::string architecture() const;
-    // Numbers of a token's state between two layers, and layers, those of multi-token prediction
-    // left out.
+    // Length of a token's state between two layers, and number of layers, those of multi-token
+    // prediction not counted.
     int width() const { return llama_model_n_embd(model_.get()); }
     int n_layers() const { return llama_model_n_layer(model_.get()); }
-    // Which of the CPU's kernels multiply how much of its weights, e.g. "AMX 76 %, plain 24 %"; ""
-    // where a GPU holds weights, or there are none.
+    // The part of the weights that each kernel of the CPU multiplies with, e.g. "AMX 76 %, plain
+    // 24 %"; "": a GPU holds weights, or there are none.
     const std::string& kernels() const { return kernels_; }
     // Its Jinja chat template, if it has one.
     std::optional<std::string> chat_template() const;
@@ -48,10 +49,10 @@ class Model {
 
  private:
     Model(llama_model_ptr model, ModelOptions options, Header header);
-    // error: what llama.cpp said while it loaded.
+    // Throws ModelError if the model cannot be used. error: what llama.cpp logged while loading.
     static std::shared_ptr<Model> checked(llama_model_ptr model, const ModelOptions& options,
                                           const Header& header, const std::string& error);
-    // What the file says for a key; "" where it says nothing.
+    // The file's value of a key; "": it has none.
     std::string value(const std::string& key) const;
 
     std::unique_ptr<const RpcUse> rpc_use_;  // outlives the model

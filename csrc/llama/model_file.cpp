@@ -15,12 +15,12 @@ ModelFile read_model_file(const std::string& path) {
 
     llama_model_params params = llama_model_default_params();
     params.no_alloc = true;
-    params.load_mode = LLAMA_LOAD_MODE_NONE;  // it asserts that nothing is mapped, either
-    // No device is woken up for a look.
+    params.load_mode = LLAMA_LOAD_MODE_NONE;  // with no_alloc, mapping a file fails an assertion
+    // Reading a file is no reason to wake up a device.
     ggml_backend_dev_t no_devices[] = {nullptr};
     params.devices = no_devices;
 
-    // Whoever looks through many files does not want to hear what is odd about each.
+    // A caller that looks through many files does not want a warning about each.
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
     if (!model)

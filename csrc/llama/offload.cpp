@@ -17,7 +17,7 @@ bool is_gpu(ggml_backend_dev_t device) {
     return type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
 }
 
-// As many as llama.cpp schedules, with the CPU and what may help it left out.
+// The most devices that llama.cpp schedules, without the CPU and one that may help it.
 constexpr std::size_t kMostDevices = 14;
 
 std::vector<ggml_backend_dev_t> own_devices() {
@@ -28,7 +28,7 @@ std::vector<ggml_backend_dev_t> own_devices() {
     return devices;
 }
 
-// As llama.cpp chooses: integrated ones where there is nothing better.
+// This machine's GPUs as llama.cpp chooses them: integrated ones only if there are no others.
 std::vector<ggml_backend_dev_t> own_gpus() {
     std::vector<ggml_backend_dev_t> gpus = own_devices();
     const auto is_discrete = [](ggml_backend_dev_t device) {
@@ -76,8 +76,8 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options) {
                               "; leave one of the two out.");
     if (options.device == "none" || (options.device.empty() && no_layers)) return {};
     const Devices remote = rpc_devices(options.rpc);
-    // Those of RPC servers first, as llama.cpp has them: what comes out of the last layer need not
-    // travel then.
+    // Devices of RPC servers come first, as in llama.cpp: the output of the last layer then need
+    // not travel.
     const Devices devices = options.device.empty()
                                 ? joined(remote, own_gpus())
                                 : named_devices(options.device, joined(remote, own_devices()));
@@ -101,7 +101,7 @@ Room room(const ModelOptions& options) {
             (gpus.where.empty() ? "" : " and ") + std::string(ggml_backend_dev_name(device));
     }
     if (gpus.bytes == 0) return {"main memory", memory_available()};
-    // Some layers here, some there: llama.cpp itself must say whether that fits.
+    // With only some of the layers on GPUs, llama.cpp itself must say whether that fits.
     if (options.n_gpu_layers.value_or(-1) != -1) gpus.bytes = 0;
     return gpus;
 }

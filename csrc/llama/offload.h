@@ -9,12 +9,13 @@
 
 namespace specllama {
 
-// The devices that a model's layers may go to: those that options.device names, or all of
-// options.rpc and all GPUs; none where n_gpu_layers is 0. Throws InvalidArgument when there is no
-// such device, or these contradict, and what rpc_devices throws.
+// The devices that a model's layers may go to: the GPUs among those that options.device names, or,
+// if it names none, all devices of options.rpc and all GPUs; empty if n_gpu_layers is 0. Throws
+// InvalidArgument if a named device does not exist, if the options contradict each other, or if
+// there are too many devices, and what rpc_devices throws.
 std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options);
 
-// What holds a model's weights, and its free bytes; 0: not known.
+// Where a model's weights will lie, and the free bytes there; 0: not known.
 struct Room {
     std::string where;
     std::uint64_t bytes = 0;

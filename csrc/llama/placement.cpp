@@ -15,8 +15,8 @@ namespace specllama {
 
 namespace {
 
-// Where weights lie as they are in the file. (Asked for the CPU's own buffers, llama.cpp would take
-// the fastest kernel after all; these are the same under another name.)
+// The buffer type for weights as they are in the file. (Asked for the CPU's own buffer type,
+// llama.cpp would take the fastest kernel after all; this is the same type under another name.)
 ggml_backend_buffer_type_t plain_buffer_type() {
     alignas(64) static char bytes[64];
     const ggml_backend_buffer_ptr buffer(ggml_backend_cpu_buffer_from_ptr(bytes, sizeof(bytes)));
@@ -37,10 +37,10 @@ std::string any_of(const Names& names) {
     return text + ')';
 }
 
-// Regular expressions for names. llama.cpp compiles each of them again for each tensor, so they are
-// to be few and short: "blk.N.what" by the layers that have the same of it.
+// Regular expressions for names. llama.cpp compiles each expression again for each tensor, so they
+// should be few and short: names "blk.N.what" share one for all "what" that the same layers N have.
 std::vector<std::string> patterns(const Names& names) {
-    std::map<std::string, Names> layers;  // of each "what"
+    std::map<std::string, Names> layers;  // ["what"]: its layers
     Names others;
     for (const std::string& name : names) {
         const auto dot = name.find('.', 4);
@@ -74,7 +74,7 @@ Placement::Placement(const Header& header, const ModelOptions& options) {
         extra_ = false;
         return;
     }
-    // The matrices that lie otherwise than llama.cpp would have them.
+    // The matrices that do not lie where llama.cpp would put them by itself.
     std::map<ggml_backend_buffer_type_t, Names> names;
     bool all_plain = true;
     for (const Matrix& matrix : header.matrices) {

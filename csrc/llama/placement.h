@@ -11,20 +11,21 @@
 namespace specllama {
 
 // Tells llama.cpp where a model's weights go, so that the kernels that kernel_for names multiply
-// with them. Where a GPU takes part it chooses itself. Of a model that is split over several files
-// only the first is known: where special kernels might be wrong for the others, there are none.
+// with them. If a GPU takes part, or the model is split over several files, of which only the first
+// is known, llama.cpp chooses itself; special kernels are then allowed only if none of them can be
+// wrong, or give other bits than Kernels::same_bits demands.
 class Placement {
  public:
     Placement(const Header& header, const ModelOptions& options);
     Placement(const Placement&) = delete;
     Placement& operator=(const Placement&) = delete;
 
-    // Sets what it takes; to be used while this lives.
+    // Sets the fields concerned. They point into this object, which must outlive their use.
     void apply(llama_model_params& params) const;
 
  private:
     bool extra_ = true;
-    // Patterns of names, and where what matches them lies.
+    // Patterns of tensors' names, and where the tensors that match them lie.
     std::vector<std::pair<std::string, ggml_backend_buffer_type_t>> places_;
     std::vector<llama_model_tensor_buft_override> overrides_;
 };

@@ -23,7 +23,7 @@ namespace specllama {
 
 namespace {
 
-constexpr double kSeconds = 5;  // for each step of an answer
+constexpr double kSeconds = 5;  // for each step of asking a server
 
 struct Endpoint {
     std::string text;  // host:port
@@ -51,7 +51,7 @@ Endpoint parse_one(const std::string& text) {
 
 std::vector<Endpoint> parse(const std::string& servers) {
     std::vector<Endpoint> endpoints;
-    // With a comma behind it a last one that is empty is seen, too.
+    // The added comma makes getline see a last entry that is empty, too.
     std::istringstream stream(servers + ',');
     for (std::string text; std::getline(stream, text, ',');) {
         const bool again = std::ranges::any_of(
@@ -62,8 +62,8 @@ std::vector<Endpoint> parse(const std::string& servers) {
     return endpoints;
 }
 
-// How many models lie on each server. Never held while llama.cpp is called: it may wait for a
-// thread of its own that ends in on_abort.
+// The mutex guards uses(), the number of models on each server. It is never held while llama.cpp is
+// called: llama.cpp may wait for a thread of its own that ends in on_abort, which wants the mutex.
 std::mutex uses_mutex;
 std::map<std::string, int>& uses() {
     static std::map<std::string, int> counts;
@@ -77,8 +77,8 @@ bool in_use(const std::string& server) {
 
 ggml_abort_callback_t abort_before = nullptr;
 
-// Called by llama.cpp before it ends the process, in the thread that has seen the reason: that
-// thread cannot go on, and others wait for it without end, so nothing is left but to end it well.
+// llama.cpp calls this before it ends the process, in the thread that met the failure. That thread
+// cannot go on, and others wait for it without end, so all that is left is to end the process well.
 void on_abort(const char* message) {
     if (abort_before != nullptr) {
         abort_before(message);
@@ -96,8 +96,8 @@ void on_abort(const char* message) {
     std::_Exit(EXIT_FAILURE);
 }
 
-// As ggml-rpc.cpp has it: one byte for the command, eight for the length of what follows; the
-// answer has the length and then the version, a byte for each part of it.
+// The protocol of ggml-rpc.cpp: a request has one byte for the command and eight for the length of
+// what follows; the answer has the length and then the version, one byte for each part of it.
 constexpr char kHello = 14;
 constexpr std::size_t kHelloSize = 24;
 constexpr std::size_t kVersionAt = sizeof(std::uint64_t);
@@ -111,7 +111,7 @@ std::string hello() {
     return request;
 }
 
-// Throws where llama.cpp would end the process.
+// Throws ModelError if llama.cpp would end the process because of this server.
 void check_answers(const Endpoint& endpoint) {
     const TcpAnswer answer = ask_tcp(endpoint.host, endpoint.port, hello(),
                                      kVersionAt + kVersionSize + kHelloSize, kSeconds);

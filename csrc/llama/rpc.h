@@ -7,20 +7,20 @@
 
 namespace specllama {
 
-// The devices of llama.cpp's RPC servers "host:port,host:port", in this order; none of "". They are
-// not among those that llama.cpp knows of by itself: a session that names no servers uses none.
+// The devices of llama.cpp's RPC servers "host:port,host:port", in this order; none for "". They do
+// not join the devices that llama.cpp knows by itself: a session that names no servers uses none.
 //
-// Each server is asked first whether it is there and of this version, since llama.cpp would end the
-// process where it is not; but for those that a model of this process lies on (RpcUse).
-// Throws InvalidArgument where the text is not understood or the library has no RPC, ModelError
-// where a server is not there, or of another kind.
+// First each server is asked whether it is there and its version fits, since llama.cpp would end
+// the process otherwise. Servers on which a model of this process lies (RpcUse) are not asked.
+// Throws InvalidArgument if the text is not understood or the library has no RPC, ModelError if a
+// server is not there, does not fit, or has no devices.
 std::vector<ggml_backend_dev_t> rpc_devices(const std::string& servers);
 
-// Says, while it lives, that a model lies on these servers: llama.cpp has a connection to each, and
-// as servers take one at a time, they answer nobody else.
+// While it lives, records that a model lies on these servers. llama.cpp then has a connection to
+// each, and since a server takes one connection at a time, it answers nobody else.
 //
-// Where one of them is lost llama.cpp ends the process; it then does so with one sentence of ours
-// and exit code 1.
+// If a server is lost, llama.cpp ends the process; the user then gets one clear sentence, and the
+// exit code is 1.
 class RpcUse {
  public:
     explicit RpcUse(const std::string& servers);
@@ -32,8 +32,8 @@ class RpcUse {
     std::vector<std::string> servers_;
 };
 
-// While it lives, this thread and those that it starts are not ended by writing to a connection
-// that the other side has closed: llama.cpp's threads report it themselves.
+// While it lives, writing to a connection that the other side has closed does not end the process
+// if this thread, or a thread that it starts, does so. llama.cpp's threads report it themselves.
 class NoSigpipe {
  public:
     NoSigpipe();
@@ -42,7 +42,7 @@ class NoSigpipe {
     NoSigpipe& operator=(const NoSigpipe&) = delete;
 
  private:
-    bool blocked_ = false;  // by us
+    bool blocked_ = false;  // whether this object blocked the signal
 };
 
 }  // namespace specllama

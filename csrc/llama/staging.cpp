@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// As src/llama-ext.h declares them, in C++. Weak: null where the library has none.
+// Declared as in src/llama-ext.h, with C++ linkage. Weak: null if the library lacks the function.
 #define SPECLLAMA_WEAK __attribute__((weak))
 SPECLLAMA_WEAK void llama_set_embeddings_layer_inp(llama_context*, std::uint32_t, bool);
 SPECLLAMA_WEAK float* llama_get_embeddings_layer_inp(llama_context*, std::uint32_t);
@@ -25,7 +25,7 @@ const float* layer_input(llama_context* context, int layer) {
     return llama_get_embeddings_layer_inp(context, static_cast<std::uint32_t>(layer));
 }
 
-// Not masked: of all tokens, whether their logits are wanted or not.
+// Not masked: states of all tokens are kept, whether their logits are wanted or not.
 void keep_last_state(llama_context* context) { llama_set_embeddings_nextn(context, true, false); }
 
 const float* last_state(llama_context* context) { return llama_get_embeddings_nextn(context); }

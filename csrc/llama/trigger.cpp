@@ -23,7 +23,7 @@ bool Trigger::push(Token token) {
     return found;
 }
 
-// What no text that is yet to come can begin in.
+// Drops the tokens in which no text that is still to be completed can begin.
 void Trigger::forget() {
     std::size_t n_tokens = 0;
     std::size_t n_bytes = 0;

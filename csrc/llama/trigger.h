@@ -9,23 +9,23 @@
 
 namespace specllama {
 
-// Waits for one of several texts in what a sequence of tokens says, the texts of special tokens
-// included.
+// Waits for one of several texts in the text of a sequence of tokens. Special tokens count with
+// their texts.
 class Trigger {
  public:
     // texts: at least one, none empty.
     Trigger(const Vocab& vocab, std::vector<std::string> texts);
 
-    // Takes the next token. Returns whether that completes one of the texts.
+    // Takes the next token. Returns whether it completes one of the texts.
     bool push(Token token);
 
-    // The last tokens: the one in which that text begins, perhaps some before it, and all behind.
+    // The last tokens, all from the one in which the completed text begins, and maybe some before.
     TokenSpan tokens() const { return tokens_; }
 
-    // Waits anew, for what comes behind the tokens so far.
+    // Forgets all tokens so far and waits again.
     void restart();
 
-    // The texts, as a regular expression that fits any of them.
+    // A regular expression that matches any of the texts.
     std::string pattern() const;
 
  private:
@@ -34,9 +34,9 @@ class Trigger {
     const Vocab* vocab_;
     std::vector<std::string> texts_;
     std::size_t longest_ = 0;
-    std::string bytes_;               // of tokens_
-    std::vector<Token> tokens_;       // as many as a text may begin in
-    std::vector<std::size_t> sizes_;  // of theirs, in bytes_
+    std::string bytes_;               // the text of tokens_
+    std::vector<Token> tokens_;       // the last ones, in which a text may begin
+    std::vector<std::size_t> sizes_;  // [i]: bytes of tokens_[i]
 };
 
 }  // namespace specllama

@@ -15,13 +15,15 @@ namespace specllama {
 
 namespace {
 
-// Some tokenizers split a text by std::regex, which calls itself for each character of a word: 30
-// kB without a space need more than the 8 MiB that a thread has.
+// Some tokenizers split a text by std::regex, which recurses for each character of a word: 30 kB
+// without a space need more than the 8 MiB of a thread's stack. So texts longer than kShortText get
+// a stack of kStack, and kStackOfByte more for each byte.
 constexpr std::size_t kShortText = 2048;
 constexpr std::size_t kStack = std::size_t{8} << 20;
 constexpr std::size_t kStackOfByte = 1024;
 
-// llama.cpp fills a buffer and returns how much it wrote, or, negated, how much it needs.
+// Fills a buffer by a function of llama.cpp, which returns how much it wrote or, negated, how much
+// room it needs.
 template <typename Buffer, typename Fill>
 void fit(Buffer& buffer, Fill fill) {
     std::int32_t n = fill();
@@ -32,7 +34,7 @@ void fit(Buffer& buffer, Fill fill) {
     buffer.resize(n);
 }
 
-// A part of a list, with its end marked.
+// Hashes one element of a list, and a mark of its end.
 std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
     return fnv1a(std::string_view("\0", 1), fnv1a(part, hash));
 }
@@ -42,7 +44,7 @@ std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
 Vocab::Vocab(const llama_vocab* vocab)
     : vocab_(vocab), size_(llama_vocab_n_tokens(vocab)), lengths_(size_) {
     for (Token token = 0; token < size_; ++token) {
-        // llama.cpp keeps a byte as one character.
+        // For a tokenizer that works on bytes, llama.cpp keeps each byte as one character.
         const std::string_view text = llama_vocab_get_text(vocab_, token);
         const auto n = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
         lengths_[token] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(n, 255));
@@ -79,14 +81,14 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     } catch (const std::system_error&) {
         throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {
-        // Some tokenizers throw at bytes that they have no token for.
+        // Some tokenizers throw for bytes without a token.
         throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");
     }
     return tokens;
 }
 
 std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
-    // Of these llama.cpp would take out blanks before punctuation that the text has.
+    // For BPE, llama.cpp would remove blanks before punctuation that belong to the text.
     if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE) {
         std::string pieces;
         for (const Token token : tokens) append_piece(token, pieces, special);
@@ -136,7 +138,7 @@ std::uint64_t Vocab::text_fingerprint() const {
     return hash;
 }
 
-// Of all that `difference` looks at.
+// Hashes all that `difference` looks at.
 std::uint64_t Vocab::fingerprint() const {
     std::uint64_t hash = text_fingerprint();
     for (const int special : {llama_vocab_bos(vocab_), llama_vocab_eos(vocab_),

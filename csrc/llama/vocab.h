@@ -11,37 +11,38 @@ struct llama_vocab;
 
 namespace specllama {
 
-// The model's tokenizer. Const and safe from any thread; valid as long as its Model.
+// A model's tokenizer. Const and safe from any thread; valid as long as its Model.
 class Vocab {
  public:
     explicit Vocab(const llama_vocab* vocab);
 
     int size() const { return size_; }
-    // What begins and ends a text; kNoToken if there is none.
+    // The tokens that begin and end a text; kNoToken: there is none.
     Token bos() const;
     Token eos() const;
     bool is_end(Token token) const;
     bool contains(Token token) const { return token >= 0 && token < size_; }
-    // Characters of its text; bytes, where the tokenizer goes by them. 255: that many, or more.
+    // Length of a token's text in characters, or in bytes if the tokenizer works on bytes; 255:
+    // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
 
-    // The text of a sequence, leading-space rules of the tokenizer applied. May be invalid UTF-8.
+    // The text of a sequence, by the tokenizer's rules for leading spaces. May be invalid UTF-8.
     std::string detokenize(TokenSpan tokens, bool special) const;
 
-    // In what another vocabulary differs first, as a part of a sentence; "" when they are the same:
-    // type, size, texts, and which tokens begin and end a text.
+    // The first difference of another vocabulary, as a part of a sentence; "": both have the same
+    // type, size and texts, and the same tokens begin and end a text.
     std::string difference(const Vocab& other) const;
 
-    // The same number for vocabularies without a difference, on every machine.
+    // A number that is the same, on every machine, for vocabularies without a difference.
     std::uint64_t fingerprint() const;
-    // The same number for those that write a text with the same tokens, as far as their type, size
-    // and texts tell; they may end one with others, as a chat model does and its base model.
+    // A number that is the same for vocabularies that write a text with the same tokens, judged by
+    // type, size and texts. Other tokens may end a text, as with a chat model and its base model.
     std::uint64_t text_fingerprint() const;
 
-    // The bytes one token adds to a text; none for special tokens unless `special`. Appended to
-    // `out`, so that a caller's buffer can be used again. May end inside a character.
+    // Appends the bytes that a token adds to a text to `out`, so that a caller can use its buffer
+    // again; none for special tokens unless `special`. May end inside a character.
     void append_piece(Token token, std::string& out, bool special = false) const;
 
     FimTokens fim() const;
