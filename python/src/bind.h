@@ -1,6 +1,6 @@
 #pragma once
 
-// The one header of the binding files: pybind11, and what they share.
+// The one header that all binding files include: pybind11, and what they share.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -9,7 +9,7 @@ namespace specllama {
 
 namespace {
 
-// The classes are written in Python, where their users read them.
+// Raises a class of specllama.errors. The classes are written in Python, where users read them.
 void raise(const char* name, const Error& error) {
     // A message may quote a damaged file, which need not be UTF-8.
     const std::string_view what = error.what();

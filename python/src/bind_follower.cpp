@@ -14,7 +14,7 @@ namespace specllama {
 
 namespace {
 
-// A sequence and what follows it.
+// A sequence and the follower that drafts for it.
 class Followed {
  public:
     explicit Followed(TokenSpan reference) : follower_({}, checked(reference)) {}
@@ -33,7 +33,7 @@ class Followed {
         return drafted;
     }
 
-    // Of each what it is, what is known of it, and the node it comes after.
+    // Of each node: its token, its evidence, and its parent (-1: the sequence's last token).
     std::vector<std::tuple<Token, Evidence, int>> tree(int n, int n_beside) {
         if (n_beside < 0 || n_beside >= kMaxGuesses)
             throw InvalidArgument("n_beside must be from 0 to " + std::to_string(kMaxGuesses - 1) +

@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// What Python gives for a field.
+// The type in which Python gives a field.
 template <typename Field>
 using Argument = std::conditional_t<std::is_same_v<Field, std::vector<Token>>, Tokens, Field>;
 
@@ -23,7 +23,7 @@ Value&& to_field(Value& value) {
 }
 std::vector<Token> to_field(Tokens& tokens) { return tokens.to_vector(); }
 
-// Binds a struct, made in Python by giving every field by keyword, and read field by field.
+// Binds a struct. Python makes it with one keyword argument per field, and can read each field.
 template <typename Struct, typename... Fields>
 void bind_struct(py::module_& m, const char* name,
                  std::pair<const char*, Fields Struct::*>... fields) {

@@ -22,14 +22,15 @@ void check_width(int n) {
                               ", not " + std::to_string(n) + ".");
 }
 
-// A round and the evidence that its offers refer to.
+// A sequence's turn in a round, and what the spans in its offers refer to.
 struct HeldTurn {
     Turn turn;
     std::deque<std::vector<Evidence>> evidence;
     std::deque<std::vector<Side>> sides;
 };
 
-// sides: evidence and parent of each, numbered behind the draft's own tokens.
+// sides: evidence and parent of each token beside the draft. They are numbered after the draft's
+// own tokens; parent -1: the committed text.
 void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_rest, bool drawn,
            bool required, const std::vector<std::pair<Evidence, int>>& sides) {
     const auto n_draft = static_cast<int>(evidence.size());

@@ -19,12 +19,13 @@ namespace {
 
 using Logits = py::array_t<float, py::array::c_style>;
 
-// Choosing changes the logits.
+// Choosing changes the logits, so it gets a copy.
 std::vector<float> copy(const Logits& logits) {
     return {logits.data(), logits.data() + logits.size()};
 }
 
-// Throws InvalidArgument unless there is a logit for every token, and a context of such tokens.
+// Throws InvalidArgument unless there is one logit per token of the vocabulary, and the context
+// holds only such tokens.
 void check(const Sampler& sampler, const Logits& logits, TokenSpan context = {}) {
     const auto n_vocab = static_cast<py::ssize_t>(sampler.n_vocab());
     if (logits.size() != n_vocab)
@@ -36,7 +37,7 @@ void check(const Sampler& sampler, const Logits& logits, TokenSpan context = {})
                                   std::to_string(n_vocab) + ".");
 }
 
-// So many tokens of which nothing is known but that they are there.
+// A context of first + count tokens that only stand for positions; all of them are 0.
 std::vector<Token> some_context(int first, int count) {
     constexpr int kMost = 1 << 24;
     if (first < 0 || count < 0 || first > kMost - count)
@@ -44,8 +45,8 @@ std::vector<Token> some_context(int first, int count) {
     return std::vector<Token>(static_cast<std::size_t>(first + count), 0);
 }
 
-// [count, n_guesses + 1]: the tokens drafted and the token that came, at each of `count` positions
-// from `first` on.
+// Returns [count, n_guesses + 1]: for each of `count` positions from `first` on, the tokens drafted
+// and then the token that the target chose.
 py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
                                   int first, int count, bool point_mass, int n_guesses) {
     if (n_guesses < 1 || n_guesses > kMaxGuesses)

@@ -16,7 +16,7 @@ namespace specllama {
 
 namespace {
 
-// Reports loading to Python, and lets Ctrl-C end it. `progress` may be None.
+// Reports the progress of loading to Python, and lets Ctrl-C end it. `progress` may be None.
 ProgressFunction load_progress(const py::object& progress) {
     return [&progress](float fraction) {
         const py::gil_scoped_acquire acquire;
@@ -39,7 +39,7 @@ TokenArray tokenize(const Session& session, std::string_view text, bool add_spec
 }  // namespace
 
 void bind_session(py::module_& m) {
-    // Freeing a model takes long.
+    // Freeing a model takes long, so the GIL is released.
     py::class_<Session>(m, "Session", py::release_gil_before_calling_cpp_dtor())
         .def(py::init([](SessionOptions options, const py::object& drafter,
                          const std::optional<NGramOptions>& ngram, const py::object& progress) {

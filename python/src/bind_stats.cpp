@@ -26,7 +26,7 @@ py::dict to_python(const decltype(Stats::by_source)& by_source) {
     return dict;
 }
 
-// For the visitors: adds a read-only attribute for each figure.
+// A function for visit_stats and visit_seconds that adds a read-only attribute for each figure.
 template <typename Figures>
 auto attributes_of(py::class_<Figures>& type) {
     return [&type](const char* name, auto figure) {
@@ -36,7 +36,7 @@ auto attributes_of(py::class_<Figures>& type) {
     };
 }
 
-// The same as JSON could hold it.
+// A figure as JSON could hold it.
 template <typename Figure>
 auto to_plain(const Figure& figure) {
     return to_python(figure);
@@ -48,7 +48,7 @@ py::dict to_plain(const Seconds& seconds) {
     return dict;
 }
 
-// Drafted and accepted tokens, [i]: of those at a place i.
+// [i]: how many tokens were drafted and accepted in round i, at position i, or of rank i.
 using Pairs = std::vector<std::pair<int, int>>;
 
 void split(const Pairs& pairs, std::vector<int>& drafted, std::vector<int>& accepted) {
@@ -58,7 +58,7 @@ void split(const Pairs& pairs, std::vector<int>& drafted, std::vector<int>& acce
     }
 }
 
-// Figures of a generation that took place elsewhere.
+// Makes the statistics of a generation that took place elsewhere.
 Stats made(std::uint64_t seed, bool exact, int prompt_tokens, int reused_tokens,
            int generated_tokens, int prefill_generated_tokens, const Pairs& by_round,
            const Pairs& by_position, const Pairs& by_rank,

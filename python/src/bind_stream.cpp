@@ -10,7 +10,7 @@ namespace specllama {
 
 namespace {
 
-// Reads without the GIL: reading may wait for a step in another thread, and that for the GIL.
+// Reads without the GIL: reading may wait for a step in another thread, which may wait for the GIL.
 template <typename Value>
 auto released(Value (Stream::*read)() const) {
     return [read](const Stream& stream) {
@@ -19,10 +19,10 @@ auto released(Value (Stream::*read)() const) {
     };
 }
 
-// After how many tokens of a draft it leaves it, and what follows there.
+// After how many tokens of a draft's trunk a branch leaves it, and the branch's tokens.
 using Branch = std::pair<int, Tokens>;
 
-// confidence: in the trunk's tokens, then in those of the branches; in those that have none, 1.
+// confidence: that of the trunk's tokens, then that of the branches' tokens; 1 where it is missing.
 Draft offered(const Tokens& tokens, const std::vector<float>& confidence,
               const std::vector<Branch>& branches) {
     std::size_t n = 0;
@@ -47,7 +47,7 @@ Draft offered(const Tokens& tokens, const std::vector<float>& confidence,
 }  // namespace
 
 void bind_stream(py::module_& m) {
-    // The last stream of a session that nobody holds frees its model.
+    // If nobody holds a session any more, its last stream frees the model, which takes long.
     py::class_<Stream>(m, "Stream", py::release_gil_before_calling_cpp_dtor())
         .def("step",
              [](Stream& stream) -> std::optional<std::vector<Chunk>> {

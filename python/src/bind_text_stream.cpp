@@ -20,7 +20,7 @@ std::vector<std::string> checked(std::vector<std::string> stop) {
     return stop;
 }
 
-// A text and whose tokens it is made of.
+// A text and the tokenizer of its tokens.
 class Spelled {
  public:
     Spelled(std::shared_ptr<Tokenizer> tokenizer, std::vector<std::string> stop)

@@ -7,13 +7,13 @@
 
 namespace specllama {
 
-// A token of a copy, as Python sees it.
+// A token copied from a match, as Python sees it. length: how many tokens before it match.
 struct MatchedToken {
     Token token;
     int length;
 };
 
-// The first n tokens of a copy; none if there is no match.
+// The first n tokens that are copied from a match; none if there is no match.
 inline std::vector<MatchedToken> copied(const Match& match, int n) {
     std::vector<MatchedToken> out;
     for (int i = 0; i < n && match.length > 0; ++i)

@@ -1,6 +1,6 @@
 #include "bind.h"
 
-// Table of contents: one bind_*.cpp per noun. The order is that of dependence.
+// Table of contents: one bind_*.cpp per noun. What others depend on is bound before them.
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of specllama. Use the package's own names instead.";
     specllama::bind_error(m);
@@ -25,6 +25,6 @@ PYBIND11_MODULE(_core, m) {
         m.def_submodule("plan", "What only measurements, simulations and tests use.");
     specllama::bind_plan(plan);
     specllama::bind_follower(plan);
-    // So that it can be imported by its name.
+    // Lets Python import the submodule by its name.
     specllama::py::module_::import("sys").attr("modules")[plan.attr("__name__")] = plan;
 }

@@ -15,7 +15,7 @@ namespace specllama {
 
 namespace {
 
-// A copy: the drafter may keep it.
+// Copies the tokens, since the drafter may keep the array.
 py::array_t<Token> to_array(TokenSpan tokens) {
     return py::array_t<Token>(static_cast<py::ssize_t>(tokens.size()), tokens.data());
 }
@@ -31,7 +31,8 @@ Token read_id(const py::handle& item) {
     return static_cast<Token>(id);
 }
 
-// A token id says nothing of how sure it is; what the finders of this package predict does.
+// Adds a token to a draft. A plain id says nothing of how sure the drafter is; the predictions of
+// this package's own finders do.
 void read_token(const py::handle& item, Draft& draft) {
     if (py::isinstance<MatchedToken>(item)) {
         const auto& copied = item.cast<const MatchedToken&>();
@@ -44,8 +45,8 @@ void read_token(const py::handle& item, Draft& draft) {
     }
 }
 
-// Reads the tokens of a chain; one more than `max_tokens` at most, so that an endless iterator ends
-// too.
+// Reads the tokens of a chain, at most one more than `max_tokens`, so that an endless iterator
+// comes to an end, too.
 void read_chain(const py::handle& tokens, int max_tokens, Draft& chain) {
     for (const py::handle item : py::reinterpret_borrow<py::iterable>(tokens)) {
         read_token(item, chain);
@@ -53,7 +54,7 @@ void read_chain(const py::handle& tokens, int max_tokens, Draft& chain) {
     }
 }
 
-// Adds a chain to a draft: what it has in common with the trunk is there already.
+// Adds a chain to a draft as a branch. The beginning that both share is there already.
 void add_chain(const Draft& chain, Draft& draft) {
     const auto same = std::ranges::mismatch(chain.tokens, draft.tokens).in1;
     const auto depth = static_cast<int>(same - chain.tokens.begin());
@@ -65,7 +66,7 @@ void add_chain(const Draft& chain, Draft& draft) {
     }
 }
 
-// Reads a draft: tokens, or chains of tokens, of which the first that is not empty is the trunk.
+// Reads a draft: tokens, or chains of tokens. The first chain that is not empty is the trunk.
 void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     if (answer.is_none()) return;
     int n_chains = 0;
@@ -85,7 +86,7 @@ void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     }
 }
 
-// "ValueError: what it says", as far as it can be said.
+// "ValueError: its message", or only the name if the message cannot be had.
 std::string describe(const py::error_already_set& error) {
     auto name = error.type().attr("__name__").cast<std::string>();
     try {
@@ -121,9 +122,9 @@ void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 }
 
 void PyDrafter::propose(std::span<Proposal> proposals) {
-    const py::gil_scoped_acquire acquire;  // once for all
+    const py::gil_scoped_acquire acquire;  // once for all proposals
     for (Proposal& proposal : proposals) {
-        // It is told what the sequence's tokens are, not what they may become.
+        // A Python drafter is told only committed tokens, so it cannot go on from another's draft.
         if (proposal.max_tokens == 0 || !proposal.draft.empty()) continue;
         try {
             call_python([&] {

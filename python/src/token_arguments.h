@@ -7,7 +7,7 @@
 
 namespace specllama {
 
-// What Python may pass for tokens. Both throw InvalidArgument.
+// Checks of what Python passes. Both throw InvalidArgument.
 
 inline void check_token(Token token) {
     if (token < 0)

@@ -15,7 +15,7 @@ namespace specllama {
 using TokenArray = py::array_t<Token, py::array::c_style>;
 
 // Token ids that Python passes. An int32 array is read where it lies, and must not change until the
-// call returns; any other iterable of ints is copied. Implicitly the span that it stands for.
+// call returns; any other iterable of ints is copied. Converts implicitly to a span of the ids.
 class Tokens {
  public:
     Tokens() = default;
@@ -36,7 +36,7 @@ class Tokens {
     std::vector<Token> copy_;
 };
 
-// An array that owns the numbers, which are not copied.
+// Makes an array that owns the numbers, without copying them.
 template <typename Number>
 py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
     auto owned = std::make_unique<std::vector<Number>>(std::move(numbers));
