@@ -26,22 +26,22 @@ from specllama.commands.habits import advice
 from specllama.errors import SpecllamaError
 
 _COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
-"""In the order in which `--help` shows them."""
+"""In the order of `--help`."""
 
 
 _PIPE_CLOSED = 128 + signal.SIGPIPE
-"""As a shell says of a program that ended so."""
+"""The exit code by which a shell reports a program that SIGPIPE ended."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in a sentence, without the usage before it; so do its subcommands. It is
-    among the defaults of its command, as `parser`. Options are given in full: -ctk is no -c."""
+    """Reports an error in one sentence, without the usage before it; so do its subcommands. Each
+    command's defaults hold its parser as `parser`. Options are given in full: -ctk is not -c tk."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        return []  # else a short option is read with what stands behind its letter as its value
+        return []  # else argparse would read -ctk as -c with the value "tk"
 
     def set_defaults(self, **defaults: Any) -> None:
         super().set_defaults(parser=self, **defaults)
@@ -61,17 +61,17 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_command(commands)
-    if sys.stderr is None:  # closed by who started this: there is nobody to be told
+    if sys.stderr is None:  # the caller closed it: nobody reads error messages
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
         actions = arguments.parser._actions
         known = [option for action in actions for option in action.option_strings]
         arguments.parser.error(advice(unknown, known))
-    if sys.stdout is None:  # closed by who started this
+    if sys.stdout is None:  # the caller closed it
         print("specllama: Standard output is closed.", file=sys.stderr)
         return 1
-    if isinstance(sys.stdout, TextIOWrapper):  # whose encoding may lack what a model says
+    if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack a model's characters
         sys.stdout.reconfigure(errors="replace")
     try:
         code = int(arguments.run(arguments))
@@ -83,11 +83,11 @@ def main(argv: list[str] | None = None) -> int:
         print(f"specllama: {_arguments.with_flags(str(error), arguments.parser)}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
     except OSError as error:
-        if error.filename is not None:  # not from printing
+        if error.filename is not None:  # about a named file, so not from printing
             raise
-        # What is left in the buffer would fail again at the end of the process.
+        # Text left in the buffer would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # whoever read it has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
             return _PIPE_CLOSED
         why = error.strerror
         print(

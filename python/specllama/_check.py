@@ -1,4 +1,4 @@
-"""Checks of argument types. Ranges are checked by the core, which the command line shares."""
+"""Checks of argument types. Ranges are checked by the core, which spec-cli shares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tokens: TypeAlias = list[int] | NDArray[np.int32]
 
 _INT32 = 2**31
 _LONGEST_PATH = 4096
-"""In characters; Linux takes no more bytes."""
+"""In characters; Linux allows no more than this many bytes."""
 
 _MOST_QUOTED = 80
 _SHORT = reprlib.Repr()
@@ -29,13 +29,13 @@ def quoted(value: Any) -> str:
     """Return a value as a message quotes it: as in code, and shortened if it is long."""
     try:
         text = _SHORT.repr(value)
-    except Exception:  # of too many digits, or its own
+    except Exception:  # an int with too many digits, or an error of the value's own repr
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _MOST_QUOTED else f"{text[: _MOST_QUOTED - 3]}..."
 
 
 def differ(value: Any, other: Any) -> bool:
-    """Return whether a value is another one than this; arrays, which compare by element, are."""
+    """Return whether two values differ. Arrays, which compare by element, always do."""
     try:
         return bool(value != other)
     except ValueError:
@@ -65,8 +65,8 @@ def integer_or(
     low: int = -_INT32,
     high: int = _INT32 - 1,
 ) -> int | None:
-    """Return `value` as `integer` does, or what it stands for if it is one of the words. Raises
-    ArgumentError."""
+    """Return `value` as `integer` does, or, if it is one of the words, what the word stands for.
+    Raises ArgumentError."""
     if not isinstance(value, str):
         return integer(name, value, low=low, high=high)
     if value not in words:
@@ -99,14 +99,14 @@ def text(name: str, value: Any) -> str:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return whether something is wanted. Raises ArgumentError."""
+    """Return `value`, True or False, as a bool. Raises ArgumentError."""
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} must be True or False, not {quoted(value)}.")
     return bool(value)
 
 
 def switch(name: str, value: Any) -> _core.Switch:
-    """Return what True, False or "auto" stands for. Raises ArgumentError."""
+    """Return the switch that True, False or "auto" stands for. Raises ArgumentError."""
     if isinstance(value, bool):
         return _core.Switch.on if value else _core.Switch.off
     if not isinstance(value, str) or value != "auto":
@@ -130,8 +130,8 @@ def path(name: str, value: Any) -> str:
 
 
 def tokens(name: str, value: Any) -> Tokens:
-    """Return token ids as the core takes them, apart from `value`, which may change later: of an
-    array of integers an int32 array, of anything else a list. Raises ArgumentError."""
+    """Return token ids as the core takes them: an int32 array for an array of integers, else a
+    list. It is a copy, so `value` may change later. Raises ArgumentError."""
     if isinstance(value, np.ndarray) and value.ndim != 1:
         raise ArgumentError(f"{name} must have one dimension, not {value.ndim}.")
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
@@ -156,5 +156,5 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def _has_several(value: Any) -> bool:
-    """Return whether it can be iterated over, as an array without dimensions only seems to."""
+    """Return whether it can be iterated over; a 0-d array only seems iterable."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0

@@ -1,4 +1,4 @@
-"""What is closed at the end of a `with` statement, or of the process."""
+"""Things that are closed at the end of a `with` statement, or of the process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specllama.errors import SpecllamaError
 
 
 class Closing(ABC):
-    """Something that holds what must be let go: `with` closes it, whatever happens inside."""
+    """Something that holds resources: `with` closes it, whatever happens inside."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything. Closing twice is fine."""
+        """Release everything. Closing twice is fine."""
 
     def __enter__(self) -> Self:
         return self
@@ -30,14 +30,14 @@ _held: weakref.WeakSet[Closing] = weakref.WeakSet()
 
 
 def close_at_exit(one: Closing) -> None:
-    """Close it when the process ends, if it is still there. Metal aborts a process that ends while
-    something lies in a GPU's memory, and what a thread or a cycle of references holds Python does
-    not collect."""
+    """Close it when the process ends, if it still exists. Metal aborts a process that ends while
+    a GPU's memory still holds something, and Python does not collect objects that a thread or a
+    reference cycle keeps alive."""
     _held.add(one)
 
 
 @atexit.register
 def _close_held() -> None:
     for one in list(_held):
-        with suppress(SpecllamaError):  # where another thread is inside it stays open
+        with suppress(SpecllamaError):  # it stays open if another thread is inside it
             one.close()

@@ -10,10 +10,10 @@ _RESET = "\x1b[0m"
 
 
 def painted(text: str, color: str, wanted: bool) -> str:
-    """Return a text in a colour, if that is wanted and there is text."""
+    """Return a text in a colour if `wanted`; an empty text stays empty."""
     return f"{color}{text}{_RESET}" if wanted and text else text
 
 
 def has_colors(stream: TextIO) -> bool:
-    """Whether it is a terminal, and one whose user wants colours (see no-color.org)."""
+    """Whether the stream is a terminal whose user wants colours (see no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

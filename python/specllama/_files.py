@@ -1,4 +1,4 @@
-"""Files that a user names: to read, and to write at the end of a long run."""
+"""Files that a user names: to read, or to write at the end of a long run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import BinaryIO
 from specllama.errors import ArgumentError, SpecllamaError
 
 _HANDED_OVER = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
-"""Where that has names which the process was started with, a shell's <(...) and >(...) among it: it
-is open already, with somebody at its other end."""
+"""Prefixes of paths to files that the process was started with, among them a shell's <(...) and
+>(...): such a file is open already, and somebody is at its other end."""
 
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a file to read.
+    """Open a file to read.
 
     Raises:
-        ArgumentError: It cannot be read, the sentence says why; or it is a pipe, which may keep a
+        ArgumentError: It cannot be read (the sentence says why); or it is a pipe, which may keep a
             reader waiting, or a device, which may have no end.
     """
     with _reading(path):
@@ -35,7 +35,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """Return what is in a file. Raises as `opened`."""
+    """Return the content of a file. Raises as `opened`."""
     with opened(path) as file:
         return file.read()
 
@@ -48,20 +48,20 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def read_prompt(path: str) -> str:
-    """Return the text of a file, or what comes from standard input if it is "-"; a last newline is
-    left out, as spec-cli does. Raises as `read_text`."""
+    """Return the text of a file, or of standard input if `path` is "-", without a final newline, as
+    spec-cli does. Raises as `read_text`."""
     piped = path == "-"
     with _reading("standard input" if piped else path):
         return (_read_input() if piped else read(path)).decode().removesuffix("\n")
 
 
 def check_writable(path: str) -> None:
-    """See before the run whether a file can be written; what is in it stays, and there is none
-    where there was none.
+    """Check before the run that a file can be written. An existing file keeps its content; a
+    missing one is not left behind.
 
     Raises:
-        SpecllamaError: It cannot, the sentence says why; or it is a pipe, which may keep a writer
-            waiting, or a disk, which would be damaged.
+        SpecllamaError: It cannot be written (the sentence says why); or it is a pipe, which may
+            keep a writer waiting, or a disk, which would be damaged.
     """
     with _writing(path):
         named = Path(path)
@@ -75,19 +75,20 @@ def check_writable(path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a text in UTF-8, in place of what was in the file. Raises as `check_writable`."""
+    """Write a text in UTF-8, replacing the file's content. Raises as `check_writable`."""
     with _writing(path):
         Path(path).write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give the path of an empty file beside `path` that takes its place when all went well, and is
-    gone if not: what is there is whole, always. Of a link it is the file that the link leads to.
+    """Give the path of an empty file beside `path`. If all goes well it replaces the file at
+    `path`, else it is deleted, so `path` never holds half a file. A link stays: the file that it
+    leads to is replaced.
 
     Raises:
-        SpecllamaError: It cannot be written, or is there and no file; what had that name before is
-            still there.
+        SpecllamaError: `path` cannot be written, or is something else than a file; its old content
+            is still there.
     """
     if "\0" in str(path):
         raise SpecllamaError(f"{path} cannot be written: it is no path.")
@@ -98,7 +99,7 @@ def replacing(path: Path) -> Iterator[Path]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if os.path.lexists(place) and not place.is_file():
             raise OSError(errno.EINVAL, "it is no file")
-        fresh.touch()  # it can be written: known before the work is done
+        fresh.touch()  # shows before the work whether it can be written
         mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
         if mode is not None:
             fresh.chmod(mode | stat.S_IWUSR)
@@ -126,13 +127,13 @@ def _read_input() -> bytes:
 def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
-    except SpecllamaError:  # has its sentence already
+    except SpecllamaError:  # its message is complete
         raise
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise ArgumentError(f"{path} cannot be read: it is not UTF-8.") from None
-    except ValueError:  # a NUL in it
+    except ValueError:  # the path holds a NUL
         raise ArgumentError(f"{str(path)!r} cannot be read: it is no path.") from None
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C where something is to be kept."""
+"""Ctrl-C while results are being kept."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing_extensions import Self
 
 
 class Interrupt:
-    """Has Ctrl-C call something, which ends a generation say, while a `with` statement lasts, in
-    place of raising KeyboardInterrupt wherever it comes: while what there is is being kept.
+    """While a `with` statement lasts, Ctrl-C calls a function, for example one that ends a
+    generation, instead of raising KeyboardInterrupt at any point of the code that keeps results.
 
-    Where Ctrl-C is ignored, as behind nohup, it still is.
+    Where Ctrl-C is ignored, as under nohup, it still is.
 
     Args:
-        end: Is called; it must be quick.
-        patience: Seconds after which another Ctrl-C raises KeyboardInterrupt: what was to end does
-            not.
+        end: The function to call; it must be quick.
+        patience: Seconds after the first Ctrl-C from which another one raises KeyboardInterrupt:
+            `end` has failed to end the work.
 
     Attributes:
-        came: Whether there was one.
+        came: Whether Ctrl-C was pressed.
     """
 
     def __init__(self, end: Callable[[], object], *, patience: float) -> None:

@@ -1,4 +1,4 @@
-"""Maps llama-cpp-python's libllama, the one that the extension was built against."""
+"""Maps llama-cpp-python's libllama, the version that the extension was built against."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specllama._build import LLAMA_CPP_PYTHON
 
 def check_version() -> None:
     """Raise `ImportError` unless the installed llama-cpp-python is the one built against."""
-    if not LLAMA_CPP_PYTHON:  # llama.cpp is built in
+    if not LLAMA_CPP_PYTHON:  # llama.cpp is linked into the extension
         return
     try:
         installed = metadata.version("llama-cpp-python")

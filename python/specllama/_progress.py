@@ -11,10 +11,11 @@ from specllama.errors import ArgumentError
 
 
 class Progress:
-    """Reports to what the user asked for: nothing, a bar on stderr, or a function.
+    """Reports progress in the way the user asked for: not at all, by a bar on stderr, or to a
+    function.
 
     Args:
-        wish: False, True, or a function of stage and fraction done.
+        wish: False, True, or a function of the stage and the fraction done.
     """
 
     def __init__(self, wish: bool | Callable[[str, float], object]) -> None:
@@ -27,11 +28,11 @@ class Progress:
         self._wish = wish
 
     def load(self) -> Callable[[float], None] | None:
-        """Return what is to be told of loading, if anybody wants to hear of it."""
+        """Return the function to call while loading; None if nobody wants to know."""
         return self._reporter("load", delay=0.3)
 
     def prefill(self) -> Callable[[float], None] | None:
-        """The same for a prefill."""
+        """Return the function to call during a prefill; None if nobody wants to know."""
         return self._reporter("prefill", delay=1.0)
 
     def _reporter(self, stage: str, delay: float) -> Callable[[float], None] | None:
@@ -46,10 +47,10 @@ class Progress:
 
 
 def _takes_both(function: Callable[..., object]) -> bool:
-    """Whether it can be called with a stage and a fraction, as far as it tells."""
+    """Whether the function can be called with a stage and a fraction, as far as one can tell."""
     try:
         declared = signature(function)
-    except (TypeError, ValueError):  # some that are built in do not
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return True
     try:
         declared.bind("load", 0.0)
@@ -69,7 +70,7 @@ class _Bar:
             desc=stage,
             leave=False,
             delay=delay,
-            disable=None,  # where stderr is no terminal
+            disable=None,  # no bar if stderr is no terminal
             bar_format="{desc} {percentage:3.0f} %|{bar}| {elapsed}",
         )
 

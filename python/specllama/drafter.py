@@ -17,18 +17,18 @@ ProposedToken: TypeAlias = int | MatchedToken | Prediction
 class Drafter(ABC):
     """Proposes tokens for the target to verify. Subclass it and pass it as `draft=`.
 
-    The output of a session does not depend on its drafter, only the speed does. What a drafter
-    raises, and proposals that are too long or no tokens of the model, are recorded in
-    `Stats.drafter_errors` and the round goes without a draft. (KeyboardInterrupt, SystemExit and
-    whatever else is no Exception ends the requests of the round.) Within a request the tokens of a
-    sequence only grow. A drafter must not call its own session.
+    The output of a session does not depend on its drafter, only the speed does. If a drafter raises
+    an Exception, or proposes too many tokens or ids that are no tokens of the model, the round goes
+    without a draft and `Stats.drafter_errors` counts it. (KeyboardInterrupt, SystemExit and
+    anything else that is no Exception ends the requests of the round.) Within a request the tokens
+    of a sequence only grow. A drafter must not call its own session.
     """
 
     def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:  # noqa: B027
         """Hear of a new request.
 
         Args:
-            sequence: Its id; what was known of an earlier request with this id is void.
+            sequence: Its id; anything known of an earlier request with this id is void.
             prompt: Its token ids, shape [n_prompt].
         """
 
@@ -44,13 +44,13 @@ class Drafter(ABC):
             max_tokens: Most tokens that may be proposed, at least 1.
 
         Returns:
-            Token ids, at most `max_tokens` of them; none, or None, for a round without a draft. In
-            place of ids also what `MatchFinder.predict` or `NGramPredictor.predict` returned: with
-            spec_length="auto" the session then knows how long the match is, or how frequent the
-            token, and drafts as far as that pays.
-            Or several guesses at how the text goes on, each a sequence of these, the likeliest
+            Token ids, at most `max_tokens` of them; none, or None, for a round without a draft.
+            Ids may be replaced by what `MatchFinder.predict` or `NGramPredictor.predict` returned:
+            with spec_length="auto" the session then knows how long the match is, or how frequent
+            the token, and drafts as far as that pays.
+            Or several guesses at how the text goes on, each a sequence as above, the likeliest
             first, at most 64: with `spec_tree` all of them are verified at once (docs/trees.md),
-            else only the first.
+            otherwise only the first.
         """
 
     def observe(  # noqa: B027
@@ -61,8 +61,8 @@ class Drafter(ABC):
         Args:
             sequence: Id of the request.
             draft: The proposed token ids, shape [n_draft]; of several guesses, the first.
-            n_accepted: How many of them, from the first, the target agreed with.
-            next_token: The token that the target put after them, perhaps from another guess.
+            n_accepted: How many of these, counted from the first, the target agreed with.
+            next_token: The token that the target put after them; it may be from another guess.
         """
 
     def end(self, sequence: int) -> None:  # noqa: B027

@@ -1,20 +1,20 @@
-"""The errors of specllama. Every one derives from `SpecllamaError` and says, in one sentence, what
-was wrong and what to do."""
+"""The errors of specllama. Each derives from `SpecllamaError`, and its one sentence says what was
+wrong and what to do."""
 
 from __future__ import annotations
 
 
 class SpecllamaError(Exception):
-    """What every error of this package is."""
+    """The base of every error of this package."""
 
 
 class ArgumentError(SpecllamaError, ValueError):
-    """An option, a prompt or a token id that cannot be used."""
+    """An option, a prompt or a token id cannot be used."""
 
 
 class ModelError(SpecllamaError, ValueError):
-    """A file that is not there (or a repository of the Hub), not a GGUF, damaged, or not a model
-    that generates text."""
+    """A file, or a repository of the Hub, does not exist; or the file is not a GGUF, is damaged, or
+    is not a model that generates text."""
 
 
 class HubError(SpecllamaError, OSError):
@@ -26,7 +26,7 @@ class RemoteError(SpecllamaError, ConnectionError):
 
 
 class OutOfMemoryError(SpecllamaError, MemoryError):
-    """Memory for the model, its KV memory or its computation could not be had."""
+    """There is not enough memory for the model, its KV memory or its computation."""
 
 
 class DecodeError(SpecllamaError, RuntimeError):
@@ -38,9 +38,9 @@ class ClosedError(SpecllamaError, RuntimeError):
 
 
 class BusyError(SpecllamaError, RuntimeError):
-    """Another thread, or the session's own drafter, is inside the session, or all its sequences are
-    in use; or a drafter, or a callback, would wait for itself."""
+    """Another thread, or the session's own drafter, is inside the session; or all its sequences are
+    in use; or a drafter or callback would have to wait for itself."""
 
 
 class QueueFullError(SpecllamaError, RuntimeError):
-    """As many requests are at work, and wait, as may."""
+    """The queue is full: as many requests run and wait as the session allows."""

@@ -32,105 +32,109 @@ __all__ = ["BUNDLED_DRAFT", "BUNDLED_MODEL", "SpecSession"]
 
 
 class SpecSession(BackgroundRequests, Closing):
-    """A GGUF model that generates with speculative decoding: the same tokens as without, sooner.
+    """A GGUF model that generates with speculative decoding: the same tokens as plain decoding,
+    sooner.
 
-    Decoding is greedy unless a temperature is given. The KV memory stays between calls, so that a
-    prompt which begins like the one before costs only what is new.
+    Decoding is greedy unless a temperature is given. The KV memory stays between calls, so a
+    prompt that begins like the previous one costs only its new tokens.
 
     `submit`, `agenerate`, `astream` and `generate` of several prompts leave the work to a thread of
     the session's own, and may be called from any thread, at any time. `stream`, and with n_seq=1
     `generate` of one prompt, work in the thread that calls them: with n_seq=1 the session may move
-    between threads then but not be used by two at once. A process that is forked cannot use the
-    sessions opened before.
+    between threads then, but two threads must not use it at once. A forked process cannot use
+    sessions that were opened before the fork.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
             Hub: "hf://user/repo", "hf://user/repo:quant" or "hf://user/repo/file.gguf" (see
-            `from_pretrained`); None is the bundled model.
-        draft: Who proposes tokens: "ngram" (what followed the same tokens before), the path or
-            name, as above, of a smaller GGUF with the same vocabulary or of an EAGLE-3 head for the
-            model, "mtp" (the layers of multi-token prediction in the model's own file; see
-            docs/heads.md), a `Drafter`, or None for plain decoding. "auto" is the bundled draft
-            model for the bundled model, else "mtp" where the file has such layers, else "ngram".
-        n_ctx: Most tokens of prompt and generation together, of each request. None: as the model
-            was trained, at most 8192, and less, with a notice, when memory is short.
-        n_seq: Requests worked at together, 1 to 64; others wait their turn.
-        n_batch: Most tokens decoded at once, n_seq to 8192; the chunk of a prefill.
+            `from_pretrained`). None: the bundled model.
+        draft: Who proposes tokens: "ngram" (what followed the same tokens before); the path or
+            name, as above, of a smaller GGUF with the same vocabulary, or of an EAGLE-3 head for
+            the model; "mtp" (the layers of multi-token prediction in the model's own file; see
+            docs/heads.md); a `Drafter`; or None for plain decoding. "auto": the bundled draft
+            model for the bundled model, else "mtp" if the file has such layers, else "ngram".
+        n_ctx: Most tokens of one request, prompt and generation together. None: the context the
+            model was trained with, at most 8192, or less, with a notice, when memory is short.
+        n_seq: Requests that are worked at together, 1 to 64; others wait their turn.
+        n_batch: Most tokens decoded at once, n_seq to 8192; also the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
         n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
             with exact=True.
-        device: Names of the GPUs that hold them, as `list_devices` gives them, separated by commas;
-            "none": no GPU is used. None: all.
-        rpc: RPC servers of llama.cpp's on other machines, "host:port,host:port", whose devices hold
-            layers, too (docs/rpc.md; llama.cpp must have been built with it). What goes there is
-            neither authenticated nor encrypted, and where a server is lost the process ends. A
-            draft model stays on this machine.
-        flash_attn: Flash attention: True, False, or "auto" (where the device has it, but for models
-            on a CPU that are faster without it: docs/attention.md).
+        device: Names of the GPUs that hold these layers, as `list_devices` gives them, separated by
+            commas; "none": no GPU is used. None: all GPUs.
+        rpc: RPC servers of llama.cpp on other machines, "host:port,host:port", whose devices hold
+            layers, too (docs/rpc.md; llama.cpp must have been built with it). The traffic is
+            neither authenticated nor encrypted, and if a server is lost the process ends. A draft
+            model stays on this machine.
+        flash_attn: Flash attention: True, False, or "auto" (where the device supports it, except
+            for models on a CPU that are faster without it: docs/attention.md).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
             "q8_0" with exact=True.
         exact: Whether speculative and plain decoding must give the same tokens to the last one,
             near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
-            flash attention, and weights of known types (docs/exactness.md). True: have it so, or
-            say what is in the way; longer prompts then take up to twice as long, and with weights
-            of K-quant types (Q4_K_M and the like, without AMX) at most 7 tokens are decoded at
-            once. "auto": have it so where that costs nothing: kv_type is "q8_0", the weights are
-            such that the fastest kernels are exact, n_seq is 1. False: leave it to the other
-            options. `Stats.exact` says whether a run had it. (With n_seq above 1 the KV memories of
-            the requests then lie apart, those of sliding windows keep the whole text, and only
-            drafts of equal length are verified together.)
-        target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080":
-            drafts are made here, "ngram" (also "auto"), by the draft model or the `Drafter` given,
-            and verified there (docs/remote.md). What concerns the model itself is the server's to
-            decide: of the options above and below, draft, draft_n_gpu_layers, draft_device,
-            draft_n_threads, draft_kv_type, n_seq, n_threads (the draft model's), spec_length,
-            spec_tree, cascade, chat_template, template_args, max_queue and progress have a say; any
-            other must be left out.
-            "sglang+http://...": an SGLang server (docs/remote-sglang.md). None: the model is here.
-        target_mode: "lockstep": a question and an answer for each round; "ahead": the target does
-            not wait for drafts; "auto": by what the way takes.
+            flash attention, and weights of known types (docs/exactness.md). True: demand it; if it
+            cannot be had, an error names the obstacle. Longer prompts then take up to twice as
+            long, and with weights of K-quant types (Q4_K_M and the like, without AMX) at most 7
+            tokens are decoded at once. "auto": exact where that costs nothing: if kv_type is
+            "q8_0", the fastest kernels for the weights are exact, and n_seq is 1. False: the other
+            options decide. `Stats.exact` says whether a run was exact. (If n_seq is above 1, an
+            exact session keeps the KV memory of each request apart, sliding windows keep the whole
+            text, and only drafts of equal length are verified together.)
+        target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080".
+            Drafts are made here, by "ngram" (also "auto"), or by the given draft model or
+            `Drafter`, and verified there (docs/remote.md). The server decides about the model:
+            besides the options named target... and tokenizer, only draft, draft_n_gpu_layers,
+            draft_device, draft_n_threads, draft_kv_type, n_seq, n_threads (the draft model's),
+            spec_length, spec_tree, cascade, chat_template, template_args, max_queue, progress and
+            verbose may be given. "sglang+http://...": an SGLang server (docs/remote-sglang.md).
+            None: the model is here.
+        target_mode: "lockstep": a request and an answer for each round; "ahead": the target does
+            not wait for drafts; "auto": chosen for each generation by the time that the network
+            and decodes take.
         target_key: The API key that the server wants.
-        target_timeout: Most seconds to wait for a word from it.
-        tokenizer: For a target by SGLang: path or name of a GGUF that has its vocabulary; the
-            weights are not read. None: the draft model's.
-        corpus: Path of a file by `specllama corpus build`, of this model's vocabulary: texts to
-            copy from, besides prompt and generation, in every call. None: none. (Without effect
-            with draft=None, and with a draft model and a fixed spec_length, but in a tree.)
-        offers: Whether drafts may come from elsewhere, see `host`; the server's sessions take them.
+        target_timeout: Most seconds to wait for the server to say something.
+        tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
+            not read. None: the draft model's.
+        corpus: Path of a file made by `specllama corpus build` with this model's vocabulary: texts
+            to copy from in every call, besides prompt and generation. None: none. (Without effect
+            with draft=None, and, unless drafts are trees, with a draft model and a fixed
+            spec_length.)
+        offers: Whether drafts may come from elsewhere, see `host`; `specllama serve` sets this.
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
-            pay, none included, by what decodes take on this machine and what was accepted so far.
-            (Which widths are decoded then depends on the clock: outside the exact configuration a
-            fixed number is the way to repeat a run.)
+            pay (perhaps none), judging by the decode times of this machine and what was accepted so
+            far. (Which batch widths are decoded then depends on the clock: outside the exact
+            configuration, use a fixed number to repeat a run.)
         spec_tree: Most guesses at a position that are verified in one decode, 1 to 8: second and
-            third choices of a draft model, and what several drafters say. With a fixed spec_length
-            all that there are (spec_length times spec_tree at most 64), else those that pay. "off":
-            1, drafts are chains. "auto": chains, since trees have not been seen to gain anything by
-            the clock. No option changes the tokens. (Chains, too, with recurrent and hybrid models,
-            sliding windows, and exact=True with n_seq above 1; docs/trees.md.)
-        cascade: Whether n-grams and matches share the work with a draft model, where spec_length is
+            third choices of a draft model, and proposals of several drafters. With a fixed
+            spec_length all guesses are verified (spec_length times spec_tree at most 64), else
+            those that pay. "off": 1, drafts are chains. "auto": also chains, since no measurement
+            has shown trees to be faster by the clock. No value changes the tokens. (Drafts are
+            always chains with recurrent and hybrid models, sliding windows, and exact=True with
+            n_seq above 1; docs/trees.md.)
+        cascade: Whether n-grams and matches share the work with a draft model when spec_length is
             "auto".
         ngram_order: Longest n-gram, 2 to 8.
-        ngram_window: Only n-grams of the last so many tokens count; 0: all. (Matches to copy from
+        ngram_window: Number of latest tokens whose n-grams count; 0: all. (Matches to copy from
             are looked for in the whole text.)
         ngram_draw: Draw the n-gram drafts of sampled requests from relative frequencies, instead of
-            taking the most frequent token: more is accepted so with acceptance="rejection".
-        ngram_max_bytes: Bound on the n-gram tables' memory, at least 65536, and again on that of
-            finding matches; what is old goes first.
+            taking the most frequent token. With acceptance="rejection", more is then accepted.
+        ngram_max_bytes: Bound on the memory of the n-gram tables, at least 65536; finding matches
+            may take as much again. The oldest entries go first.
         draft_n_gpu_layers, draft_device, draft_n_threads, draft_kv_type: As above, for the draft
             model. None: as for the model.
-        draft_p_min: A draft ends before a token that the draft model gives less than this
-            probability; 0: off. (With acceptance="rejection": whose likeliest alternative has
-            less.)
+        draft_p_min: A draft ends before a token to which the draft model gives less than this
+            probability; 0: off. (With acceptance="rejection": before a position where even the
+            likeliest token has less.)
         draft_temperature, draft_top_k, draft_top_p, draft_min_p: How the draft model's tokens are
             chosen. None: as the model's. The output remains the model's own.
         chat_template: Jinja source of a chat template instead of the model's own, or a
             `pathlib.Path` of its file.
         template_args: What every chat passes to the chat template, e.g. {"enable_thinking": False};
-            those of a call go on top.
+            template_args of a single call override these.
         max_queue: How many requests may wait while n_seq are at work, 0 or more; one more raises
             QueueFullError.
         progress: True draws a bar for loading and for long prompts; a function is called with the
-            stage ("load" or "prefill") and the fraction done, and may raise to stop it.
+            stage ("load" or "prefill") and the fraction done, and may raise to stop the work.
         verbose: Show llama.cpp's log on stderr (for the whole process).
 
     Raises:
@@ -191,8 +195,8 @@ class SpecSession(BackgroundRequests, Closing):
         template = TemplateOptions.checked(chat_template, template_args)
         self._progress = Progress(progress)
         max_queue = _check.integer("max_queue", max_queue, low=0)
-        # Held by a name: were it dropped when loading ends, a Ctrl-C of that time would be raised
-        # in the bar's __del__, and lost there.
+        # The name keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
+        # would be raised in the bar's __del__, and lost there.
         on_load = self._progress.load()
         options: dict[str, Any] = {
             "n_ctx": n_ctx,
@@ -256,14 +260,14 @@ class SpecSession(BackgroundRequests, Closing):
     ) -> Self:
         """Open a model of the Hugging Face Hub, downloaded if the cache does not have it.
 
-        Needs the package huggingface_hub (`pip install specllama[hub]`), whose cache, progress
-        bars, tokens and variables (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, ...) it uses.
-        Without network the cached file is taken. Other parts of a split model come along.
+        Needs the package huggingface_hub (`pip install specllama[hub]`), and uses its cache,
+        progress bars, tokens and variables (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, ...).
+        Without network the cached file is taken. All parts of a split model are downloaded.
 
         Args:
-            repo_id: "user/repo", or "user/repo:quant" for the file of that quant: as with
-                llama.cpp's `-hf`, Q4_K_M if none is given, else Q8_0, else the first GGUF.
-            filename: The file, or a glob pattern that one file of the repository fits, e.g.
+            repo_id: "user/repo", or "user/repo:quant" for the file of that quant. Without a quant,
+                as with llama.cpp's `-hf`: Q4_K_M if there is one, else Q8_0, else the first GGUF.
+            filename: The file, or a glob pattern that fits one file of the repository, e.g.
                 "*Q4_K_M.gguf"; not together with a quant.
             draft: As for the constructor, e.g. "hf://user/smaller-repo:Q8_0".
             **options: The other options of the constructor.
@@ -315,19 +319,19 @@ class SpecSession(BackgroundRequests, Closing):
                 llama.cpp does. A list of prompts gives a list of results in the same order, each
                 as if it had been alone.
             n: How many choices to give, 1 to 4096; they come as a list. The first has the seed that
-                was given or a fresh one, each other a seed made of that one.
-            n_beams: Search for the texts that score best, with so many beams, 1 to 64, by the rules
-                of Hugging Face's transformers (num_beams there); they come as a list, the best
-                first. A search is one piece of work in the thread that calls: others wait.
+                was given or a fresh one; the seed of each other is derived from it.
+            n_beams: Search for the texts that score best with this many beams, 1 to 64, by the
+                rules of Hugging Face's transformers (num_beams there); they come as a list, the
+                best first. A search runs in the calling thread, and all other requests wait for it.
             **options: See `GenerateOptions`; with `n_beams`, `BeamOptions`.
 
         Returns:
-            The text, its tokens, why it ended, and statistics. After Ctrl-C, or an error on the
-            way, `last` has what there was (not of a beam search).
+            The text, its tokens, why it ended, and statistics. If Ctrl-C or an error interrupts the
+            call, `last` has what was generated until then (not of a beam search).
 
         Raises:
             ArgumentError: The prompt is empty, leaves no room in the context, or has ids that are
-                no tokens; or an option is wrong, or cannot be had with beams, or with this model.
+                no tokens; or an option is wrong, or not available with beams or with this model.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
             BusyError: With n_seq=1: another thread is using the session.
@@ -349,9 +353,9 @@ class SpecSession(BackgroundRequests, Closing):
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
 
-        Arguments and errors are those of `generate`, and BusyError when n_seq others are
-        unfinished; `echo` concerns the text of `Stream.result()`. The stream may be left at any
-        time.
+        Arguments and errors are those of `generate`; BusyError is also raised when n_seq
+        generations are unfinished. `echo` affects only the text of `Stream.result()`. The stream
+        may be left at any time.
         """
         return self._start(Request.make(self, prompt, options))
 
@@ -363,14 +367,14 @@ class SpecSession(BackgroundRequests, Closing):
     ) -> Generation:
         """Generate as if the model had chosen a given text: for measuring on text of one's own.
 
-        Every decode, choice, draft, verification and rewind is really done; only what the model
-        chooses is put aside for what the text has there. So real text meets real cost, also with
+        Every decode, choice, draft, verification and rewind is really done; only the token that the
+        model chooses is replaced by the token of the text. So real text meets real cost, also with
         models too small to have written it.
 
         Args:
             prompt: As for `generate`.
             text: What is generated, as text or token ids; the context must have room for it.
-            **options: As for `generate`, without stop, grammar and max_tokens, which have no say.
+            **options: As for `generate`, without stop, grammar, json_schema and max_tokens.
 
         Raises:
             ArgumentError: The text is empty, or as for `generate`.
@@ -398,8 +402,8 @@ class SpecSession(BackgroundRequests, Closing):
         """Answer the last message of a conversation, by the model's own chat template.
 
         Args:
-            messages: As {"role": "user", "content": "..."}; the whole conversation, every time:
-                what is known of it already is not decoded again.
+            messages: As {"role": "user", "content": "..."}; the whole conversation, every time.
+                The part that is in the KV memory already is not decoded again.
             template_args: Passed to the template, e.g. {"enable_thinking": False}.
             **options: As for `generate`.
 
@@ -430,9 +434,9 @@ class SpecSession(BackgroundRequests, Closing):
         """Fill a gap in a text, by a model that was trained for it.
 
         Args:
-            prefix, suffix: The text before the gap and behind it. Of what the context has no room
-                for beside a quarter of it, the parts that are nearest to the gap are read; the
-                rest is a `reference` to copy from.
+            prefix, suffix: The text before the gap and behind it. Together they may take three
+                quarters of the context: the parts nearest to the gap are read, and the rest is a
+                `reference` to copy from.
             files: Texts of other files by their names, the most important last.
             **options: As for `generate`.
 
@@ -457,14 +461,15 @@ class SpecSession(BackgroundRequests, Closing):
 
     @property
     def last(self) -> Generation | None:
-        """The most recent generation as far as it came, also when it was interrupted: of several
-        that began together, the last that has begun; None after a beam search. May be read from any
+        """The most recent generation as far as it came, also when it was interrupted. Of several
+        that began together: the one that began last. None after a beam search. May be read from any
         thread."""
         return self._last()
 
     def close(self) -> None:
-        """Free the model and its memory, and end what is unfinished. Later calls raise ClosedError;
-        closing twice is fine. (In a forked process nothing happens: the memory is shared.)"""
+        """Free the model and its memory, and end unfinished generations. Later calls raise
+        ClosedError; closing twice is fine. (In a forked process nothing is freed: the memory is
+        shared.)"""
         self._end_worker()
         if self._home.is_here:
             self._core.close()
