@@ -1,7 +1,7 @@
 """The C++ core. Its names are re-exported by `specllama`; use those.
 
-Where token ids go in, as Iterable[int], an int32 array is read where it lies and anything else is
-copied. What comes out as an NDArray is the caller's own, and not a copy of what the core keeps.
+Token ids passed in as Iterable[int] are read in place if they are an int32 array, else copied. An
+NDArray that comes out belongs to the caller; the core moves it out and keeps no copy.
 """
 
 import enum
@@ -29,8 +29,8 @@ class Device:
     def memory_total(self) -> int: ...
 
 def list_devices(rpc: str = "") -> list[Device]:
-    """Return the processors that llama.cpp can compute on: this machine's, behind those of the RPC
-    servers "host:port,host:port" (docs/rpc.md), if there are any.
+    """Return the processors that llama.cpp can compute on: those of the RPC servers
+    "host:port,host:port" (docs/rpc.md), if any, then those of this machine.
 
     Raises:
         ArgumentError: `rpc` is not understood, or this llama.cpp was built without RPC.
@@ -38,36 +38,37 @@ def list_devices(rpc: str = "") -> list[Device]:
     """
 
 def cpu_kernels() -> str:
-    """Return which kernels for weights there are for this processor, e.g. "AMX, repacked, plain";
-    those that are left out with the reason in brackets."""
+    """Return the kinds of kernels for weights that this processor can use, e.g. "AMX, repacked,
+    plain"; unused ones are named with the reason in brackets."""
 
 def has_amx() -> bool:
-    """Whether llama.cpp has AMX kernels, and the processor AMX."""
+    """Whether both llama.cpp has AMX kernels and the processor has AMX."""
 
 def try_amx(
     *, command: list[str], expected: str, libraries: str, seconds: float, key: str, folder: str
 ) -> tuple[bool, str]:
-    """Try whether AMX works, as sessions do, by a program of one's own.
+    """Find out whether AMX works, as sessions do, but with a given program.
 
     Args:
-        command: The program that tries it, and its arguments; SPECLLAMA_AMX in its environment is
-            "on", or "off".
-        expected: What it prints first if all is well.
-        libraries: Folder of those that it takes before what it would find by itself; "": none.
-        seconds: After which it counts as dead.
-        key: What was tried; "": nothing is remembered.
-        folder: That remembers.
+        command: The program that tries AMX, and its arguments. The variable SPECLLAMA_AMX in its
+            environment is "on" or "off".
+        expected: What the program prints first if all is well.
+        libraries: Folder of libraries that the program prefers to those it would find by itself;
+            "": none.
+        seconds: The program counts as dead after this time.
+        key: Name under which the outcome is remembered; "": it is not remembered.
+        folder: Folder of what is remembered.
 
     Returns:
-        Whether it works, and a notice for the user, or "".
+        Whether AMX works, and a notice for the user, or "".
 
     Raises:
-        ModelError: The program is killed with AMX and without it.
+        ModelError: The program is killed with AMX and also without it.
     """
 
 def cache_folder() -> Path | None:
-    """Return where things are remembered from run to run: SPECLLAMA_CACHE, or "specllama" in the
-    user's folder for caches; None if there is none. It need not exist."""
+    """Return the folder of what is remembered from run to run: SPECLLAMA_CACHE, or "specllama" in
+    the user's folder for caches; None if there is none. It need not exist."""
 
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""
@@ -79,14 +80,15 @@ class ModelFile:
         architecture: E.g. "llama".
         weight_type: E.g. "Q4_K - Medium".
         n_parameters: Number of weights.
-        weight_bytes: Their size in bytes.
+        weight_bytes: Size of the weights in bytes.
         n_tokens: Size of the vocabulary.
-        vocabulary: Equal for files with the same vocabulary.
-        can_draft: Its memory can be cut back, which drafting needs.
-        reads_width: Numbers of the states that a head (EAGLE-3) reads of its target; 0: no head.
-        tells_width: Numbers of the states that such a head may read of this model; 0: llama.cpp
-            does not tell them.
-        brings_head: It brings layers of multi-token prediction along that can draft for it.
+        vocabulary: Number that is equal for files with the same vocabulary.
+        can_draft: Whether its memory can be cut back, which drafting needs.
+        reads_width: Width of the hidden states that it reads of its target, if it is an EAGLE-3
+            head; 0: it is no head.
+        tells_width: Width of the hidden states that such a head may read of this model; 0:
+            llama.cpp does not give them.
+        brings_head: Whether it holds layers of multi-token prediction that can draft for it.
     """
 
     @property
@@ -114,16 +116,16 @@ def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
 
 def brings_head(path: str) -> bool:
-    """Return whether a model's file brings layers of multi-token prediction along that can draft
-    for it. Reads the header only. Raises ModelError."""
+    """Return whether a model's file holds layers of multi-token prediction that can draft for it.
+    Reads the header only. Raises ModelError."""
 
 class TokenLogprobs:
-    """Natural logarithms of probabilities at one position.
+    """Log-probabilities (natural logarithms) at one position.
 
     Attributes:
-        token: The token that came.
-        logprob: Its own.
-        top: The most likely tokens and theirs, the likeliest first.
+        token: The token that was generated.
+        logprob: The log-probability of this token.
+        top: The most likely tokens with their log-probabilities, the likeliest first.
     """
 
     def __init__(self, *, token: int, logprob: float, top: list[tuple[int, float]]) -> None: ...
@@ -135,14 +137,14 @@ class TokenLogprobs:
     def top(self) -> list[tuple[int, float]]: ...
 
 class Chunk:
-    """A step of a generation. The texts of all chunks joined are the text, their tokens the tokens.
+    """A step of a generation. All chunks together give its whole text and all its tokens.
 
     Attributes:
         text: Whole characters; empty while a character or a possible stop string is incomplete.
         token: Token id; None for text before a stop string that began inside a token.
-        from_draft: The drafter proposed the token and the target agreed.
-        logprobs: Of the token, if they were asked for.
-        finish_reason: Why the generation ended; on its last chunk only.
+        from_draft: Whether the drafter proposed the token and the target agreed.
+        logprobs: Log-probabilities at the token's position, if they were asked for.
+        finish_reason: Why the generation ended; None except on its last chunk.
     """
 
     def __init__(
@@ -166,11 +168,11 @@ class Chunk:
     def finish_reason(self) -> Literal["stop", "length"] | None: ...
 
 class Seconds:
-    """Time in the parts of a generation, in seconds of a monotonic clock, inside the library.
+    """Time spent in the parts of a generation, inside the library, in seconds of a monotonic clock.
 
     Attributes:
         prefill: Decoding the prompt, up to and with the first token's logits.
-        draft: The drafter.
+        draft: The drafter's work.
         verify: The target's decodes after the prefill, and cutting the KV memory back.
         choose: Choosing tokens from logits.
         text: Turning tokens into text and looking for stop strings.
@@ -195,39 +197,39 @@ class Stats:
 
     Attributes:
         seed: Seed of the sampling, given or fresh.
-        exact: The session was in the configuration in which speculation changes no token at all.
+        exact: Whether the session was in the configuration in which speculation changes no token.
         prompt_tokens: Tokens of the prompt.
-        reused_tokens: Of those, tokens whose KV memory was still there.
+        reused_tokens: Prompt tokens that the KV memory already held.
         generated_tokens: Tokens generated.
         rounds: Target decodes that chose tokens.
-        drafted: Tokens proposed.
-        accepted: Of those, tokens equal to the target's choice, also those that a stop condition
+        drafted: Draft tokens that were verified.
+        accepted: Draft tokens equal to the target's choice, including those that a stop condition
             then cut off.
-        certain: Tokens that came unverified, since the grammar left no other, the one that ends the
-            text among them; they belong to no round.
-        padded: Rows that target decodes had beside those that were wanted, since so they took less
-            time.
+        certain: Tokens that were not verified, since the grammar allowed no other; the token that
+            ends the text may be one of them. They belong to no round.
+        padded: Rows added to target decodes because the wider decode took less time.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
         tokens_per_round: generated_tokens / rounds.
         tokens_per_second: Tokens generated per second after the prefill.
         prompt_tokens_per_second: Prompt tokens decoded per second of prefill.
         seconds: Where the time went.
-        drafted_by_position: [i]: how often a draft token at position i (from 0) was proposed.
-        accepted_by_position: [i]: how often one was accepted.
-        drafted_by_rank: [r]: how often the guess of rank r (from 0) at its position was proposed.
-        accepted_by_rank: [r]: how often it was accepted.
+        drafted_by_position: [i]: draft tokens at position i (from 0) of their drafts.
+        accepted_by_position: [i]: how many of these were accepted.
+        drafted_by_rank: [r]: draft tokens that were guess number r (from 0) at their position.
+        accepted_by_rank: [r]: how many of these were accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
-        by_drafter: (drafted, accepted) of "match", "corpus", "ngram", "grammar", "model" and
-            "other" drafts: copied from where the same tokens stood before, the same from the
-            corpus, by frequencies, by what the grammar leaves, by a draft model, by any other. Of
-            beams, "other" is also what the search foresees by what the target has said.
-        decode_seconds: What the planner believes at the end of the generation: [n - 1] is the time
-            of a target decode of n tokens, in seconds, at an empty context; 0 where none was seen.
+        by_drafter: (drafted, accepted) by where the draft came from. "match": copied from an
+            earlier place of the text after the same tokens; "corpus": copied so from the corpus;
+            "ngram": by frequencies; "grammar": by what the grammar allows; "model": a draft model;
+            "other": any other drafter. In a beam search, "other" also counts what the search
+            foresees from earlier answers of the target.
+        decode_seconds: [n - 1]: the planner's estimate, at the end of the generation, of the
+            seconds of a target decode of n tokens at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
-        draft_step_seconds: The same of one step of the draft model; 0 without one.
-        drafter_errors: Rounds that went plain because the drafter failed.
-        last_drafter_error: What the last of them said; "" if there was none.
+        draft_step_seconds: The same estimate for one step of the draft model; 0 without one.
+        drafter_errors: Rounds that went without a draft because the drafter failed.
+        last_drafter_error: Message of the last of these errors; "" if there was none.
     """
 
     def __init__(
@@ -302,7 +304,7 @@ class Stats:
     @property
     def last_drafter_error(self) -> str: ...
     def to_dict(self) -> dict[str, object]:
-        """Return everything as a dict that JSON can hold."""
+        """Return everything as a dict that JSON can represent."""
 
 class DraftedToken:
     """A token that was proposed and verified.
@@ -311,12 +313,13 @@ class DraftedToken:
         token: Token id.
         drafter: "match", "corpus", "ngram", "grammar", "model" or "other", as in
             `Stats.by_drafter`.
-        length: Of a match, also one in the corpus: how many tokens before it agree with the text
-            copied from. Of an n-gram: its order. Of a grammar: bytes foreseen behind it. Else 0.
-        confidence: Of an n-gram: its `Prediction.confidence`. Of a draft model: its probability.
-            Of a match: 0 where the token copied had itself broken off a copy. Of a grammar: below 1
-            where it is only what came last in such a place. Else 1.
-        parent: Which of the round's draft tokens it comes after; None: what was there before.
+        length: For a match, also in the corpus: how many tokens before it agree with the text
+            copied from. For an n-gram: its order. For a grammar: bytes foreseen after it. Else 0.
+        confidence: For an n-gram: its `Prediction.confidence`. For a draft model: the token's
+            probability. For a match: 0 if the token copied had itself broken off a copy. For a
+            grammar: below 1 if it is only what came last in such a place. Else 1.
+        parent: Index of the draft token that it follows, in the round's draft; None: it follows the
+            committed tokens.
         accepted: Whether the target agreed with it.
     """
 
@@ -337,17 +340,17 @@ class RoundTrace:
     """What one round did.
 
     Attributes:
-        position: Generated tokens before it.
-        draft: The tokens verified, each behind the one it comes after; where there are several
-            guesses at a position, the likelier with all that follows it before the others.
-        accepted: How many of them were accepted.
-        next: The target's own token behind these; None if nothing could come.
-        certain: The tokens that came behind it unverified, since the grammar left no other.
-        draft_seconds: Time of drafting.
-        decode_seconds: Time of the target's decode; 0 for the round that ended the prefill.
-        expected_tokens: What the planner expected of the round, in tokens; 0 with a fixed
+        position: Number of tokens generated before the round.
+        draft: The tokens verified, each after the one that it follows. Where there are several
+            guesses at a position, the likelier comes first, together with all that follows it.
+        accepted: How many of the draft tokens were accepted.
+        next: The target's own token after the accepted ones; None if nothing could follow.
+        certain: The tokens that followed `next` unverified, since the grammar allowed no other.
+        draft_seconds: Seconds of drafting.
+        decode_seconds: Seconds of the target's decode; 0 for the round that ended the prefill.
+        expected_tokens: Tokens that the planner expected of the round; 0 with a fixed spec_length.
+        expected_seconds: Seconds of drafting and decoding that the planner expected; 0 with a fixed
             spec_length.
-        expected_seconds: The same in seconds of drafting and decoding.
     """
 
     @property
@@ -373,14 +376,14 @@ class Stream:
     """A generation in progress."""
 
     def step(self) -> list[Chunk] | None:
-        """Return what became certain, after a step of the session if nothing has; None when all has
-        been given."""
+        """Return the chunks that became certain; if there are none yet, advance the session by a
+        step first. None when all have been given."""
 
     def advance(self) -> bool:
-        """Do as `step` does, but give nothing back; False when all has been given."""
+        """Do as `step` does, but return no chunks; False when all have been given."""
 
     def take(self) -> list[Chunk]:
-        """Return what became certain, without a step; nothing more will when it is `done`."""
+        """Return the chunks that became certain, without a step; if `done`, they are the last."""
 
     def offer(
         self,
@@ -389,12 +392,13 @@ class Stream:
         confidence: list[float],
         branches: list[tuple[int, Iterable[int]]],
     ) -> None:
-        """Leave a draft: what may follow the first `n_before` tokens, prompt included. A paced
-        generation goes on by a round that verifies it. Branches leave it after so many of its
-        tokens; confidence goes on with theirs. From any thread."""
+        """Leave a draft: tokens that may follow the first `n_before` tokens, prompt included. A
+        paced generation continues by a round that verifies it. Each branch is the number of draft
+        tokens after which it leaves the draft, and its tokens; `confidence` is one number for each
+        draft token, then for each token of the branches. May be called from any thread."""
 
     def waits(self) -> bool:
-        """Whether a paced generation waits for a draft. From the thread that steps."""
+        """Whether a paced generation waits for a draft. Call it in the thread that steps."""
 
     def cancel(self) -> None:
         """End the generation where it is."""
@@ -435,7 +439,7 @@ class Beam:
     def finish_reason(self) -> Literal["stop", "length"]: ...
 
 class BeamResult:
-    """What a beam search came to: its beams, the best first, and what it took."""
+    """The result of a beam search: its beams, the best first, and the statistics of the search."""
 
     @property
     def beams(self) -> list[Beam]: ...
@@ -443,14 +447,14 @@ class BeamResult:
     def stats(self) -> Stats: ...
 
 class Switch(enum.Enum):
-    """What may be left to circumstances."""
+    """An option that may be left to circumstances."""
 
     automatic = 0
     on = 1
     off = 2
 
 class ModelOptions:
-    """Which model, and where it lies; n_gpu_layers None: all, or none where exactness is
+    """Which model, and on which devices. n_gpu_layers None: all layers, or none if exactness is
     demanded."""
 
     def __init__(self, *, path: str, n_gpu_layers: int | None, device: str, rpc: str) -> None: ...
@@ -464,7 +468,7 @@ class ModelOptions:
     def rpc(self) -> str: ...
 
 class ContextOptions:
-    """The memory of a model and how it decodes; n_ctx, n_threads 0: by default."""
+    """The memory of a model and how it decodes. n_ctx or n_threads 0: the default."""
 
     def __init__(
         self,
@@ -503,8 +507,8 @@ class NGramOptions:
     def draw(self) -> bool: ...
 
 class DraftModelOptions:
-    """A second GGUF that drafts; or, with mtp, layers of the target's own. Of its context, n_ctx,
-    n_seq and n_batch become the target's."""
+    """A second GGUF that drafts; or, with mtp, layers in the target's own file. n_ctx, n_seq and
+    n_batch of its context are replaced by the target's."""
 
     def __init__(
         self,
@@ -569,7 +573,7 @@ class SessionOptions:
     def exact(self) -> Switch: ...
 
 class AcceptanceRule(enum.Enum):
-    """What becomes of a draft token."""
+    """How it is decided whether a draft token is accepted."""
 
     coupled = 0
     rejection = 1
@@ -665,8 +669,8 @@ class BeamOptions:
 
 class GenerateOptions:
     """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,
-    whatever the model chooses; []: as it chooses. generated: what an earlier request has generated
-    before it broke off. paced: every round but the first waits for `Stream.offer`."""
+    whatever the model chooses; []: the model decides. generated: tokens that an earlier request
+    generated before it broke off. paced: every round but the first waits for `Stream.offer`."""
 
     def __init__(
         self,
@@ -698,11 +702,11 @@ class GenerateOptions:
     def trace(self) -> bool: ...
 
 class Sampler:
-    """The choice rule alone: argmax over the kept tokens of logit / T + Gumbel noise, the noise a
-    pure function of seed, position and token.
+    """The choice rule alone: the argmax over the kept tokens of logit / T + Gumbel noise. The noise
+    is a pure function of seed, position and token.
 
     Args:
-        options: What to cut and to penalise.
+        options: Which tokens to cut off and to penalise.
         n_vocab: Length of the rows of logits.
 
     Raises:
@@ -711,14 +715,14 @@ class Sampler:
 
     def __init__(self, options: SamplingOptions, n_vocab: int) -> None: ...
     def choose(self, logits: NDArray[np.float32], context: Iterable[int]) -> int:
-        """Return the token that follows `context`; its length is the position.
+        """Return the token that follows `context`, whose length is the position of the choice.
 
         Args:
             logits: Shape [n_vocab], float32.
             context: All tokens before, for penalties.
 
         Returns:
-            A token id; -1 when the logits hold a NaN or nothing is left of them.
+            A token id; -1 if the logits hold a NaN or no token is left.
         """
 
     def choose_many(self, logits: NDArray[np.float32], first: int, count: int) -> NDArray[np.int32]:
@@ -736,30 +740,30 @@ class Sampler:
         point_mass: bool = False,
         n_guesses: int = 1,
     ) -> NDArray[np.int32]:
-        """Return what is drafted from `draft_logits`, and what then comes from `logits`, at
+        """Return what is drafted from `draft_logits`, and what is then generated from `logits`, at
         positions first, first + 1, ...
 
-        The context is all zeros; `point_mass`: without telling what the draft was drawn from.
-        Shape [count, n_guesses + 1]: the guesses, the likeliest first and -1 where there are no
-        more, and what came. n_guesses: 1 to 8.
+        The context is all zeros. point_mass: the verification is not told from which distribution
+        the draft was drawn. n_guesses: 1 to 8. Shape [count, n_guesses + 1]: the guesses, the
+        likeliest first and -1 for missing ones, then the generated token.
         """
 
     @property
     def seed(self) -> int: ...
 
 def gumbel(bits: int) -> float:
-    """Return the standard Gumbel number that 64 random bits stand for; always finite."""
+    """Return the standard Gumbel number for 64 random bits; always finite."""
 
 def probability(logits: NDArray[np.float32], token: int) -> float:
-    """Return the probability that softmax gives to a token, to some six digits.
+    """Return the softmax probability of a token, to about six digits.
 
     Args:
         logits: Shape [n_vocab], float32, without NaN.
-        token: A token id with a finite logit. ArgumentError where it is out of range.
+        token: A token id with a finite logit. Raises ArgumentError if it is out of range.
     """
 
 def choice_seed(seed: int, choice: int) -> int:
-    """Return the seed of one of several choices for a request; that of choice 0 is `seed`."""
+    """Return the seed of choice number `choice` of a request; choice 0 has `seed` itself."""
 
 class Session:
     """A model with its KV memory and a drafter."""
@@ -777,7 +781,7 @@ class Session:
     ) -> NDArray[np.int32]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
-        """Raise ArgumentError for what `start` would refuse, but for a grammar."""
+        """Raise ArgumentError for whatever `start` would refuse, except a grammar."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
     def search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
@@ -787,17 +791,17 @@ class Session:
         """Advance all unfinished generations; False when there are none."""
 
     def save(self) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
-        """Return which sessions the state fits, its tokens, and what they left in the memory."""
+        """Return the key of the sessions that it fits, its tokens, and their KV memory."""
 
     def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> None:
-        """Put it back. Raises ArgumentError when it does not fit or is damaged."""
+        """Put a saved state back. Raises ArgumentError if it does not fit or is damaged."""
 
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
     @property
     def entered(self) -> bool:
-        """The calling thread is inside a working call already, in a drafter that is asked."""
+        """Whether the calling thread is already inside a working call: in a drafter's method."""
 
     @property
     def n_ctx(self) -> int: ...
@@ -805,7 +809,7 @@ class Session:
     def n_seq(self) -> int: ...
     @property
     def n_free(self) -> int:
-        """How many generations could begin now, beside those that are unfinished."""
+        """How many more generations could begin now, besides the unfinished ones."""
 
     @property
     def n_vocab(self) -> int: ...
@@ -815,7 +819,7 @@ class Session:
     def eos(self) -> int: ...
     @property
     def fim(self) -> tuple[int, int, int, int, int]:
-        """Tokens for filling in: prefix, suffix, middle, repository, file; -1 for none."""
+        """Tokens for filling in: prefix, suffix, middle, repository, file; -1 for a missing one."""
     @property
     def chat_template(self) -> str | None: ...
     @property
@@ -823,19 +827,19 @@ class Session:
     def decode_seconds(self) -> list[float]: ...
     @property
     def longest_draft(self) -> int:
-        """Most tokens of a draft that a round verifies; 0: none are."""
+        """Most tokens of a draft that a round verifies; 0: the session verifies no drafts."""
 
     @property
     def most_guesses(self) -> int:
-        """Most guesses at a position in one; 1: drafts are chains."""
+        """Most guesses at a position of a draft; 1: drafts are chains."""
 
     @property
     def most_nodes(self) -> int:
-        """Most tokens of one, those of all branches included."""
+        """Most tokens of a draft, those of all its branches included."""
 
     @property
     def drafts(self) -> bool:
-        """Whether anybody drafts here, beside those outside."""
+        """Whether the session drafts by itself, besides drafts offered from outside."""
 
     @property
     def n_threads(self) -> int: ...
@@ -849,10 +853,10 @@ class Prediction:
 
     Attributes:
         token: Token id.
-        order: n of the n-gram: its context was n - 1 tokens.
+        order: n of the n-gram; its context was n - 1 tokens.
         frequency: Share of this token among all that followed the context, in (0, 1].
-        confidence: The same by Laplace's rule of succession: count / (total + 1), so that what was
-            seen once counts for less than what was seen often.
+        confidence: count / (total + 1), by Laplace's rule of succession, so that a token seen once
+            counts for less than one seen often.
     """
 
     @property
@@ -867,15 +871,16 @@ class Prediction:
 class NGramPredictor:
     """Predicts tokens from what followed the same few tokens before.
 
-    Frequency tables of n-grams of every order from 2 to `max_order`, contexts hashed with 64-bit
-    FNV-1a; the longest known context predicts. (The n-gram approximation of Leviathan et al., "Fast
-    Inference from Transformers via Speculative Decoding", 2023, section 3.6, with back-off.)
+    Keeps frequency tables of n-grams of every order from 2 to `max_order`, with contexts hashed by
+    64-bit FNV-1a; the longest known context predicts. (The n-gram approximation of Leviathan et
+    al., "Fast Inference from Transformers via Speculative Decoding", 2023, section 3.6, with
+    back-off.)
 
     Args:
         max_order: Longest n-gram, 2 to 8.
         window: Counts are forgotten when their token leaves the last `window` tokens; 0: never.
-        max_bytes: Bound on the tables' memory, at least 65536; the contexts updated longest ago go
-            first.
+        max_bytes: Bound on the tables' memory, at least 65536; the contexts updated longest ago are
+            dropped first.
 
     Raises:
         ArgumentError: An option is out of range.
@@ -893,8 +898,8 @@ class NGramPredictor:
     def predict(self, n: int = 4) -> list[Prediction]:
         """Return the most likely continuation, at most `n` tokens, 0 to 64.
 
-        Each is the most frequent token after the longest known context, the most recent among
-        equals, and then part of the context; it ends early where no context is known.
+        Each token is the most frequent one after the longest known context (the most recent among
+        equals), and then becomes part of the context. The list ends early if no context is known.
         """
 
     def clear(self) -> None:
@@ -909,12 +914,12 @@ class NGramPredictor:
         """Most (context, token) pairs that one order keeps."""
 
 class MatchedToken:
-    """A token copied from where the same tokens stood before it.
+    """A token copied from a place where the same tokens stood before it.
 
     Attributes:
         token: Token id.
-        length: How many tokens before it agree with those before the place copied from, the copy's
-            own included.
+        length: How many tokens before it agree with those before the place copied from, including
+            the tokens of the copy itself.
     """
 
     @property
@@ -927,9 +932,9 @@ class Tokenizer:
 
     Attributes:
         n_vocab: Number of tokens it knows.
-        fingerprint: What a corpus of its tokens is marked with: the same for vocabularies with the
+        fingerprint: Number that marks a corpus of its tokens: the same for vocabularies with the
             same texts.
-        vocabulary, bos, eos, fim, chat_template: As of a `Session`.
+        vocabulary, bos, eos, fim, chat_template: As for a `Session`.
 
     Raises:
         ModelError: The file is missing, damaged, or no model that generates text.
@@ -943,7 +948,7 @@ class Tokenizer:
 
         Args:
             text: Any text.
-            add_special: Put around it what the model wants there.
+            add_special: Add the special tokens that the model wants around a text.
             parse_special: Read the texts of special tokens as those tokens.
         """
 
@@ -973,13 +978,13 @@ class TextStream:
     that may be the beginning of a stop string.
 
     Args:
-        tokenizer: Whose tokens they are.
+        tokenizer: The vocabulary of the tokens.
         stop: The text ends before the first of these.
 
     Attributes:
-        n_kept: Tokens wholly before the stop string; all if there is none.
-        stop_string: What ended the text, the first given one of those that begin there; "" if
-            none has.
+        n_kept: Tokens that lie wholly before the stop string; all tokens if there is none.
+        stop_string: The stop string that ended the text; of several that begin at the same place,
+            the first given. "" if none ended it.
 
     Raises:
         ArgumentError: A stop string is empty.
@@ -988,10 +993,10 @@ class TextStream:
     def __init__(self, tokenizer: Tokenizer, *, stop: list[str]) -> None: ...
     def push(self, token: int, *, from_draft: bool, logprobs: TokenLogprobs | None) -> bool:
         """Take in a token. Returns whether a stop string is complete: nothing may follow then.
-        Raises ArgumentError if there is no such token."""
+        Raises ArgumentError if the vocabulary has no such token."""
 
     def take(self, *, ended: bool) -> list[Chunk]:
-        """Return what has become certain, or, if the text has ended, all that is left."""
+        """Return the chunks that became certain, or, if the text has ended, all that are left."""
 
     @property
     def n_kept(self) -> int: ...
@@ -1003,12 +1008,12 @@ class CorpusBuilder:
     csrc/draft/corpus_file.h.
 
     Args:
-        max_tokens: What comes after so many is left out; each text counts as one token more than
-            it has. 1 to 2^28.
+        max_tokens: Size limit, 1 to 2^28; tokens beyond it are left out. Each text counts as one
+            token more than it has.
 
     Attributes:
-        full: There is no room for another token.
-        n_tokens: Tokens so far, counted as above.
+        full: Whether there is no room for another token.
+        n_tokens: Tokens so far, counted as for max_tokens.
         n_texts: Texts so far, without the current one.
 
     Raises:
@@ -1020,15 +1025,15 @@ class CorpusBuilder:
         """Take in the next tokens of the current text. Raises ArgumentError for a negative id."""
 
     def end_text(self) -> None:
-        """End the current text; one without a token does not count."""
+        """End the current text; a text without tokens does not count."""
 
     def write(self, path: str, n_vocab: int, vocabulary: int) -> None:
         """End the current text and write the file.
 
         Args:
-            path: Replaced if it exists; what is there after an error is no corpus.
-            n_vocab: Of the tokenizer.
-            vocabulary: Its fingerprint.
+            path: The file; replaced if it exists. After an error its content is no corpus.
+            n_vocab: Vocabulary size of the tokenizer.
+            vocabulary: Fingerprint of the tokenizer.
 
         Raises:
             SpecllamaError: The file cannot be written.
@@ -1044,15 +1049,15 @@ class CorpusBuilder:
 class Corpus:
     """A corpus file, mapped into memory and searched there.
 
-    The places behind the same 4 tokens are held in the order of what comes before these, the last
-    token first, so that the longest match stands next to where the text itself would. (A suffix
-    array: Manber and Myers, 1993; entered through a hash.)
+    For each run of 4 tokens, the index holds the places after it, ordered by the tokens before the
+    run, compared from its end backwards. So the longest match is a neighbour of where the searched
+    text itself would stand. (A suffix array: Manber and Myers, 1993; entered through a hash.)
 
     Attributes:
-        n_tokens: Tokens, each text counted as one more than it has, and one more in all.
+        n_tokens: Tokens; each text counts as one more than it has, and the whole as one more again.
         n_texts: Texts.
         n_vocab: Size of the vocabulary.
-        vocabulary: Its fingerprint; see `Tokenizer`.
+        vocabulary: Fingerprint of the vocabulary; see `Tokenizer`.
         size_bytes: Size of the file.
 
     Raises:
@@ -1063,15 +1068,17 @@ class Corpus:
     def predict(self, text: Iterable[int], n: int = 4) -> list[MatchedToken]:
         """Copy what followed the longest match of a text's end.
 
-        Of several places with such a match (of 32 from all over, if there are more) those that go
-        on as most do decide, token by token. A copy ends with the text that it is copied from.
+        If several places have a match of that length (of more than 32, an even sample of 32 is
+        taken), the copy goes on with the token that most of them have next, and places that go on
+        otherwise drop out, token by token. A copy ends with the text that it is copied from.
 
         Args:
-            text: Its last 64 tokens decide.
+            text: The text to continue; its last 64 tokens decide.
             n: Most tokens to copy, 0 to 64.
 
         Returns:
-            The copy; empty if not even the last 4 tokens stand in the corpus with others behind.
+            The copy; empty if the last 4 tokens stand nowhere in the corpus with a token after
+            them.
 
         Raises:
             ArgumentError: n is out of range.
@@ -1089,19 +1096,19 @@ class Corpus:
     def size_bytes(self) -> int: ...
 
 class MatchFinder:
-    """Finds where in a text the tokens stand that it, or another text, ends with; what followed
+    """Finds where the last tokens of a text stand earlier in it, or in another text; what followed
     there is likely to follow again.
 
     Every position is entered under a hash (FNV-1a) of the 4 tokens that end there. Of the 32 latest
-    ones that really agree the longest match wins (64 tokens count as the longest); among equally
-    long ones the most frequent next token, and of its occurrences the latest. Constant time per
-    token on average, whatever the text; at most 16 bytes per token of the longest text held.
+    positions that really agree, the longest match wins (at most 64 tokens count); among equally
+    long ones, the most frequent next token, at its latest occurrence. A token takes constant time
+    on average, whatever the text, and at most 16 bytes, counted for the longest text held.
     (Hash chains as in LZ77 compressors: RFC 1951, section 4; copying as a draft: Saxena, "Prompt
     Lookup Decoding", 2023.)
 
     Args:
-        max_tokens: When so many are held and another one comes, the older half is forgotten; 64 to
-            2^31.
+        max_tokens: Most tokens held, 64 to 2^31; when another one comes, the older half is
+            forgotten.
 
     Raises:
         ArgumentError: max_tokens is out of range.
@@ -1115,33 +1122,33 @@ class MatchFinder:
         """Take in tokens in order. Raises ArgumentError for a negative id."""
 
     def truncate(self, n: int) -> None:
-        """Take back all but the first `n` tokens. Raises ArgumentError if there are fewer."""
+        """Drop all but the first `n` tokens. Raises ArgumentError if there are fewer."""
 
     def predict(self, n: int = 4, text: Iterable[int] | None = None) -> list[MatchedToken]:
         """Copy what followed the best match of the text's end.
 
         Args:
             n: Most tokens to copy, 0 to 64.
-            text: Another text to continue in place of the one searched; its last 64 tokens decide.
+            text: Another text to continue instead of the one searched; its last 64 tokens decide.
 
         Returns:
-            The copy; empty if not even the last 4 tokens stand elsewhere. A text that continues
-            itself runs, past its end, into the copy, and so repeats; a copy for another text stops
-            at the end of the text searched.
+            The copy; empty if the last 4 tokens stand nowhere else. When a text continues itself, a
+            copy that reaches its end goes on with its own tokens, and so repeats; a copy for
+            another text stops at the end of the text searched.
 
         Raises:
             ArgumentError: n is out of range.
         """
 
     def __len__(self) -> int:
-        """Tokens taken in, also those forgotten since."""
+        """Tokens taken in, including those forgotten since."""
 
     @property
     def size_bytes(self) -> int:
         """Memory in use, in bytes."""
 
 class Source(enum.Enum):
-    """What a draft token comes from."""
+    """Where a draft token comes from."""
 
     match = 0
     corpus = 1

@@ -1,4 +1,5 @@
-"""What of the C++ core only measurements, simulations and tests use: the planner and what it knows.
+"""The part of the C++ core that only measurements, simulations and tests use: the planner and what
+it knows.
 
 Arguments and results as in `specllama._core`.
 """
@@ -12,9 +13,9 @@ class CurvePoints:
     """A cost curve as plain numbers, to be kept from one session to the next.
 
     Attributes:
-        seconds: [n - 1]: of a decode of n tokens at an empty context; 0: never measured.
+        seconds: [n - 1]: seconds of a decode of n tokens at an empty context; 0: never measured.
         context_base: Seconds that each token of context adds to a decode of one token.
-        context_per_token: What it adds more for each further token of the decode.
+        context_per_token: Seconds that each token of context adds for each further token decoded.
     """
 
     def __init__(
@@ -30,23 +31,24 @@ class CurvePoints:
 class CostCurve:
     """v(n): the seconds of one decode of n tokens, learned from the decodes that are made.
 
-    The logarithm of v is a guess plus an error that is a Gaussian process over log n (Rasmussen and
-    Williams, "Gaussian processes for machine learning", 2006, chapter 2), with a part common to all
-    n, the machine's speed.
+    The logarithm of v is a guess plus an error. The error is a Gaussian process over log n
+    (Rasmussen and Williams, "Gaussian processes for machine learning", 2006, chapter 2), with a
+    part common to all n: the machine's speed.
     """
 
     def __init__(self) -> None: ...
     def observe(self, n: int, n_context: int, seconds: float) -> None:
         """Take in what a decode of n tokens, 1 to 65, took.
 
-        What cannot be is ignored: seconds that are no positive number, n or n_context out of range.
+        Impossible values are ignored: seconds that are no positive number, n or n_context out of
+        range.
         """
 
     def seconds(self, n: int, n_context: int = 0) -> float:
-        """Return the seconds to expect of a decode of n tokens; never less than those of one."""
+        """Return the expected seconds of a decode of n tokens, never less than those of one."""
 
     def width(self, n: int, n_context: int = 0) -> int:
-        """Return the rows of the cheapest decode that has room for n tokens: n, or more."""
+        """Return the rows, n or more, of the cheapest decode that has room for n tokens."""
 
     def doubt(self, n: int, m: int = 1) -> float:
         """Return the standard deviation of log(v(n) / v(m)).
@@ -56,7 +58,7 @@ class CostCurve:
         """
 
     def next_probe(self, n_max: int) -> int:
-        """Return the n up to n_max that is most worth a measurement of its own; 0: none is."""
+        """Return the n up to n_max that most deserves a measurement of its own; 0: none does."""
 
     def points(self) -> CurvePoints:
         """Return what was learned."""
@@ -68,13 +70,13 @@ class Evidence:
     """What a drafter knows about one token it proposes.
 
     Args:
-        source: Where it comes from.
+        source: Where the token comes from.
         length: match, corpus: tokens before this one that agree with the text copied from, the
-            draft's own included; ngram: order of the n-gram; grammar: bytes foreseen behind this
+            draft's own included; ngram: order of the n-gram; grammar: bytes foreseen after this
             token; else 0.
-        confidence: ngram: `Prediction.confidence`; model: probability; match: 0 where the token
-            copied had itself broken off a copy, else 1; grammar: 1 where nothing else may come,
-            else the chance that a habit is kept; other: the drafter's own estimate; in [0, 1].
+        confidence: From 0 to 1. ngram: `Prediction.confidence`; model: probability; match: 0 if the
+            token copied had itself broken off a copy, else 1; grammar: 1 if no other token is
+            allowed, else the chance that a habit is kept; other: the drafter's own estimate.
     """
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...
@@ -89,13 +91,14 @@ class NGramFollower:
     """Drafts for one sequence as a session's n-gram drafter does ("ngram").
 
     While the last tokens were what a copy had said, it goes on with that copy. Else it looks for
-    the longest context that the sequence ends with and that stood before; among equals for one at
-    the place where the last copy broke off, or up to 8 places on. From there, or from a context of
-    4 tokens and more (MatchFinder), it copies; else it says what came most often (NGramPredictor),
-    until that makes a match. A copied token that had itself broken off a copy has confidence 0.
+    the longest context at the end of the sequence that also stands earlier; among equally long
+    ones it prefers the place where the last copy broke off, or one up to 8 tokens after it. It
+    copies from there, or from any context of 4 tokens or more (MatchFinder); else it predicts the
+    most frequent token (NGramPredictor), until the draft's end makes a match. A copied token that
+    had itself broken off a copy has confidence 0.
 
     Args:
-        reference: Token ids of a text that may be drafted from, too.
+        reference: Token ids of a text that may be drafted from as well.
 
     Raises:
         ArgumentError: A token id is negative.
@@ -109,34 +112,34 @@ class NGramFollower:
         """Take in tokens in order. Raises ArgumentError for a negative id."""
 
     def draft(self, n: int = 4) -> list[tuple[int, Evidence]]:
-        """Return up to `n` tokens, 0 to 64, that may come next. Raises ArgumentError for another
-        `n`."""
+        """Return up to `n` tokens, 0 to 64, that may come next. Raises ArgumentError if `n` is out
+        of range."""
 
     def tree(self, n: int = 4, n_beside: int = 1) -> list[tuple[int, Evidence, int]]:
-        """Return the same, and behind it what may come in its tokens' place: of each token also
-        which one it comes after, by its number, or -1.
+        """Return the same tokens, then guesses beside them. The third entry of each is the index of
+        the token that it follows, or -1 for the sequence's end.
 
         Args:
             n: Most tokens in a row, 0 to 64.
             n_beside: Most guesses beside the first at a position, 0 to 7.
 
         Raises:
-            ArgumentError: One of them is out of range.
+            ArgumentError: An argument is out of range.
         """
 
 class Phase:
-    """What is known of the phase that one request's text is in; see `Planner.begin`."""
+    """What is known of the phase that one request's text is in; from `Planner.begin`."""
 
 class Choice:
     """What a round should do for a sequence.
 
     Attributes:
         offer: Index of the draft to verify; -1: none.
-        n_draft: How many of its tokens.
-        tokens: Tokens to expect of the round; what is in doubt counts less in a request that
-            drafting has made slower.
-        seconds: Seconds to expect of the decode, without those already spent.
-        saved: Seconds that it is expected to save against decoding plainly.
+        n_draft: How many of its tokens to verify, including tokens beside it.
+        tokens: Expected tokens of the round. In a request that drafting has made slower, doubtful
+            tokens count less.
+        seconds: Expected seconds of the decode, without those already spent.
+        saved: Expected seconds saved against plain decoding.
     """
 
     @property
@@ -154,15 +157,15 @@ class Turn:
     """A sequence in a round: what is at hand, what is done, and what came of it.
 
     Args:
-        phase: Its request's; updated by `Planner.learn`.
-        n_tokens: Tokens so far: the position of a draft's first token.
-        n_pending: Of those, how many the decode takes in before the draft.
-        max_draft: Most tokens that may be drafted.
+        phase: The phase of its request; updated by `Planner.learn`.
+        n_tokens: Tokens so far, which is the position of a draft's first token.
+        n_pending: How many of these the decode takes in before the draft.
+        max_draft: Most tokens that may be drafted in a row.
         n_behind: Tokens that a draft model has to take in before it drafts.
-        overhead: Seconds a round costs beside drafting and decoding.
-        spent: Seconds that went into drafts for this round.
-        asked: Whether a draft model has worked in them, whether it drafted anything or not.
-        place: In the memory, where sequences lie apart in it.
+        overhead: Seconds that a round costs besides drafting and decoding.
+        spent: Seconds already spent on drafts for this round.
+        asked: Whether part of them went to a draft model, even if it drafted nothing.
+        place: Place in the memory, for sequences that lie apart in it.
         max_rows: Most tokens that may be verified.
     """
 
@@ -194,26 +197,27 @@ class Turn:
 
         Args:
             evidence: What is known of each of its tokens.
-            n_known, n_rest: How many of its first tokens, and of its last, are another draft's:
+            n_known, n_rest: How many of its first tokens, and of its last, belong to another draft:
                 nothing is learned from these.
-            drawn: They were drawn, and are verified all or none.
-            required: They must be verified.
-            sides: Tokens beside it: what is known of each, and which token it comes after, by its
-                number: those of the draft first, then these; -1: what is committed. None if drawn.
+            drawn: Its tokens were drawn, and are verified all or none.
+            required: It must be verified.
+            sides: Tokens beside it: what is known of each, and the number of the token that it
+                follows: the draft's tokens are numbered first, then these; -1: the committed
+                tokens. There are none if it is drawn.
         """
 
     def hear(self, offer: int, side: int, right: bool) -> None:
-        """Say that the target was heard about a side token, whose elder siblings were wrong, and
-        whether it agreed. Both by their number."""
+        """Say what the target made of a side token whose elder siblings were wrong: whether it was
+        `right`. offer, side: their numbers."""
 
     @property
     def choice(self) -> Choice:
-        """By `Planner.choose`."""
+        """The decision of `Planner.choose`."""
 
     @property
     def rows(self) -> list[int]:
-        """Which tokens of the draft and beside it are verified, by their number; of a drawn draft
-        all are."""
+        """Numbers of the tokens to verify, of the draft and beside it; unused for a drawn draft,
+        which is verified whole."""
 
     def came(
         self,
@@ -222,27 +226,27 @@ class Turn:
         n_judged: int | None = None,
         n_again: int = 0,
     ) -> None:
-        """Say what came of it.
+        """Say what came of the turn.
 
         Args:
             n_accepted: Tokens of the draft that were accepted.
-            n_right: Of each offer, how many of its first tokens are known to be the target's.
-            n_judged: How many tokens of the target are known (one more than it accepted).
-            n_again: Of the accepted ones, those that lay beside the trunk: the next decode takes
-                them in once more.
+            n_right: For each offer, how many of its first tokens are known to be the target's.
+            n_judged: How many tokens of the target are known; None: one more than it accepted.
+            n_again: Accepted tokens that lay beside the trunk, which the next decode takes in once
+                more.
 
         Raises:
-            ArgumentError: There are not as many numbers as offers.
+            ArgumentError: n_right has not one number for each offer.
         """
 
 class Row:
     """A token that could be verified.
 
     Attributes:
-        sequence: The number of its sequence, in the order in which these were added.
-        number: Its own in the sequence, from 0.
-        tokens: To expect of it.
-        gain: Seconds that these are worth.
+        sequence: Number of its sequence, in the order in which sequences were added.
+        number: Number of the row in its sequence, from 0.
+        tokens: Tokens to expect of it.
+        gain: Seconds that these tokens are worth.
     """
 
     @property
@@ -255,8 +259,8 @@ class Row:
     def gain(self) -> float: ...
 
 class Allotment:
-    """Which of the tokens at hand are verified in one decode, of one or of many sequences: those
-    that gain the most, as many as pay by what a decode of so many rows takes."""
+    """Decides which of the tokens at hand, of one or of many sequences, are verified in one decode:
+    those that gain the most, as many as pay at the price of a decode of that many rows."""
 
     def __init__(self) -> None: ...
     def add_sequence(
@@ -271,28 +275,29 @@ class Allotment:
         Args:
             n_rows: Rows that are decoded in any case.
             stake: Seconds that its drafts may add to the decode.
-            place: In the memory.
-            most: Most of its rows that are verified.
+            place: Its place in the memory.
+            most: Most of its other rows that may be verified.
         """
 
     def add_row(self, predecessor: int, tokens: float, gain: float) -> int:
         """Add a row of the sequence that was added last.
 
         Args:
-            predecessor: The number of the row it comes after; -1: the committed tokens.
-            tokens: To expect of it.
-            gain: Seconds that these are worth.
+            predecessor: Number of the row that it follows, as returned for that row; -1: the
+                committed tokens.
+            tokens: Tokens to expect of it.
+            gain: Seconds that these tokens are worth.
         """
 
     def allot(self, price: Callable[[int], float]) -> None:
-        """Choose the rows. `price`: the seconds of a decode of so many rows."""
+        """Choose the rows. price: gives the seconds of a decode of n rows."""
 
     def allot_alike(self, price: Callable[[int], float]) -> None:
-        """The same where only neighbours with as many rows each are decoded at once."""
+        """The same if only neighbours with equal numbers of rows are decoded at once."""
 
     @property
     def chosen(self) -> list[Row]:
-        """The rows that are verified, each behind its predecessor."""
+        """The rows to verify, each after its predecessor."""
 
     @property
     def seconds(self) -> float: ...
@@ -300,8 +305,8 @@ class Allotment:
 class Planner:
     """Decides how many tokens of which draft are verified, by expected speed.
 
-    That is the tokens to expect over the seconds that drafting and verifying them take, for every
-    length from 0 to 64. (Leviathan et al., "Fast Inference from Transformers via Speculative
+    The speed is the expected tokens divided by the seconds of drafting and verifying, computed for
+    every length from 0 to 64. (Leviathan et al., "Fast Inference from Transformers via Speculative
     Decoding", 2023, Theorem 3.8, with measured costs and a probability for each token.)
 
     It reads no clock: the same calls give the same choices.
@@ -310,27 +315,28 @@ class Planner:
     def __init__(self, *, pads: bool = False, alike: bool = False) -> None:
         """
         Args:
-            pads: Decodes get rows beside those that are wanted where that makes them cheaper.
-            alike: Only neighbours in the memory with as many rows each are decoded at once.
+            pads: Whether decodes get extra rows where that makes them cheaper.
+            alike: Whether only neighbours in the memory with equal numbers of rows are decoded at
+                once.
         """
 
     def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> Phase:
         """Return the phase at the start of a request whose prompt has n_prompt tokens."""
 
     def choose(self, turns: Sequence[Turn]) -> None:
-        """Choose for turns that share a decode."""
+        """Set the choice of turns that share a decode."""
 
     def n_prefix(self, turn: Turn) -> int:
-        """Return from behind how many tokens of the chosen draft a draft model should go on: all,
-        or none."""
+        """Return after how many tokens of the chosen draft a draft model should continue: all, or
+        none."""
 
     def goes_on(self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0) -> bool:
         """Return whether a draft model should draft another token after those of `draft`.
 
         Args:
-            turn: The sequence's, chosen.
+            turn: The turn of the sequence, after `choose`.
             draft: What is known of each token so far.
-            seconds: What they took.
+            seconds: Seconds that these tokens took.
         """
 
     def learn(self, turn: Turn) -> None:
@@ -340,13 +346,13 @@ class Planner:
         """Return the rows that a decode of n tokens should have."""
 
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
-        """Take in what a decode of n tokens by the target took."""
+        """Take in the seconds that the target took to decode n tokens."""
 
     def observe_drafting(
         self, n_steps: int, n_drafted: int, n_behind: int, n_context: int, seconds: float
     ) -> None:
-        """Take in what the draft model took for so many steps, by which it drafted so many tokens
-        and took in `n_behind` that it had not seen."""
+        """Take in what n_steps of the draft model took, in which it drafted n_drafted tokens and
+        took in n_behind tokens that it had not seen."""
 
     @property
     def cost(self) -> CostCurve: ...
