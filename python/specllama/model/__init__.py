@@ -1,2 +1,2 @@
-"""A model before anybody generates with it: found, fetched, loaded, its texts and tokens. Imports
-`formats`."""
+"""A model before anybody generates with it: finding, fetching and loading it, its texts and tokens.
+Imports `formats`."""

@@ -9,8 +9,8 @@ from specllama import _core
 _MODELS = Path(_core.__file__).parent / "models"
 
 BUNDLED_MODEL = _MODELS / "target-q8_0.gguf"
-"""The model that a session without a model uses: it continues Python in the style of the standard
-library; good for a try and for tests."""
+"""The model of a session that names none. It continues Python in the style of the standard library;
+good for trying specllama out and for tests."""
 
 BUNDLED_DRAFT = _MODELS / "draft-q8_0.gguf"
-"""A smaller model of the same vocabulary, to draft for it."""
+"""A smaller model with the same vocabulary, which drafts for BUNDLED_MODEL."""

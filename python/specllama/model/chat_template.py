@@ -1,4 +1,4 @@
-"""Chat: messages to a prompt, by the model's own template."""
+"""Chat: from messages to a prompt, by the model's own template."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTLED = frozenset((
     "messages", "add_generation_prompt", "bos_token", "eos_token", "raise_exception",
     "strftime_now", "self",
 ))  # fmt: skip
-"""What a template is given anyway."""
+"""Names that every template is given in any case."""
 
 
 class ChatTemplate:
@@ -28,11 +28,11 @@ class ChatTemplate:
     Args:
         source: The template; None if the model has none.
         bos: Text of the model's BOS token, "" if it has none.
-        eos: The same of EOS.
-        arguments: What it is always passed.
+        eos: Text of the EOS token, "" likewise.
+        arguments: Passed to the template in every call.
 
     Attributes:
-        thinking: What stands around the thoughts of the model; None: it has none.
+        thinking: The texts around the model's thoughts; None: it does not think.
 
     Raises:
         ModelError: There is no template, or it cannot be read.
@@ -69,20 +69,20 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
     ) -> str:
-        """Return the prompt, special tokens included as text. A conversation that the template
-        refuses as it is becomes simpler, step by step: all system messages are joined into one
-        before the others; turns of the same side are joined, and what a user says behind the result
-        of a tool is a part of it; calls whose arguments are no JSON have none.
+        """Return the prompt, special tokens included as text. If the template refuses a
+        conversation, it is made simpler, step by step: all system messages are joined into one at
+        the front; neighbouring turns of the same side are joined, and a user's message after the
+        result of a tool becomes a part of that; calls whose arguments are no JSON lose them.
 
         Args:
-            messages: The conversation; the last message is what the model is to answer. One of the
-                assistant is the beginning of the answer: the model goes on from it.
-            arguments: Passed to the template, e.g. {"enable_thinking": False}, on top of what it is
-                always passed.
+            messages: The conversation. The model is to answer the last message; if that is the
+                assistant's, it is the beginning of the answer, and the model continues it.
+            arguments: Passed to the template, e.g. {"enable_thinking": False}; they override those
+                of the constructor.
 
         Raises:
-            ArgumentError: The messages are none, or the template refuses them; or what it is passed
-                has no names, or a name that is settled.
+            ArgumentError: There are no messages, or the template refuses them; or the arguments
+                have no names, or a name that is in use.
         """
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
             raise ArgumentError("messages must be a list of messages.")
@@ -112,14 +112,14 @@ class ChatTemplate:
         return prompt
 
     def opened_thought(self, prompt: str) -> Thinking | None:
-        """Return what stands around the thought that a prompt ends with the opening of, if any."""
+        """Return the texts around a thought if the prompt ends with the opening one, else None."""
         if self.thinking is not None and prompt.rstrip().endswith(self.thinking.opening):
             return self.thinking
         return None
 
     def _begun(self, prompt: str, message: Message | None) -> str:
-        """Return a prompt with the beginning of the answer, and what was thought before it, where
-        it does not have that itself."""
+        """Return a prompt with the beginning of the answer and the thought before it, unless the
+        prompt has the thought already."""
         if message is None:
             return prompt
         said = str(message["content"])
@@ -137,7 +137,7 @@ class ChatTemplate:
 
 
 def template_arguments(value: Any) -> Mapping[str, Any]:
-    """Return what a template is to be passed, {} for None. Raises ArgumentError."""
+    """Return the arguments for a template, {} for None. Raises ArgumentError."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -153,7 +153,7 @@ def template_arguments(value: Any) -> Mapping[str, Any]:
 
 
 def _begins_answer(conversation: Sequence[Message]) -> bool:
-    """Whether the last message is the beginning of what is to be said."""
+    """Whether the last message is the beginning of the answer."""
     last = conversation[-1]
     said = last.get("content") and not last.get("tool_calls")
     return bool(len(conversation) > 1 and last["role"] == "assistant" and said)
@@ -199,7 +199,7 @@ def _whole_call(call: Any) -> Any:
 
 
 def _read(name: str, message: Message) -> Message:
-    """Return a message as templates take it: the texts of its parts, if it has any, a line each."""
+    """Return a message as templates take it: if it has parts, their texts, one per line."""
     content = message.get("content")
     if content is None:
         return message

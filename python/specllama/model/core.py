@@ -1,4 +1,4 @@
-"""What a session is made on: a model in this process (`_core.Session`), or one elsewhere (see the
+"""What a session is built on: a model in this process (`_core.Session`), or one elsewhere (see the
 folder remote/)."""
 
 from __future__ import annotations

@@ -16,15 +16,15 @@ from specllama.errors import SpecllamaError
 
 @contextmanager
 def float_copy(model: Path) -> Iterator[Path]:
-    """Give the path of a copy in the temporary folder, which is gone afterwards.
+    """Give the path of a copy in the temporary folder, which is deleted afterwards.
 
-    What the weights are stays the same, up to a rounding in the eleventh binary digit; it is their
-    layout that decides what a decode of several tokens costs, beside one of one.
+    The copy has the same weights, rounded to 11 significant bits. It shows what the layout of the
+    weights does: that decides what a decode of several tokens costs, compared with one token.
 
     Raises:
-        SpecllamaError: It cannot be made: the model is damaged, or the disk full.
+        SpecllamaError: It cannot be made: the model is damaged, or the disk is full.
     """
-    _core.set_verbose(False)  # a line for every tensor
+    _core.set_verbose(False)  # else llama.cpp prints a line for every tensor
     options = llama_cpp.llama_model_quantize_default_params()
     options.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_F16
     options.allow_requantize = True

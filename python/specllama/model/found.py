@@ -1,4 +1,4 @@
-"""The models of files that are on this machine."""
+"""Model files on this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Found:
     """A model on this machine.
 
     Attributes:
-        path: Its file, the first part if it is split.
-        file: What the file says; None if it cannot be used.
+        path: The file of the model; the first part if it is split.
+        file: What the file says about the model; None if it cannot be used.
         error: Why it cannot be used.
     """
 
@@ -29,14 +29,14 @@ class Found:
 
     @property
     def name(self) -> str:
-        """The name on the Hub of a file that came from there, for others the path."""
+        """The name on the Hub, for a file that was downloaded from there, else the path."""
         if snapshot := _SNAPSHOT.search(self.path.as_posix()):
             return f"{SCHEME}{snapshot[1]}/{snapshot[2]}/{snapshot[3]}"
         return str(self.path)
 
     def could_draft_for(self, target: Found) -> bool:
-        """Whether it is smaller, in weights and in bytes, with the same vocabulary; or a head that
-        reads states of that model's width."""
+        """Whether it has the same vocabulary as the target and is smaller, in weights and in bytes;
+        or is a head that reads states as wide as the target's."""
         mine, theirs = self.file, target.file
         if mine is None or theirs is None or mine.vocabulary != theirs.vocabulary:
             return False

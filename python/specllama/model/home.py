@@ -1,4 +1,4 @@
-"""The process that a session is at home in."""
+"""The process that a session belongs to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specllama.errors import ClosedError
 
 
 class Home:
-    """The process that something was made in. One that is forked from it has its memory, but not
+    """The process in which something was made. A process forked from it has its memory, but not
     its threads, and would wait for them for ever."""
 
     def __init__(self) -> None:
@@ -16,11 +16,11 @@ class Home:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process."""
+        """Whether the current process is that process."""
         return os.getpid() == self._pid
 
     def check(self) -> None:
-        """Raise ClosedError if this is another process."""
+        """Raise ClosedError if the current process is another one."""
         if not self.is_here:
             raise ClosedError(
                 "The session belongs to the process that this one was forked from; open another "

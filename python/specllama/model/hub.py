@@ -1,8 +1,8 @@
 """Models by name: GGUF files of the Hugging Face Hub, downloaded by huggingface_hub into its cache.
 
 A name is `hf://user/repo`, `hf://user/repo:quant` or `hf://user/repo/file.gguf`; the file may be a
-glob pattern. Which file a quant means is decided as llama.cpp decides it for `-hf`: the first whose
-name has the quant in it, in any case; without one Q4_K_M is taken, else Q8_0, else the first file.
+glob pattern. A quant means the file that llama.cpp's `-hf` would take: the first whose name
+contains the quant, in upper or lower case. Without a quant: Q4_K_M, else Q8_0, else the first file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specllama import _check, _core
 from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
 
 SCHEME = "hf://"
-"""What a name begins with where the path of a file may stand, too."""
+"""Prefix of a name, where the path of a file may be given as well."""
 
 _DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
 _CANNOT_WRITE = {
@@ -36,7 +36,7 @@ class HubName:
 
     Attributes:
         repo: "user/repo".
-        quant: E.g. "Q8_0".
+        quant: E.g. "Q8_0"; None: not given.
         pattern: Glob over the paths of its files; at most one of quant and pattern is given.
     """
 
@@ -46,7 +46,7 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> HubName:
-        """Return the name that `text`, with or without hf://, stands for. Raises ArgumentError."""
+        """Return the name that `text` means, with or without hf://. Raises ArgumentError."""
         match = re.fullmatch(
             r"(?P<repo>\w[\w.-]*/\w[\w.-]*)(:(?P<quant>[\w.-]+)|/(?P<pattern>.+))?",
             text.removeprefix(SCHEME),
@@ -66,7 +66,7 @@ class HubName:
         return f"{text}/{self.pattern}" if self.pattern else text
 
     def choose(self, files: Sequence[str]) -> list[str]:
-        """Return the file this name means, the first part and all others if it is split.
+        """Return the file that this name means: all parts in order if it is split.
 
         Args:
             files: Paths of all files of the repository.
@@ -105,10 +105,10 @@ class HubName:
 
 
 def local_path(name: str, value: str | os.PathLike[str]) -> str:
-    """Return the path of the GGUF file that an argument, a path or a name, stands for; see `fetch`.
+    """Return the path of the GGUF file that an argument, a path or a name, means; see `fetch`.
 
     Raises:
-        ArgumentError: It is neither; or as for `fetch`.
+        ArgumentError: `value` is neither; or as for `fetch`.
     """
     path = _check.path(name, value)
     return fetch(path) if path.startswith(SCHEME) else path
@@ -117,12 +117,12 @@ def local_path(name: str, value: str | os.PathLike[str]) -> str:
 def fetch(name: str) -> str:
     """Return the path of a model file, downloaded if the cache does not have it.
 
-    Without network, or with HF_HUB_OFFLINE=1, the cached files are all there are. Further parts of
-    a split model are fetched, too. HF_ENDPOINT, HF_HOME, HF_TOKEN and the other variables of
-    huggingface_hub are heeded; its progress bars appear on a terminal.
+    Without network, or with HF_HUB_OFFLINE=1, only cached files are found. All parts of a split
+    model are fetched. HF_ENDPOINT, HF_HOME, HF_TOKEN and the other variables of huggingface_hub
+    apply; its progress bars appear on a terminal.
 
     Args:
-        name: See the module.
+        name: As described in the module.
 
     Raises:
         ArgumentError: `name` is no name of a model.
@@ -138,7 +138,7 @@ def fetch(name: str) -> str:
             "Models by name need the package huggingface_hub; run: pip install huggingface_hub."
         ) from None
     api = huggingface_hub.HfApi(library_name="specllama", library_version=_core.version)
-    # What huggingface_hub raises differs with its version and with the HTTP library beneath.
+    # The exceptions of huggingface_hub differ between versions and with the HTTP library beneath.
     try:
         info = api.model_info(
             wanted.repo, timeout=huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
@@ -162,11 +162,11 @@ def fetch(name: str) -> str:
 
 
 def _cached(api: Any, name: HubName) -> str | None:
-    """Return the path of what `name` means among the cached files, None if there is no such."""
+    """Return the path of the cached file that `name` means, None if there is none."""
     try:
         folder = Path(api.snapshot_download(name.repo, local_files_only=True))
     except Exception as error:
-        # A snapshot is called incomplete when not all files of the repository are there.
+        # huggingface_hub calls a snapshot incomplete if any file of the repository is missing.
         if not hasattr(error, "snapshot_path"):
             return None
         folder = Path(error.snapshot_path)
@@ -178,7 +178,7 @@ def _cached(api: Any, name: HubName) -> str | None:
 
 
 def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
-    """Return our error for one of huggingface_hub's."""
+    """Return our error for an error of huggingface_hub."""
     from huggingface_hub import constants, errors
 
     if isinstance(error, errors.HFValidationError):
@@ -193,7 +193,7 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
             f"There is no repository {repo} at {constants.ENDPOINT}, or it is private and needs "
             "your token in HF_TOKEN."
         )
-    # None where no answer came.
+    # None if the server did not answer.
     response = getattr(error, "response", None)
     if getattr(response, "status_code", None) in (401, 403):
         return ModelError(
@@ -206,7 +206,7 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
         )
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return HubError(f"{action} cannot be stored in {constants.HF_HUB_CACHE}: {error.strerror}.")
-    # Where there was no connection, the reason is a cause.
+    # If there was no connection, the reason is the error's cause.
     cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else None
     return HubError(
         f"{action} failed ({_line(cause or error)}); see to the connection to {constants.ENDPOINT} "
@@ -215,13 +215,13 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
 
 
 def _line(error: BaseException) -> str:
-    """Return what an error says as a part of a sentence."""
+    """Return the message of an error as a part of a sentence."""
     text = " ".join(str(error).split()) or type(error).__name__
     return (text if len(text) <= 200 else text[:200] + "...").rstrip(".")
 
 
 def _has_quant(file: str, quant: str) -> bool:
-    # Not in the middle of a word: BF16 is not F16.
+    # Only at the beginning of a word: BF16 is not F16.
     return bool(re.search(rf"(?<![a-z0-9]){re.escape(quant)}[./-]", file, re.IGNORECASE))
 
 

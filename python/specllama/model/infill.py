@@ -1,4 +1,4 @@
-"""Filling in the middle of a text: prompts of models that have tokens for it."""
+"""Filling in the middle of a text: prompts for models that have tokens for it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class FimTokens(NamedTuple):
 
 @dataclass(frozen=True)
 class Infill:
-    """A prompt that is continued by what belongs into a gap.
+    """A prompt whose continuation fills a gap.
 
     Attributes:
         tokens: The prompt.
-        left_out: Tokens of what had no room in it.
+        left_out: Tokens of the texts that had no room in the prompt.
     """
 
     tokens: list[int]
@@ -38,16 +38,16 @@ class Infill:
 
 
 class InfillPrompts:
-    """Makes such prompts, in the form of Qwen2.5-Coder and llama.cpp's server: other files, what
-    precedes the gap, what follows it, each behind its token.
+    """Makes prompts in the form of Qwen2.5-Coder and llama.cpp's server: other files, the text
+    before the gap, the text after it, each behind its special token.
 
     Args:
-        fim: The tokens.
-        bos: What every prompt begins with, if anything.
-        tokenize: Returns the tokens of a text, nothing added to them.
+        fim: The model's tokens for filling in.
+        bos: Tokens that every prompt begins with, if any.
+        tokenize: Returns the tokens of a text, with nothing added.
 
     Raises:
-        ModelError: The model has none.
+        ModelError: The model has no such tokens.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class InfillPrompts:
 
         Args:
             prefix, suffix: The text before the gap and behind it.
-            files: Names and texts of others that may help, the most important last.
-            most: Most tokens of the prompt. What is farthest from the gap is left out: of the
-                others the first, then of this text what is beyond three quarters before the gap
-                and a quarter behind it.
+            files: Names and texts of other files that may help, the most important last.
+            most: Most tokens of the prompt. What is farthest from the gap is left out: first other
+                files, from the first on; then the ends of this text. The part behind the gap may
+                take a quarter, or what the part before it leaves free.
         """
         before, behind = self._tokenize(prefix), self._tokenize(suffix)
         room = max(0, most - len(self._bos) - 3)
@@ -85,7 +85,7 @@ class InfillPrompts:
         return Infill(tokens, left_out + far + behind[n_behind:])
 
     def _others(self, files: Iterable[tuple[str, str]], room: int) -> tuple[list[int], list[int]]:
-        """Return the tokens of the last files, as many as there is room for, and of the rest."""
+        """Return the tokens of the last files, as many as fit, and the tokens of the others."""
         written = [self._file(name, text) for name, text in files]
         if not written:
             return [], []
@@ -101,7 +101,7 @@ class InfillPrompts:
         return [*frame[0], *chain.from_iterable(written[first:]), *frame[1]], left_out
 
     def _frame(self) -> tuple[list[int], list[int]]:
-        """Return what stands before other files and behind them."""
+        """Return the tokens before the other files, and those between them and this file."""
         fim = self._fim
         begin = [fim.repository, *self._tokenize(_REPOSITORY)] if fim.repository >= 0 else []
         return begin, [fim.file, *self._tokenize(_THIS_FILE)] if fim.file >= 0 else []

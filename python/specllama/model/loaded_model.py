@@ -18,8 +18,8 @@ from specllama.model.template_options import TemplateOptions
 
 
 class LoadedModel:
-    """What a session knows of its model besides how to generate. From any thread; after `close`,
-    and in a forked process, everything raises ClosedError."""
+    """The model of a session: everything about it except how to generate. May be used from any
+    thread; after `close`, and in a forked process, everything raises ClosedError."""
 
     def __init__(self, core: Core, path: str, template: TemplateOptions) -> None:
         self._home = Home()
@@ -41,11 +41,11 @@ class LoadedModel:
 
         Args:
             text: Any text.
-            add_special: Put the model's BOS, and whatever else it wants, around it.
+            add_special: Put the model's BOS, and any other special token it wants, around the text.
             parse_special: Read the texts of special tokens as those tokens.
 
         Returns:
-            A list, always. (Where token ids are taken, they may be int32 arrays as well.)
+            Always a list. (Methods that take token ids also take int32 arrays.)
         """
         tokens: list[int] = self._core.tokenize(
             _check.text("text", text),
@@ -55,7 +55,7 @@ class LoadedModel:
         return tokens
 
     def detokenize(self, tokens: Iterable[int], *, special: bool = False) -> str:
-        """Return the text of token ids, U+FFFD for what is no UTF-8.
+        """Return the text of token ids, with U+FFFD for bytes that are no UTF-8.
 
         Args:
             tokens: Token ids.
@@ -64,14 +64,14 @@ class LoadedModel:
         return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
 
     def token_text(self, token: int) -> str:
-        """Return what a token adds to a text, the texts of special tokens included; U+FFFD for what
-        is no UTF-8 by itself."""
+        """Return the text that a token adds, also that of special tokens, with U+FFFD for bytes
+        that are no UTF-8 by themselves."""
         return piece(self._core, _check.integer("token", token))
 
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
     ) -> list[int]:
-        """Return the token ids of the prompt that `chat` has continued.
+        """Return the token ids of the prompt that `chat` continues.
 
         Args:
             messages: As {"role": "user", "content": "..."}; the whole conversation.
@@ -79,9 +79,9 @@ class LoadedModel:
 
         Raises:
             ModelError: The model has no chat template.
-            ArgumentError: The template refuses the messages; or `template_args` are no such names.
+            ArgumentError: The template refuses the messages, or `template_args` is wrong.
         """
-        # The template has written the special tokens itself.
+        # The template writes the special tokens itself.
         return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)
 
     @property
@@ -99,7 +99,7 @@ class LoadedModel:
 
     @property
     def chat_template_source(self) -> str | None:
-        """The chat template as Jinja, whether it can be read or not; None: there is none."""
+        """The chat template as Jinja source, even if it cannot be parsed; None: there is none."""
         own = self._core.chat_template
         return own if self._template.source is None else self._template.source
 
@@ -111,23 +111,23 @@ class LoadedModel:
         *,
         max_prompt: int | None = None,
     ) -> Infill:
-        """Return the prompt that `infill` has continued.
+        """Return the prompt that `infill` continues.
 
         Args:
             prefix, suffix: The text before the gap and behind it.
-            files: Names and texts of others that may help, the most important last.
-            max_prompt: Most tokens of it; what is farthest from the gap is left out. None: as many
-                as the context holds with a quarter of it to be generated.
+            files: Names and texts of other files that may help, the most important last.
+            max_prompt: Most tokens of the prompt; text farthest from the gap is left out. None:
+                three quarters of the context.
 
         Raises:
             ModelError: The model has no tokens for filling in the middle.
-            ArgumentError: Something is no text.
+            ArgumentError: A name or a text is no str.
         """
         if self._infill_prompts is None:
             fim = FimTokens(*self._core.fim)
             begin = self.tokenize("")[:1]
             bos = begin if begin == [self._core.bos] else []
-            # Not a method of the session, which would then hold itself.
+            # A method of the session here would make a reference cycle.
             self._infill_prompts = InfillPrompts(fim, bos, partial(_plain_tokens, self._core))
         most = self.n_ctx * 3 // 4 if max_prompt is None else max_prompt
         texts = (_check.text("prefix", prefix), _check.text("suffix", suffix))
@@ -138,10 +138,10 @@ class LoadedModel:
         return self._infill_prompts.make(*texts, others, most)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
-        """Save what the generation that ended last has left in the KV memory, its tokens and what
-        was computed from them, so that another session need not compute it again.
+        """Save what the generation that ended last left in the KV memory: its tokens and their
+        state, so that another session need not compute it again.
 
-        The file is written beside its place and then put there: it is whole, or as it was before.
+        The file is written beside `path` and then moved there, so `path` never holds half a file.
 
         Raises:
             ArgumentError: Nothing has been generated yet.
@@ -153,17 +153,17 @@ class LoadedModel:
         state_file.write(place, kind, tokens, memory)
 
     def load_state(self, path: str | os.PathLike[str]) -> None:
-        """Load what `save_state` saved: of prompts that begin with the same tokens, only what
-        follows is decoded. The model, the type of the KV memory, flash attention, exactness,
-        llama.cpp's version and, where the requests' memories lie apart, n_seq must be the same.
+        """Load what `save_state` saved: of prompts that begin with the same tokens, only the rest
+        is decoded. The model, the type of the KV memory, flash attention, exactness, llama.cpp's
+        version and, if the memories of requests lie apart, n_seq must be the same.
 
-        It goes to the place that has been without a request for the longest, when all has been
-        checked: a file that is refused changes nothing. The checksum is against damage, not
-        against malice: load only what you trust.
+        The state replaces the KV memory of the sequence that has been idle the longest, but only
+        after all checks: a refused file changes nothing. The checksum detects damage, not malice:
+        load only files that you trust.
 
         Raises:
             ArgumentError: The file is missing, damaged, or of another kind of session.
-            BusyError: All places are taken.
+            BusyError: All sequences are in use.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
         self._core.load(*saved)
@@ -180,17 +180,17 @@ class LoadedModel:
 
     @property
     def core(self) -> Core:
-        """What it is made on; for the package's own use."""
+        """The core of the session; for the package's own use."""
         return self._core
 
     @property
     def n_ctx(self) -> int:
-        """Most tokens of prompt and generation together."""
+        """Most tokens of one request, prompt and generation together."""
         return self._core.n_ctx
 
     @property
     def n_seq(self) -> int:
-        """Requests worked at together."""
+        """Requests that are worked at together."""
         return self._core.n_seq
 
     @property
@@ -210,9 +210,9 @@ class LoadedModel:
 
     @property
     def cpu_kernels(self) -> str:
-        """Which of llama.cpp's CPU kernels multiply how much of the weights, e.g. "AMX 76 %, plain
-        24 %": AMX's tiles, weights repacked for the processor, weights as they are in the file. ""
-        where a GPU holds weights."""
+        """Which of llama.cpp's CPU kernels multiply which share of the weights, e.g. "AMX 76 %,
+        plain 24 %". AMX: by its tiles; repacked: weights repacked for the processor; plain: weights
+        as they are in the file. "" if a GPU holds weights."""
         return self._core.cpu_kernels
 
 

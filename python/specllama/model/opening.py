@@ -1,4 +1,4 @@
-"""From the arguments of a session to a session of the core: checked, files found, loaded."""
+"""From the arguments of `SpecSession` to a session of the core: checks, finds files, loads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def open_core(
     progress: Callable[[float], None] | None,
 ) -> tuple[_core.Session, str]:
     """Load the models and return the core's session and the target's file. Arguments and errors are
-    those of `SpecSession`; `progress` is told which fraction has been loaded."""
+    those of `SpecSession`, except `progress`: it is called with the fraction loaded."""
     context = partial(
         _core.ContextOptions,
         n_ctx=_check.integer("n_ctx", _first(n_ctx, 0)),
@@ -90,7 +90,7 @@ def open_core(
                     "draft_n_gpu_layers",
                     _first(draft_n_gpu_layers, n_gpu_layers),
                 ),
-                # RPC servers are the target's: a draft is worth little that comes over a network.
+                # RPC servers are only for the target: a draft that crosses a network gains little.
                 device=_check.text(
                     "draft_device", _first(draft_device, device if rpc is None else None, "")
                 ),
@@ -124,7 +124,7 @@ def open_core(
 
 
 def check_draft(draft: Any) -> None:
-    """Raise ArgumentError for what is nobody who drafts."""
+    """Raise ArgumentError if `draft` names no drafter."""
     if not (draft is None or isinstance(draft, (str, os.PathLike, Drafter))):
         raise ArgumentError(
             f'draft must be "auto", "mtp", "ngram", the path of a GGUF file, a Drafter or None, '
@@ -133,7 +133,8 @@ def check_draft(draft: Any) -> None:
 
 
 def _draft_path(draft: Any, *, bundled: bool) -> str | None:
-    """Return the file that drafts, if one does; `bundled`: for the bundled model."""
+    """Return the file of the draft model, None if there is none. bundled: whether the target is the
+    bundled model."""
     if draft is None or isinstance(draft, Drafter):
         return None
     if draft == "auto":

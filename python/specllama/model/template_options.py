@@ -1,4 +1,4 @@
-"""A chat template of one's own, and what every chat passes to it."""
+"""A chat template of the user's own, and what every chat passes to it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from specllama.model.chat_template import ChatTemplate, template_arguments
 
 @dataclass(frozen=True)
 class TemplateOptions:
-    """A chat template of one's own, and what every chat passes to it.
+    """A chat template of the user's own, and what every chat passes to it.
 
     Attributes:
-        source: Jinja; None: the model's own.
-        arguments: By their names.
+        source: Jinja source; None: the model's own template.
+        arguments: Values for the template by their names.
     """
 
     source: str | None = None
@@ -26,15 +26,15 @@ class TemplateOptions:
 
     @classmethod
     def checked(cls, template: Any, arguments: Any) -> TemplateOptions:
-        """Return what a session was given. Raises ArgumentError.
+        """Return the options that a session was given. Raises ArgumentError.
 
         Args:
-            template: Jinja, or the path of a file with it; None: the model's own.
-            arguments: As `template_args`.
+            template: Jinja source, or the path of a file with it; None: the model's own.
+            arguments: As `template_args` of `SpecSession`.
         """
         source = None if template is None else _source(template)
         if source is not None:
-            try:  # not when the first message comes
+            try:  # a broken template is reported now, not with the first message
                 ChatTemplate(source, bos="", eos="")
             except ModelError as error:
                 raise ArgumentError(f"chat_template is no such template: {error}") from None
@@ -46,7 +46,7 @@ def _source(template: Any) -> str:
         source = _files.read_text(_check.path("chat_template", template))
     else:
         source = _check.text("chat_template", template)
-    if "{" not in source:  # a path, as like as not
+    if "{" not in source:  # most likely a path
         raise ArgumentError(
             "chat_template has no Jinja in it; give a template, or its file as a pathlib.Path."
         )

@@ -1,4 +1,4 @@
-"""What a model thinks before it answers: the texts around it."""
+"""What a model thinks before it answers, and the texts around it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Thinking:
-    """The texts around what a model thinks.
+    """The texts around a model's thoughts.
 
     Attributes:
-        opening: Before it; the template may have written that already.
-        closing: Behind it; the answer follows.
+        opening: The text before a thought; the template may have written it already.
+        closing: The text after it; the answer follows.
     """
 
     opening: str
@@ -26,6 +26,6 @@ _KNOWN = (
 
 
 def thinking_of(template: str) -> Thinking | None:
-    """Return what stands around thoughts in the texts of a model with such a chat template; None
-    where it speaks of none. Many templates do that only to leave old ones out."""
+    """Return the texts around the thoughts of a model with this chat template; None if the template
+    mentions no thoughts. Many templates mention them only to leave out old ones."""
     return next((one for one in _KNOWN if one.closing in template or one.opening in template), None)
