@@ -1,1 +1,1 @@
-"""What is kept and shown: saved states, corpora, traces and their page. Imports no other room."""
+"""What is saved and shown: saved states, corpora, traces and their page. Imports no other room."""

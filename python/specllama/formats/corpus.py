@@ -1,4 +1,4 @@
-"""Corpora: texts of one's own, tokenized and indexed once, that every session may draft from."""
+"""Corpora: the user's own texts, tokenized and indexed once, to draft from in every session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from specllama import _check, _core, _files
 from specllama.errors import ArgumentError
 
 MAX_TOKENS = 10_000_000
-"""Default bound on the tokens of a corpus, whose file takes 9 bytes for each."""
+"""Default bound on the tokens of a corpus; its file takes 9 bytes for each."""
 
-# Characters that are tokenized at once: Ctrl-C waits no longer.
+# Characters that are tokenized at once, a bound on how long Ctrl-C waits.
 _PIECE = 1 << 18
 
 
@@ -25,10 +25,10 @@ class Built:
     """What became of the files.
 
     Attributes:
-        n_texts: Files taken in, the last one perhaps in part.
-        n_tokens: Their tokens, and one for the end of each.
-        n_skipped: Files that are no text: not UTF-8, or with NUL characters, or not to be read.
-        n_left_out: Files that there was no more room for.
+        n_texts: Files taken in; the last may have been cut off.
+        n_tokens: Tokens of these files, and one more for the end of each.
+        n_skipped: Files without text: not UTF-8, with NUL characters, or unreadable.
+        n_left_out: Files for which there was no room left.
     """
 
     n_texts: int
@@ -38,14 +38,13 @@ class Built:
 
 
 def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path]:
-    """Return files, and those below folders, each once, those changed last first.
-
-    Below folders, hidden files and folders are passed over.
+    """Return the given files and those below the given folders, each once, the latest changed
+    first. Hidden files and folders below a folder are ignored.
 
     Args:
         paths: Files and folders.
-        patterns: Glob patterns, e.g. "*.py", of which the name of a file in a folder must fit one;
-            none: all fit.
+        patterns: Glob patterns, e.g. "*.py"; the name of a file in a folder must fit one of them.
+            No pattern: all files fit.
 
     Raises:
         ArgumentError: There is no such file or folder.
@@ -73,8 +72,8 @@ def build(
     """Write a corpus of text files, for models with a given vocabulary.
 
     Args:
-        model: Path of a GGUF file, of which only the vocabulary is read.
-        files: What to take in, in this order until there is no more room.
+        model: Path of a GGUF file; only its vocabulary is read.
+        files: Files to take in, in this order, until there is no more room.
         output: The corpus file. It is replaced as a whole, at the end, or not at all.
         max_tokens: Most tokens, 1 to 2^28.
         progress: Draw a bar on stderr.
@@ -124,8 +123,8 @@ def _fill(
 
 
 def _pieces(file: Path) -> Iterator[str]:
-    """Yield a file's text in pieces that end with a line. Raises UnicodeDecodeError where it is no
-    text."""
+    """Yield a file's text in pieces that end at the end of a line, unless a line is very long.
+    Raises UnicodeDecodeError if the file is no text."""
     with open(file, encoding="utf-8", newline="") as stream:
         while piece := stream.read(_PIECE):
             piece += stream.readline(_PIECE)

@@ -1,7 +1,7 @@
-"""Saved states: a conversation's tokens and what they left in the KV memory, as a file.
+"""Saved states: the tokens of a conversation and their KV memory, as a file.
 
-The first line names the format and has the SHA-256 of all that follows: one line of JSON, which
-says what the state fits, the tokens as little-endian int32, and the memory.
+The first line names the format and has the SHA-256 of all that follows. This is one line of JSON,
+which says what the state fits, then the tokens as little-endian int32, then the memory.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SAMPLES, _SAMPLE_BYTES, _HEAD_BYTES = 64, 4096, 1 << 20
 
 @dataclass(frozen=True)
 class Kind:
-    """What a state fits.
+    """The sessions that a state fits.
 
     Attributes:
         model: Fingerprint of the model file.
-        key: What else the memory depends on, as the core says it.
+        key: Everything else that the memory depends on, in the core's words.
     """
 
     model: str
@@ -37,8 +37,8 @@ class Kind:
 
 
 def fingerprint(model: str) -> str:
-    """Return a hash of a model file's first megabyte, which has its metadata, its size, and pages
-    spread over its weights. Of a split model, of its first part. Raises ArgumentError."""
+    """Return a hash of a model file's size, its first megabyte, which holds its metadata, and
+    samples spread over its weights. For a split model, of its first part. Raises ArgumentError."""
     digest = hashlib.sha256()
     try:
         with open(model, "rb") as file:
@@ -56,7 +56,7 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.
     """Write a state; see `_files.replacing`.
 
     Raises:
-        SpecllamaError: It cannot be written; what had that name before is still there.
+        SpecllamaError: It cannot be written; the previous content of `path` is still there.
     """
     head = json.dumps({**asdict(kind), "n_tokens": len(tokens)}).encode() + b"\n"
     parts: list[bytes | memoryview] = [head, tokens.astype("<i4").data, memory.data]
@@ -70,7 +70,7 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.
 
 
 def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
-    """Return the key, the tokens and the memory of a state for the model with a fingerprint.
+    """Return the key, the tokens and the memory of a state, saved with the model of a fingerprint.
 
     Raises:
         ArgumentError: The file is missing, damaged, no saved state, or another model's.

@@ -6,7 +6,7 @@ from specllama._core import Stats
 
 
 def in_words(stats: Stats) -> list[str]:
-    """Return what a generation came to, in two sentences for people."""
+    """Return the result of a generation in two lines for people."""
     shares = [
         f"{name} {accepted} of {drafted} ({accepted / drafted:.0%})"
         for name, (drafted, accepted) in stats.by_drafter.items()

@@ -18,8 +18,8 @@ _PROMPT_LENGTH = 400
 
 @dataclass(frozen=True)
 class Trace:
-    """What every round did; in a notebook, or by `to_html`, the text with who drafted what (after
-    Leviathan et al. 2023, figure 1). `str()` has a line per round.
+    """What every round of a generation did. Notebooks and `to_html` show the text with who drafted
+    what (after Leviathan et al. 2023, figure 1); `str()` has a line per round.
 
     Attributes:
         rounds: The rounds, in order.
@@ -34,12 +34,12 @@ class Trace:
     stats: Stats
 
     def tokens(self, index: int) -> Iterator[TracedToken]:
-        """Return the tokens of the round at `index`, drafted ones first, certain ones last: of a
-        tree, a branch that was not right where it leaves what was."""
+        """Return the tokens of the round at `index`, drafted ones first, certain ones last. In a
+        tree, a rejected branch comes where it leaves the accepted tokens."""
         one = self.rounds[index]
-        n_left = self.stats.generated_tokens - one.position  # those behind an end are cut off
+        n_left = self.stats.generated_tokens - one.position  # tokens beyond the end are cut off
         n_accepted = 0
-        last: int | None = None  # accepted
+        last: int | None = None  # index of the last accepted draft token
         for i, drafted in enumerate(one.draft):
             kind: Kind = "rejected"
             if drafted.accepted:
@@ -80,15 +80,15 @@ class Trace:
         }
 
     def to_html(self) -> str:
-        """Return an HTML document that needs nothing else: the text, tinted and underlined by who
-        drafted it, rejected tokens struck out, and the figures of every token on hover."""
+        """Return a self-contained HTML document: the text, tinted and underlined by who drafted it,
+        rejected tokens struck out, and the figures of every token on hover."""
         return trace_page.document(self.to_fragment())
 
     def _repr_html_(self) -> str:
         return self.to_fragment()
 
     def to_fragment(self) -> str:
-        """Return the same as an element, for a page that has others."""
+        """Return the content of `to_html` as one element, for a page that has others."""
         rounds = [(one, list(self.tokens(index))) for index, one in enumerate(self.rounds)]
         return trace_page.fragment(self.figures(), self.prompt, rounds)
 
@@ -104,7 +104,7 @@ class Trace:
         return "\n".join(lines)
 
     def figures(self) -> list[str]:
-        """Return what it came to, in two sentences for people."""
+        """Return the result of the generation in two lines for people."""
         return in_words(self.stats)
 
     def _text(self, token: int) -> str:
@@ -112,5 +112,5 @@ class Trace:
 
 
 def shortened(prompt: str) -> str:
-    """Return as much of a prompt's end as a trace shows."""
+    """Return the part of a prompt's end that a trace shows."""
     return prompt if len(prompt) <= _PROMPT_LENGTH else f"…{prompt[-_PROMPT_LENGTH:]}"

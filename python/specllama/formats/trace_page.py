@@ -9,10 +9,10 @@ from specllama._core import DraftedToken, RoundTrace
 from specllama.formats import trace_strip
 from specllama.formats.traced_token import TracedToken
 
-# Every distinction is made twice, by a tint and by a line or a weight. A notebook has other
-# styles, and a theme that the media query does not know: so all is scoped, and colour and ground
-# are set together. The mark of a line's end is no text, and what was rejected is not selected: a
-# copy of the text is the text.
+# Every distinction is visible twice: by a tint, and by a line or a weight. A notebook has styles of
+# its own, and a theme that the media query does not know: so every rule is scoped, and text colour
+# and background are set together. The mark at the end of a line is not text, and rejected tokens
+# cannot be selected, so copying gives exactly the text.
 _STYLE = """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
   --corpus: #c9ebe4; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb; --other: #e5d9f5;
@@ -56,7 +56,7 @@ _LEGEND = (
     '<span class="cut">behind the end</span></p>\n'
 )
 
-# Control characters are shown by their pictures; a line's end and a tab are what they are.
+# Control characters are shown by their Unicode pictures, except the newline and the tab.
 _PICTURES = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
 
 _MEANING = {
@@ -85,7 +85,7 @@ def fragment(
     """Return an element, for a page that has others.
 
     Args:
-        figures: What it came to, a paragraph each.
+        figures: Lines about the generation, shown as a paragraph each.
         prompt: The end of the prompt.
         rounds: The rounds, in order, each with its tokens, drafted ones first.
     """
@@ -140,7 +140,7 @@ def _evidence(drafted: DraftedToken) -> str:
 
 
 def _figures(one: RoundTrace, n_tokens: int) -> str:
-    """Return the times of a round, and what the planner expected of it."""
+    """Return the times of a round, and what the planner expected of it, as text."""
     decoding = (
         f"decoding {1e3 * one.decode_seconds:.2f} ms"
         if one.decode_seconds > 0

@@ -1,4 +1,4 @@
-"""The rounds of a trace as columns: what each won, and how long it took."""
+"""The rounds of a trace as columns: the tokens of each, and how long it took."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CAPTION = (
     "A column for each round, as wide as it took long: the accepted tokens, on them the "
     "model's own, and above, hollow, those that were rejected."
 )
-_HEIGHT = 5  # of a token, in pixels
-_WIDTH = 9  # of a round that takes as long as the mean
-_WIDEST, _NARROWEST = 10 * _WIDTH, 2  # a machine that slept is not to push all else out of sight
+_HEIGHT = 5  # pixels of a token
+_WIDTH = 9  # pixels of a round that takes as long as the mean
+_WIDEST, _NARROWEST = 10 * _WIDTH, 2  # so one long pause does not push all else out of sight
 
 
 def strip(rounds: Sequence[tuple[RoundTrace, Sequence[TracedToken]]]) -> str:

@@ -15,17 +15,17 @@ class TracedToken:
     """A token that a round drafted or chose.
 
     Attributes:
-        kind: "accepted"; "rejected", by the target or because it stood behind such a token;
-            "replacement", the target's own token in place of a rejected one; "bonus", its own
-            behind a draft that was accepted whole; "plain", its own where nothing was drafted;
-            "certain", the only one that the grammar left, not verified; "cut", whoever it is from,
-            if the generation had ended before it.
+        kind: "accepted"; "rejected", by the target or because it followed a rejected token;
+            "replacement", the target's own token in place of a rejected one; "bonus", its own token
+            after a wholly accepted draft; "plain", its own token where nothing was drafted;
+            "certain", the only token that the grammar allowed, not verified; "cut", any token after
+            the end of the generation.
         token: Token id.
-        text: Its text, with U+FFFD for what is only part of a character; its id in angle brackets
-            if it has none.
-        drafted: Who drafted it and why; None for the target's own.
-        forks: Whether it is another guess at an earlier position, and not at what comes after the
-            token before it in the round.
+        text: Its text, with U+FFFD for a part of a character; the id in angle brackets if it has no
+            text.
+        drafted: Who drafted it and why; None for the target's own token.
+        forks: Whether it is another guess at an earlier position, instead of following the token
+            before it in the round.
     """
 
     kind: Kind
@@ -36,13 +36,13 @@ class TracedToken:
 
     @property
     def name(self) -> str:
-        """The kind, but of an accepted token its drafter, as in `Stats.by_drafter`."""
+        """The kind; for an accepted token its drafter instead, as in `Stats.by_drafter`."""
         if self.kind == "accepted" and self.drafted is not None:
             return self.drafted.drafter
         return self.kind
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is known of it as a dict that `json` can write."""
+        """Return everything about it as a dict that `json` can write."""
         known: dict[str, Any] = {"kind": self.kind, "token": self.token, "text": self.text}
         if self.drafted is not None:
             known["drafter"] = self.drafted.drafter

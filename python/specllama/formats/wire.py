@@ -1,4 +1,4 @@
-"""What goes over the wire between a target and who drafts for it elsewhere (docs/remote.md)."""
+"""Messages between a target and whoever drafts for it elsewhere (docs/remote.md)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from specllama._core import Chunk, TokenLogprobs
 MOST_DRAFTED = 64
 """Most tokens that are verified at once."""
 MOST_TOLD = 256
-"""Most tokens of a draft and its branches that are told."""
+"""Most tokens of a draft that are sent, those of its branches included."""
 
 
 class Digest:
-    """A hash of token ids that grows with them: BLAKE2b of their 32 bits each, the lowest byte
-    first, 8 bytes of it.
+    """A hash of token ids that can be extended: 8 bytes of BLAKE2b over their 32 bits each, lowest
+    byte first.
 
     Args:
-        tokens: The first of them.
+        tokens: The first token ids.
     """
 
     def __init__(self, tokens: Iterable[int] = ()) -> None:
@@ -29,7 +29,7 @@ class Digest:
         self.add(tokens)
 
     def add(self, tokens: Iterable[int]) -> None:
-        """Add what follows."""
+        """Add the token ids that follow."""
         self._hash.update(np.fromiter(tokens, dtype="<i4").tobytes())
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ def chunk_to_wire(chunk: Chunk) -> list[Any]:
 
 
 def chunk_from_wire(wire: list[Any]) -> Chunk:
-    """Return what `chunk_to_wire` was given, without a reason to end."""
+    """Return the chunk that `chunk_to_wire` was given, without its finish reason."""
     token, text, from_draft, *rest = wire
     logprobs = None
     if rest:
