@@ -1,4 +1,4 @@
-"""The tables that `specllama alpha` prints: Markdown, aligned to be read as it stands."""
+"""The tables that `specllama alpha` prints: Markdown, aligned so that it is readable as it is."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from specllama.measure.speed import Speed
 
 @dataclass
 class Measured:
-    """All that the command finds out.
+    """Everything that the command measures.
 
     Attributes:
-        repeated: Per temperature the share of 4-grams of the generated text that it had before.
-        n_tokens: Per temperature the number of generated tokens.
-        v: Of the model, seconds.
-        draft_steps: d of each draft model, by name, seconds.
-        alphas: Of every drafter at every temperature with every lenience.
-        rules: Of every draft model at every temperature.
-        speeds: Of every setting and draft length.
+        repeated: For each temperature, the share of 4-grams of the generated text that occurred
+            before in it.
+        n_tokens: For each temperature, the number of generated tokens.
+        v: Decode times of the model, seconds.
+        draft_steps: d of each draft model by its name, seconds.
+        alphas: For every drafter, temperature and lenience.
+        rules: For every draft model and temperature.
+        speeds: For every setting and draft length.
     """
 
     repeated: dict[float, float] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class Measured:
 
 
 def render(measured: Measured, target: str, lenience: Sequence[float]) -> str:
-    """Return all tables that there are figures for."""
+    """Return all tables for which there are figures."""
     parts = [f"{target}\n\n" + _texts(measured), "Decodes\n\n" + _times(measured)]
     strict = [one for one in measured.alphas if one.lenience == 1]
     if strict:
@@ -51,7 +52,7 @@ def render(measured: Measured, target: str, lenience: Sequence[float]) -> str:
 
 
 def expectation(one: Alpha, measured: Measured) -> tuple[int, float]:
-    """Return the best gamma for an alpha, and how much faster than plain decoding it is."""
+    """Return the best gamma for an alpha, and its expected speed relative to plain decoding."""
     step = measured.draft_steps.get(one.drafter, 0.0)
     alpha = one.alpha.mean
     gamma = theory.measured_optimal_gamma(alpha, measured.v, step)
@@ -59,7 +60,7 @@ def expectation(one: Alpha, measured: Measured) -> tuple[int, float]:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, its first column to the left and the others to the right."""
+    """Return a table, with its first column left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
@@ -113,7 +114,7 @@ def _alphas(alphas: Sequence[Alpha], measured: Measured) -> str:
 
 
 def _best(alphas: Sequence[Alpha], measured: Measured) -> str:
-    """Which draft model suits the target."""
+    """Return a sentence for each temperature: which draft model suits the target best."""
     lines = []
     for temperature in measured.n_tokens:
         models = [

@@ -1,4 +1,4 @@
-"""Approximation models: whatever gives a distribution over the next token, cheaply.
+"""Approximation models: anything that cheaply gives a distribution over the next token.
 
 (Leviathan et al. 2023, sections 2.3 and 3.6: the M_q of a target M_p.)
 """
@@ -16,10 +16,10 @@ from specllama.measure.logits import LogitsModel, Probabilities, probabilities
 
 
 class Approximation(ABC):
-    """Something that drafts, seen as distributions.
+    """A drafter, seen as a source of distributions.
 
     Attributes:
-        name: What it is called in tables.
+        name: Its name in tables.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Approximation(ABC):
     def distributions(
         self, tokens: Sequence[int], first: int, temperature: float, n_vocab: int
     ) -> Probabilities:
-        """Return what it expects in place of tokens[first], tokens[first + 1], ...
+        """Return the distributions of tokens[first], tokens[first + 1], ... given those before.
 
         Args:
             tokens: A text.
-            first: From 1 on.
-            temperature: At 0 all is on the likeliest token.
+            first: 1 or more.
+            temperature: At 0, the likeliest token has probability 1.
             n_vocab: Size of the vocabulary.
 
         Returns:
@@ -55,8 +55,8 @@ class DraftModel(Approximation):
 
 
 class _Counting(Approximation):
-    """Learns from the text as it goes; at temperatures above 0 it has what it counted, whatever
-    the temperature."""
+    """A drafter that counts tokens as the text goes on. Above 0, the temperature does not change
+    its distributions: they are the counted shares."""
 
     def distributions(
         self, tokens: Sequence[int], first: int, temperature: float, n_vocab: int
@@ -82,11 +82,11 @@ class _Counting(Approximation):
 
     @abstractmethod
     def predict(self) -> Mapping[int, float]:
-        """Return the probabilities of the tokens that may come next; empty if there are none."""
+        """Return the probabilities of the tokens that may come next; {}: it proposes nothing."""
 
 
 class Unigram(_Counting):
-    """How often each token came so far."""
+    """Draws by how often each token has come so far."""
 
     name = "unigram"
 
@@ -101,7 +101,7 @@ class Unigram(_Counting):
 
 
 class Bigram(_Counting):
-    """How often each token came so far after the last one."""
+    """Draws by how often each token has followed the last one so far."""
 
     name = "bigram"
 
@@ -118,7 +118,7 @@ class Bigram(_Counting):
 
 
 class NGrams(_Counting):
-    """The token that NGramPredictor has: the most frequent one after the longest known context."""
+    """Proposes the token of NGramPredictor: the most frequent after the longest known context."""
 
     def __init__(self, order: int) -> None:
         self.name = f"n-grams to {order}"
@@ -135,7 +135,7 @@ class NGrams(_Counting):
 
 
 class Matches(_Counting):
-    """The token that MatchFinder copies: what followed the longest match of the text's end."""
+    """Proposes the token that MatchFinder copies: after the longest match of the text's end."""
 
     name = "matches"
 
@@ -150,7 +150,7 @@ class Matches(_Counting):
 
 
 def counting() -> list[Approximation]:
-    """Return those that need no model."""
+    """Return the drafters that need no model."""
     return [Unigram(), Bigram(), NGrams(3), NGrams(4), Matches()]
 
 

@@ -1,4 +1,4 @@
-"""What decodes cost here: v(n) of a target and d of a draft model, as sessions do them."""
+"""What decodes cost on this machine: v(n) of a target, d of a draft model, as sessions run them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from specllama.session import SpecSession
 from specllama.theory import DecodeTimes
 
 N_TURN = 8
-"""Rounds before the next width has its turn."""
+"""Rounds of one width before the next width takes its turn."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Medians, in seconds.
+    """Median times, in seconds.
 
     Attributes:
-        v: Of target decodes.
+        v: Times of target decodes.
         draft_step: d, the time in which a draft model makes one token; 0 without one.
     """
 
@@ -34,7 +34,7 @@ class Costs:
 
 
 class _Noise(Drafter):
-    """Drafts so many random tokens: what is decoded then does not depend on what is likely."""
+    """Drafts `n_tokens` random tokens, so the decode's width does not depend on what is likely."""
 
     def __init__(self) -> None:
         self.n_tokens = 0
@@ -58,11 +58,11 @@ def target_times(
     """Return v(1) to v(n_most) after a prompt, the widths taking turns.
 
     Args:
-        model: As `SpecSession` takes it.
+        model: As for `SpecSession`.
         prompt: Token ids.
         n_most: Widest decode, 2 to 65.
         repeat: Turns of each width; each is `N_TURN` rounds.
-        **options: Of `SpecSession`.
+        **options: Options of `SpecSession`.
 
     Raises:
         ArgumentError: The model ends its text before a round could be timed.
@@ -88,7 +88,7 @@ def draft_step(
     repeat: int,
     **options: Any,
 ) -> float:
-    """Return d of a draft model, as part of drafts of 4 tokens. Arguments as above."""
+    """Return d of a draft model, measured in drafts of 4 tokens. Arguments as above."""
     times: list[float] = []
     with SpecSession(model, draft, spec_length=4, **options) as session:
         for turn in range(repeat + 1):
@@ -107,8 +107,9 @@ def _median(times: Sequence[float]) -> float:
 def _rounds(
     session: SpecSession, prompt: Sequence[int], n: int
 ) -> Iterator[tuple[float, float, int]]:
-    """Seconds of verifying, seconds of drafting and drafted tokens of at most N_TURN rounds of up
-    to `n` tokens, after the first, in which a draft model takes in the prompt."""
+    """Yield, for at most N_TURN rounds of up to `n` tokens: seconds of verifying, seconds of
+    drafting, drafted tokens. The first round, in which a draft model takes in the prompt, is left
+    out."""
     with session.stream(prompt, max_tokens=N_TURN * n, temperature=0.0) as stream:
         before = None
         for _ in stream:

@@ -1,5 +1,5 @@
-"""Speculative runs beside plain ones of the same prompts: whether, where and how nearly tied their
-tokens differ."""
+"""Compares speculative runs with plain runs of the same prompts: whether and where their tokens
+differ, and how close the candidates were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specllama.measure.sequences import first_difference
 from specllama.requests.stream import Generation
 
 N_LIKELIEST = 100
-"""So many candidates are looked at: at temperatures above 0 the other one may be unlikely."""
+"""Candidates looked at; many, because above temperature 0 the other token may be unlikely."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Comparison:
     """One prompt, continued plainly by itself and speculatively with the same seed.
 
     Attributes:
-        first: Index of the first generated token in which they differ; None if they do not.
-        gap: There, the distance in nats between the log-probabilities of the two candidates, by
-            the model's own distribution in the plain run. At temperatures above 0 noise decides
-            between them, so that it may be wide. None where one of the two ended, or where
-            a candidate is not among the 100 likeliest.
-        exact: Both were in the exact configuration.
+        first: Index of the first generated token in which the runs differ; None if they are equal.
+        gap: Distance in nats between the log-probabilities of the two candidates there, by the
+            model's own distribution in the plain run. Above temperature 0, noise decides between
+            them, so it may be wide. None if one of the runs ended there, or if a candidate is not
+            among the 100 likeliest.
+        exact: Whether both runs were in the exact configuration.
         n_tokens: Tokens of the plain run.
-        acceptance_rate: Of the speculative run.
+        acceptance_rate: Acceptance rate of the speculative run.
     """
 
     first: int | None
@@ -40,16 +40,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """What many comparisons come to.
+    """A summary of many comparisons.
 
     Attributes:
-        count: How many there are.
+        count: Number of comparisons.
         exact: How many were in the exact configuration.
         differ: How many differ.
-        first: Lower quartile, median and upper quartile of where; empty if none differs.
-        gap_median, gap_largest: Of the known gaps, nats; None if there is none.
-        unknown_gaps: Differences without one.
-        n_tokens: Tokens compared, all plain runs together.
+        first: Lower quartile, median and upper quartile of their `first`; empty if none differs.
+        gap_median, gap_largest: Median and maximum of the known gaps, nats; None if none is known.
+        unknown_gaps: Differences whose gap is unknown.
+        n_tokens: Tokens of all plain runs together.
     """
 
     count: int
@@ -63,7 +63,7 @@ class Report:
 
 
 def compare(plain: Generation, speculative: Generation) -> Comparison:
-    """Compare two runs of one prompt; the plain one with log-probabilities."""
+    """Compare two runs of one prompt; the plain one must have log-probabilities."""
     first = first_difference(plain.tokens, speculative.tokens)
     gap = None
     if first is not None and first < min(len(plain.tokens), len(speculative.tokens)):
@@ -80,7 +80,7 @@ def compare(plain: Generation, speculative: Generation) -> Comparison:
 
 
 def summarise(comparisons: Sequence[Comparison]) -> Report:
-    """Count and order comparisons, at least one."""
+    """Summarise comparisons, at least one."""
     firsts = [one.first for one in comparisons if one.first is not None]
     gaps = [one.gap for one in comparisons if one.gap is not None]
     return Report(

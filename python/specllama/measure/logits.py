@@ -1,5 +1,5 @@
-"""Logits at every position of a text, by llama-cpp-python alone: what they say of a drafter owes
-nothing to the core that drafts and verifies."""
+"""Logits at every position of a text, by llama-cpp-python alone: what they say about a drafter is
+independent of the core that drafts and verifies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LogitsModel(Closing):
     """A GGUF model that shows its logits.
 
     Args:
-        path: The file.
+        path: The GGUF file.
         n_ctx: Most tokens of a text.
         n_threads: Threads. None: llama-cpp-python's choice.
         n_gpu_layers: Layers kept on the GPU; -1: all.
@@ -68,19 +68,19 @@ class LogitsModel(Closing):
         return int(self._llama.n_vocab())
 
     def tokenize(self, text: str, *, add_special: bool) -> list[int]:
-        """Return the token ids of a text, the model's BOS before it if `add_special`."""
+        """Return the token ids of a text, after the model's BOS if `add_special`."""
         return [int(token) for token in self._llama.tokenize(text.encode(), add_bos=add_special)]
 
     def rows(self, tokens: Sequence[int], first: int) -> Logits:
-        """Return the logits from which tokens[first], tokens[first + 1], ... were to be chosen.
+        """Return the logits from which tokens[first], tokens[first + 1], ... would be chosen.
 
         Args:
             tokens: A text, at most `n_ctx` tokens.
-            first: From 1 on.
+            first: 1 or more.
 
         Returns:
-            Shape [n_tokens - first, n_vocab], float32: a view of what llama-cpp-python holds, not a
-            copy; valid until the next call.
+            Shape [n_tokens - first, n_vocab], float32: a view into llama-cpp-python's memory, valid
+            until the next call.
         """
         self._llama.reset()
         self._evaluate(tokens[:-1])
@@ -89,9 +89,9 @@ class LogitsModel(Closing):
     def generate(
         self, prompt: Sequence[int], n_tokens: int, *, temperature: float, seed: int
     ) -> list[int]:
-        """Return a prompt and what the model continues it with, chosen as a session does.
+        """Return a prompt and the model's continuation, with tokens chosen as a session does.
 
-        Ends with an end-of-generation token, or after `n_tokens` tokens.
+        It ends with an end-of-generation token, or after `n_tokens` generated tokens.
         """
         sampler = _core.Sampler(sampling_options(temperature=temperature, seed=seed), self.n_vocab)
         tokens = list(prompt)
@@ -119,7 +119,7 @@ class LogitsModel(Closing):
 
 
 def probabilities(logits: Logits, temperature: float) -> Probabilities:
-    """Return softmax(logits / temperature) of each row; at 0 all on the likeliest token.
+    """Return softmax(logits / temperature) of each row; at 0, the likeliest token has 1.
 
     Args:
         logits: Shape [n, n_vocab].
@@ -128,13 +128,13 @@ def probabilities(logits: Logits, temperature: float) -> Probabilities:
     if temperature == 0:
         return one_hot(np.argmax(logits, axis=-1), logits.shape[-1])
     exact = logits.astype(np.float64)
-    with np.errstate(over="ignore"):  # at a very low temperature
+    with np.errstate(over="ignore"):  # a very low temperature overflows to -inf
         weights = np.exp((exact - exact.max(axis=-1, keepdims=True)) / temperature)
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def one_hot(tokens: NDArray[np.int64], n_vocab: int) -> Probabilities:
-    """Return rows with a single 1, at `tokens`: shape [n, n_vocab]."""
+    """Return rows with a single 1, in column tokens[i] of row i: shape [n, n_vocab]."""
     rows = np.zeros((len(tokens), n_vocab))
     rows[np.arange(len(tokens)), tokens] = 1
     return rows

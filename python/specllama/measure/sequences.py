@@ -1,4 +1,4 @@
-"""What is seen of token sequences by themselves."""
+"""Properties of token sequences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def repeated_share(tokens: Sequence[int], order: int = 4) -> float:
-    """Return the share of n-grams of `tokens` that occurred before among them."""
+    """Return the share of the n-grams of `tokens` that occurred before in `tokens`."""
     grams = [tuple(tokens[i : i + order]) for i in range(len(tokens) - order + 1)]
     return 1 - len(set(grams)) / len(grams) if grams else 0.0
 

@@ -1,4 +1,4 @@
-"""Speed by draft length, measured beside what theory expects of it.
+"""Speed by draft length, measured and compared with what theory expects.
 
 (Leviathan et al. 2023: tables 2 and 4, Theorem 3.8.)
 """
@@ -22,17 +22,17 @@ _PLAIN = 0
 
 @dataclass(frozen=True)
 class Speed:
-    """One draft length at one temperature.
+    """The speed with one draft length at one temperature.
 
     Attributes:
-        temperature: Of both models.
-        acceptance: The rule; at temperature 0 both are the same.
+        temperature: Temperature of both models.
+        acceptance: The rule; at temperature 0 both rules are the same.
         gamma: Most tokens drafted per round.
-        alpha: Of the tokens that were judged, the share accepted. (Tokens behind a rejected one are
-            not judged.)
+        alpha: Share of the judged tokens that were accepted. (Tokens after a rejected one are not
+            judged.)
         expected: Theorem 3.8 with the measured v(gamma + 1), d and this alpha.
-        measured: Median over turns of tokens per second over those of plain decoding.
-        low, high: Smallest and largest of a turn.
+        measured: Tokens per second relative to plain decoding: the median over turns.
+        low, high: The smallest and the largest such ratio of a turn.
     """
 
     temperature: float
@@ -48,7 +48,7 @@ class Speed:
 def alpha_of(by_round: Sequence[tuple[int, int]]) -> float:
     """Return accepted / judged tokens, of (drafted, accepted) per round; 0 if none was judged.
 
-    With one alpha for all tokens this is its estimate of greatest likelihood.
+    If all tokens have the same alpha, this is its maximum-likelihood estimate.
     """
     accepted = sum(accepted for _, accepted in by_round)
     rejected = sum(accepted < drafted for drafted, accepted in by_round)
@@ -67,28 +67,28 @@ def measure(
     advance: Callable[[], object] = lambda: None,
     **options: Any,
 ) -> list[Speed]:
-    """Generate after each prompt plainly and with every gamma that `costs` reaches, taking turns.
+    """Generate after each prompt plainly and with every gamma that `costs` covers, taking turns.
 
     Args:
-        model: As `SpecSession` takes it.
+        model: As for `SpecSession`.
         draft: The draft model.
         prompts: Token ids; prompt i is continued with seed i.
         settings: Temperatures and rules.
         costs: v(1) to v(gamma + 1) for the largest gamma, and d.
         n_tokens: Most tokens of a generation.
-        repeat: Turns.
-        advance: Called len(costs.v) * repeat times.
-        **options: Of `SpecSession`.
+        repeat: Number of turns.
+        advance: Called after each gamma of each turn: len(costs.v) * repeat times.
+        **options: Options of `SpecSession`.
 
     Returns:
-        For each setting one for each gamma from 1 on.
+        For each setting, the speeds with each gamma from 1 on.
     """
     gammas = range(len(costs.v))
     rates: dict[tuple[int, int], list[float]] = {}
     rounds: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for _ in range(repeat):
         for gamma in gammas:
-            # Opened anew, so that only one holds memory at a time; the file stays in the cache.
+            # A new session each time, so only one holds memory; the file stays in the page cache.
             drafter = None if gamma == _PLAIN else draft
             with SpecSession(model, drafter, spec_length=max(gamma, 1), **options) as session:
                 session.generate(prompts[0], max_tokens=8)
@@ -114,7 +114,7 @@ def measure(
 
 
 def _rate(runs: Sequence[Generation]) -> float:
-    """Tokens per second after the prefill, over all runs together."""
+    """Return the tokens per second after the prefill, over all runs together."""
     seconds = sum(run.stats.seconds.total - run.stats.seconds.prefill for run in runs)
     return sum(len(run.tokens) for run in runs) / seconds
 
