@@ -1,10 +1,10 @@
-"""Speculative decoding by arithmetic: real texts, real drafters and the real planner at the cost
-of decodes on any machine. No model decodes anything.
+"""Simulates speculative decoding: real texts, real drafters and the real planner, with the decode
+times of any machine. No model decodes anything.
 
-What is drafted at a position depends on the tokens before it alone, not on the rounds that led
-there. So the drafts of a text are made once (`drafting`), and rounds over them (`rounds`) cost
-nothing but sums: a round that verifies g tokens takes v(g + 1), the time of a decode of g + 1
-tokens, relative to that of one (`curves`).
+A draft depends only on the tokens before it, not on the rounds that led there. So the drafts of a
+text are made once (`drafting`), and rounds over them (`rounds`) only add up times: a round that
+verifies g tokens takes v(g + 1), the time of a decode of g + 1 tokens, relative to v(1)
+(`curves`).
 """
 
 from __future__ import annotations

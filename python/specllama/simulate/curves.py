@@ -17,20 +17,20 @@ from specllama.simulate.drafting import MAX_DRAFT
 from specllama.theory import DecodeTimes
 
 Curve: TypeAlias = NDArray[np.float64]
-"""[n - 1]: v(n) / v(1), the time of a decode of n tokens over that of one; shape
-[MAX_DRAFT + 1]. `DecodeTimes.ratios`."""
+"""[n - 1]: v(n) / v(1), the time of a decode of n tokens relative to one token; shape
+[MAX_DRAFT + 1]. From `DecodeTimes.ratios`."""
 
 
 def curve_of(points: Mapping[int, float]) -> Curve:
-    """Return a curve known at some n, 1 among them: linear in between, and on beyond the last as
-    between the last two."""
+    """Return a curve through points at some n, including 1: linear in between, and beyond the last
+    point with the slope between the last two, or level if that slope is negative."""
     return DecodeTimes.through(points, MAX_DRAFT + 1).ratios
 
 
 def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:
-    """Read curves from a JSON file: {"name": {"1": 1.0, "2": 1.24, ...}, ...}, the time of a
-    decode of n tokens, in any unit, at some n, of which 1 must be one. What is no object under a
-    name, such as a comment, is ignored.
+    """Read curves from a JSON file: {"name": {"1": 1.0, "2": 1.24, ...}, ...}. Each curve
+    holds times of decodes of n tokens, in any unit, at some n, including 1. A value that is no
+    object, such as a comment, is ignored.
 
     Raises:
         ArgumentError: The file cannot be read, is not such an object, or holds no curve.
@@ -38,7 +38,7 @@ def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:
     data = _files.read(path)
     try:
         content: Any = json.loads(data)
-    except (ValueError, RecursionError):  # no JSON, or no UTF-8
+    except (ValueError, RecursionError):  # not JSON, or not UTF-8
         raise ArgumentError(f"{path} is not JSON.") from None
     if not isinstance(content, dict):
         raise ArgumentError(f"{path} must hold an object of curves.")

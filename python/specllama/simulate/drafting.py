@@ -1,4 +1,4 @@
-"""What drafters propose at every position of a text, and how far they are right."""
+"""What drafters propose at every position of a text, and how much of it is right."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Drafts:
     Attributes:
         n_prompt: Tokens before the text.
         length: Tokens of the draft at each position, shape [n_tokens].
-        right: How many of them, from the first, are those of the text, shape [n_tokens].
-        evidence: What the drafter knows about each token of each draft; empty for drafters that
-            no planner is asked about.
+        right: How many of these, from the first, are the tokens of the text, shape [n_tokens].
+        evidence: What the drafter knows about each token of each draft; empty for drafters that are
+            simulated without a planner.
     """
 
     n_prompt: int
@@ -36,7 +36,7 @@ class Drafts:
 
 
 def ngram_drafts(prompt: Sequence[int], text: Sequence[int]) -> Drafts:
-    """Return what the drafter of a session ("ngram") proposes, the longest drafts it would make."""
+    """Return the drafts of a session's n-gram drafter ("ngram"), as long as it would make them."""
     follower = NGramFollower()
     follower.append_batch(prompt)
     drafts, evidence = [], []
@@ -51,7 +51,7 @@ def ngram_drafts(prompt: Sequence[int], text: Sequence[int]) -> Drafts:
 def lookup_drafts(
     prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
 ) -> Drafts:
-    """Return what prompt lookup proposes: the tokens after the earliest place where the last
+    """Return the drafts of prompt lookup: the tokens after the earliest place where the last
     `ngram_size` tokens stood before, else the last `ngram_size` - 1, and so on.
 
     (Saxena, "Prompt Lookup Decoding", 2023, as llama-cpp-python's LlamaPromptLookupDecoding.)
@@ -63,12 +63,12 @@ def lookup_drafts(
         n_draft: Tokens to draft.
     """
     tokens = [*prompt, *text]
-    # Where each n-gram was first followed by a token: [size][n-gram].
+    # [size][n-gram]: index of the token that followed the n-gram at its first occurrence.
     first: list[dict[tuple[int, ...], int]] = [{} for _ in range(ngram_size + 1)]
     drafts: list[list[int]] = []
     for i in range(len(tokens)):
         for size in range(1, min(ngram_size, i) + 1):
-            # The n-gram before token i - 1 has a successor, now that there is an end behind it.
+            # The n-gram that ends before token i - 1 has this token as its successor.
             if i - 1 >= size:
                 first[size].setdefault(tuple(tokens[i - 1 - size : i - 1]), i - 1)
         if i < len(prompt):
@@ -86,8 +86,8 @@ def lookup_drafts(
 def ngram_simple_drafts(
     prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
 ) -> Drafts:
-    """Return what llama.cpp's ngram-simple proposes: the tokens after the latest place where the
-    last `ngram_size` tokens stood before, if at least `ngram_size` tokens came there.
+    """Return the drafts of llama.cpp's ngram-simple: the tokens after the latest place where the
+    last `ngram_size` tokens stood before, if at least `ngram_size` tokens follow it.
 
     (common_ngram_simple_draft of llama.cpp's common/ngram-map.cpp.)
 
@@ -101,7 +101,7 @@ def ngram_simple_drafts(
     places: dict[tuple[int, ...], int] = {}
     drafts: list[list[int]] = []
     for i in range(len(tokens)):
-        # The last token is kept apart from the others, which are searched but for the first.
+        # llama.cpp keeps the last token apart, and searches the others except the first.
         n_known = i - 1
         place = n_known - ngram_size - 1
         if place > 0:
@@ -120,12 +120,12 @@ def ngram_simple_drafts(
 def ngram_map_drafts(
     prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
 ) -> Drafts:
-    """Return what llama.cpp's ngram-map-k proposes: the tokens after a place where the last
-    `ngram_size` tokens stood before and `n_draft` others came, the latest in the prompt, else the
-    first in the text.
+    """Return the drafts of llama.cpp's ngram-map-k: the `n_draft` tokens after an earlier place of
+    the last `ngram_size` tokens that has so many after it. The place is the latest in the prompt,
+    else the first in the text.
 
-    (common_ngram_map_draft of llama.cpp's common/ngram-map.cpp; but that drafts no more tokens
-    after an n-gram than were accepted after it the last time, which depends on the rounds.)
+    (common_ngram_map_draft of llama.cpp's common/ngram-map.cpp. The original also drafts no more
+    tokens after an n-gram than were accepted after it the last time, which depends on the rounds.)
 
     Args:
         prompt: Token ids before the text.

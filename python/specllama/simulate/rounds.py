@@ -7,17 +7,18 @@ from specllama.simulate.curves import Curve
 from specllama.simulate.drafting import MAX_DRAFT, Drafts
 
 _SECOND = 0.05
-"""v(1) as the planner is told it: any time of a decode would do."""
+"""v(1) in seconds, as the planner is told it; its value makes no difference."""
 
 _N_PROBES = 10
-"""Decodes whose times the planner knows beforehand, as a session does from those before it on the
-same machine: the curve is kept."""
+"""Decodes whose times the planner knows beforehand. A session knows them from earlier sessions on
+the same machine: the curve is kept."""
 
 
 def fixed_time(drafts: Drafts, curve: Curve, n_draft: int) -> float:
-    """Return the time of rounds that verify the first `n_draft` tokens of every draft, or as many
-    as it has; 0 is plain decoding. Nothing is drafted for the first token, as in a session."""
-    # As Python's own numbers, which are read faster one by one.
+    """Return the time of rounds that verify the first `n_draft` tokens of every draft, or the whole
+    draft if it is shorter; 0 is plain decoding. As in a session, nothing is drafted for the first
+    token."""
+    # Python lists, whose single elements are faster to read than those of an array.
     length, right, cost = drafts.length.tolist(), drafts.right.tolist(), curve.tolist()
     n = len(drafts)
     time, i = 0.0, 0
@@ -30,13 +31,13 @@ def fixed_time(drafts: Drafts, curve: Curve, n_draft: int) -> float:
 
 
 def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
-    """Return the time of rounds of which a planner decides how many tokens are verified. Nothing is
-    drafted for the first token, as in a session.
+    """Return the time of rounds in which a planner decides how many tokens are verified. As in a
+    session, nothing is drafted for the first token.
 
     Args:
-        drafts: With evidence.
-        curve: What decodes cost; the planner is told their times.
-        planner: Keeps what it learns: texts that follow one another in a session share one.
+        drafts: Drafts with evidence.
+        curve: Decode times; the planner is told the time of each decode.
+        planner: It keeps what it learns: texts of the same session share a planner.
     """
     phase = planner.begin(0.0, drafts.n_prompt)
     time, i = 0.0, 0
@@ -60,7 +61,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
 
 
 def calibrated_planner(curve: Curve) -> Planner:
-    """Return a planner that knows what a session measures of a curve before its first request."""
+    """Return a planner that knows of a curve what a session measures before its first request."""
     planner = Planner(pads=True)
     for _ in range(_N_PROBES):
         if n := planner.cost.next_probe(MAX_DRAFT + 1):

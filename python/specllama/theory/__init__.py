@@ -1,10 +1,9 @@
 """What speculative decoding can gain, as arithmetic: nothing here needs a model.
 
-`distributions` has what two distributions over tokens say about acceptance, `iid` the formulas for
-one acceptance rate, `several` and `trees` what several guesses at a token are worth, `decode_times`
-the times of decodes, `measured` the formulas for these, `heads` those for drafts by the target's
-own layers, and `oracle` the bound on every choice of
-draft lengths.
+`distributions` derives acceptance from two distributions over tokens; `iid` has the formulas for
+one acceptance rate; `several` and `trees` tell what several guesses at a token are worth;
+`decode_times` has the times of decodes, `measured` the formulas for measured times, `heads` those
+for drafts by the target's own layers, and `oracle` a bound on every choice of draft lengths.
 
 Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
 of equations, theorems and sections without another source are that paper's.

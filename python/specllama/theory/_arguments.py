@@ -1,4 +1,4 @@
-"""Checks of the arguments that the functions of this package share."""
+"""Checks of arguments that several functions of this package have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specllama import _check
 from specllama.errors import ArgumentError
 
 MAX_GAMMA = 2**20
-"""Above any draft; keeps a mistyped cap from filling the memory."""
+"""More than any draft has; keeps a mistyped cap from filling the memory."""
 
 
 def probability(name: str, value: Any) -> float:
@@ -51,9 +51,9 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
 
 
 def decode_times(v: Any, n_max: int | None = None) -> NDArray[np.float64]:
-    """Return v(1) to v(n_max), shape [n_max]; of an array all of it by default.
+    """Return v(1) to v(n_max), shape [n_max]. n_max None: all times of an array.
 
-    Raises ArgumentError: also for an array that ends before `n_max`.
+    Raises ArgumentError, also if an array has fewer than n_max times.
     """
     if callable(v):
         assert n_max is not None
@@ -71,7 +71,7 @@ def decode_times(v: Any, n_max: int | None = None) -> NDArray[np.float64]:
 def round_times(times: NDArray[np.float64], draft_step: Any, latency: Any) -> NDArray[np.float64]:
     """Return the time of a round for every gamma: gamma d + v(gamma + 1) + latency.
 
-    Raises ArgumentError: also if a round would take no time.
+    Raises ArgumentError, also if a round would take no time.
     """
     step, wait = cost("draft_step", draft_step), cost("latency", latency)
     rounds: NDArray[np.float64] = times + step * np.arange(times.size) + wait

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class DecodeTimes(tuple[float, ...]):
-    """v(1), v(2), ... as far as it is known, in seconds or in any other unit. Empty: nothing is.
+    """v(1), v(2), ... as far as they are known, in seconds or in any other unit. May be empty.
 
-    A tuple, so that NumPy and JSON take it for what it is. It need not rise with n.
+    It is a tuple, so NumPy and JSON accept it as a list of numbers. It need not rise with n.
     """
 
     __slots__ = ()
@@ -28,11 +28,11 @@ class DecodeTimes(tuple[float, ...]):
 
     @classmethod
     def through(cls, points: Mapping[int, float], n_most: int) -> DecodeTimes:
-        """Return v(1) to v(n_most), linear between the known points, and on beyond the last as
-        between the last two, but never falling there.
+        """Return v(1) to v(n_most): linear between known points, and beyond the last point with the
+        slope between the last two, or level if that slope is negative.
 
         Args:
-            points: v(n) at some n, 1 among them.
+            points: v(n) at some n, including 1.
             n_most: Widest decode.
         """
         known = sorted(points)
@@ -41,7 +41,7 @@ class DecodeTimes(tuple[float, ...]):
         curve = np.interp(n, known, times)
         if len(known) > 1:
             slope = (times[-1] - times[-2]) / (known[-1] - known[-2])
-            # A curve that falls at its end does not fall to nothing.
+            # A curve that falls at its end must not go on to fall below 0.
             curve = np.where(n > known[-1], times[-1] + max(slope, 0.0) * (n - known[-1]), curve)
         return cls(curve.tolist())
 

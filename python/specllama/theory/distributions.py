@@ -2,7 +2,7 @@
 
 `p` is the target's and `q` the draft model's distribution, after temperature, top-k and the like
 (section 2.2: every way to sample is sampling from an adjusted distribution; greedy has all of its
-mass on one token). Both have shape [..., n_vocabulary] and are computed with in float64. Each row
+mass on one token). Both have shape [..., n_vocabulary]; they are converted to float64. Each row
 must sum to 1 within 0.001 and is scaled to do so exactly; anything else raises ArgumentError.
 """
 
@@ -18,13 +18,13 @@ from specllama.theory import _arguments
 
 Floats = NDArray[np.float64]
 
-_SUM_TOLERANCE = 1e-3  # a float32 softmax over a large vocabulary is off by less
+_SUM_TOLERANCE = 1e-3  # more than the error of a float32 softmax over a large vocabulary
 
 
 def lk_divergence(p: ArrayLike, q: ArrayLike) -> Floats:
     """D_LK(p, q) = sum |p - (p + q) / 2|, which is the total variation distance.
 
-    Symmetric, 0 for equal distributions and 1 for those that share no token (Definition 3.2,
+    Symmetric; 0 for equal distributions, 1 for distributions that share no token (Definition 3.2,
     Lemma 3.3, Corollary 3.4).
 
     Args:
@@ -51,7 +51,7 @@ def acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def alpha(p: ArrayLike, q: ArrayLike) -> float:
-    """alpha = E[min(p, q)], the mean of `acceptance` over all the pairs given (Corollary 3.6).
+    """alpha = E[min(p, q)], the mean of `acceptance` over all given pairs (Corollary 3.6).
 
     Args:
         p, q: Distributions at some positions of a text, shape [..., n_vocabulary] (see the module).
@@ -76,8 +76,8 @@ def coupled_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
         The probability that both choose the same token, shape [...].
     """
     p, q = pair(p, q)
-    # With tokens sorted by falling p / q, the larger quotient is that of p for every y up to x and
-    # that of q for every y behind it: two running sums replace the double loop.
+    # With tokens sorted by falling p / q, the larger quotient is p_y / p_x for every y up to x and
+    # q_y / q_x for every y after x: two running sums replace the double loop.
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-(p / q), axis=-1)
     p, q = np.take_along_axis(p, order, axis=-1), np.take_along_axis(q, order, axis=-1)
@@ -90,10 +90,10 @@ def coupled_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def coupled_acceptance_bound(p: ArrayLike, q: ArrayLike) -> Floats:
-    """(1 - TV) / (1 + TV), which `coupled_acceptance` never falls below; TV is `lk_divergence`.
+    """(1 - TV) / (1 + TV), a lower bound of `coupled_acceptance`; TV is `lk_divergence`.
 
     Daliri, Musco, Suresh: "Coupling without communication and drafter-invariant speculative
-    decoding" (2024); there also that no rule without communication does better in the worst case.
+    decoding" (2024). They also show that no rule without communication has a better worst case.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary] (see the module).
@@ -106,7 +106,7 @@ def coupled_acceptance_bound(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def greedy_draft_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
-    """p[argmax q]: what is accepted if q's likeliest token is drafted and the target draws its own.
+    """p[argmax q]: what is accepted if q's likeliest token is drafted and the target draws from p.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary] (see the module).
@@ -120,7 +120,7 @@ def greedy_draft_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def pair(p: Any, q: Any) -> tuple[Floats, Floats]:
-    """Return both, checked and scaled as the module says. Raises ArgumentError."""
+    """Return both distributions, checked and scaled as the module says. Raises ArgumentError."""
     p, q = _distributions("p", p), _distributions("q", q)
     if p.shape != q.shape:
         raise ArgumentError(f"p and q must have one shape, not {p.shape} and {q.shape}.")

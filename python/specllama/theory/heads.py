@@ -1,4 +1,4 @@
-"""What drafts by the target's own layers gain, by how their tokens come."""
+"""The gain of drafts by the target's own layers, by the way in which they make their tokens."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ def speedup_of_heads(
     draft_step: float = 0.0,
     drafts: Drafts = "in turn",
 ) -> NDArray[np.float64]:
-    """How much faster than plain decoding, for every length of the draft: Theorem 3.8 with
-    v(gamma + 1) in place of v(1), and another price of a draft.
+    """The speed relative to plain decoding for every length of the draft: Theorem 3.8 with
+    v(gamma + 1) in place of v(1), and with a cost of the draft that depends on `drafts`.
 
     Args:
         acceptance: a_1, a_2, ...: the probability that a token is accepted if those before it are,
             shape [n_draft]. Tokens drafted without regard to each other ("at once", "itself") are
             right less often the further ahead they are.
         v: Times of a target decode, as for `speeds`; an array must reach n_draft + 1 tokens.
-        draft_step: Time d of one pass of the head; without a say for "itself".
-        drafts: "in turn": a pass for each token, d gamma + v(gamma + 1) for 1 + A tokens, A those
-            accepted (EAGLE: Li et al. 2024; multi-token prediction: DeepSeek-V3, 2024). "at once":
-            one pass for all, d + v(gamma + 1) (blockwise parallel decoding: Stern et al. 2018;
-            Medusa, along one branch: Cai et al. 2024). "itself": the target says one token and
-            drafts gamma behind look-ahead tokens, then verifies, 2 v(gamma + 1) for 2 + A tokens
-            (PaSS: Monea et al. 2023).
+        draft_step: Time d of one pass of the head; unused for "itself".
+        drafts: How a draft of gamma tokens, A of them accepted, is made. "in turn": a pass for each
+            token; a round takes gamma d + v(gamma + 1) for 1 + A tokens (EAGLE: Li et al. 2024;
+            multi-token prediction: DeepSeek-V3, 2024). "at once": one pass for all; d +
+            v(gamma + 1) for 1 + A tokens (blockwise parallel decoding: Stern et al. 2018; Medusa,
+            along one branch: Cai et al. 2024). "itself": the target generates one token and drafts
+            gamma at look-ahead tokens, then verifies; 2 v(gamma + 1) for 2 + A tokens (PaSS: Monea
+            et al. 2023).
 
     Returns:
-        For gamma = 0, which is plain decoding and 1, to n_draft, shape [n_draft + 1].
+        Values for gamma = 0 (plain decoding: 1) to n_draft, shape [n_draft + 1].
 
     Raises:
-        ArgumentError: As for `speeds`, or `drafts` is none of these.
+        ArgumentError: As for `speeds`, or `drafts` is another word.
     """
     if drafts not in get_args(Drafts):
         raise ArgumentError(f"drafts must be one of {', '.join(get_args(Drafts))}, not {drafts!r}.")

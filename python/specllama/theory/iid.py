@@ -1,9 +1,9 @@
-"""The paper's formulas for one acceptance rate: tokens accepted independently of each other, and a
-decode of gamma + 1 tokens that takes as long as one of a single token.
+"""The paper's formulas for one acceptance rate. They assume that tokens are accepted independently
+of each other, and that a decode of gamma + 1 tokens takes as long as a decode of one.
 
-`specllama.theory.measured` has those for a decode that does not. Where no other range is said,
-alpha is from 0 to 1, gamma a whole number from 0 to 2^20 and a cost coefficient finite and not
-negative; anything else raises ArgumentError.
+`specllama.theory.measured` has the formulas without the second assumption. Unless another range is
+given, alpha is from 0 to 1, gamma a whole number from 0 to 2^20 and a cost coefficient finite and
+not negative; anything else raises ArgumentError.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from specllama.theory import _arguments
 
 
 def expected_tokens(alpha: float, gamma: int) -> float:
-    """(1 - alpha^(gamma + 1)) / (1 - alpha), the tokens that a round yields (Equation 1).
+    """(1 - alpha^(gamma + 1)) / (1 - alpha), the expected tokens of a round (Equation 1).
 
-    From 1 (nothing accepted) to gamma + 1 (everything, and the target's own token).
+    From 1 (nothing is accepted) to gamma + 1 (the whole draft, and the target's own token).
 
     Args:
         alpha: Probability that a drafted token is accepted.
@@ -29,7 +29,7 @@ def expected_tokens(alpha: float, gamma: int) -> float:
         return 1.0
     if alpha == 1:
         return gamma + 1.0
-    # Not by the power: near alpha = 1 little would be left of its difference to 1.
+    # With the power, near alpha = 1, the difference to 1 would lose most of its digits.
     return -math.expm1((gamma + 1) * math.log(alpha)) / (1 - alpha)
 
 
@@ -45,10 +45,10 @@ def improvement_factor(alpha: float, gamma: int, c: float) -> float:
 
 
 def improvement_lower_bound(alpha: float, c: float) -> float:
-    """(1 + alpha) / (1 + c): what the best gamma reaches at least (Corollary 3.9).
+    """(1 + alpha) / (1 + c), a lower bound of the best gamma's factor (Corollary 3.9).
 
-    It is the factor of gamma = 1, and above 1 if alpha > c. If not, no gamma gains anything. With
-    measured decode times, `measured_improvement_factor` of gamma = 1 is the bound.
+    It is the factor of gamma = 1, and above 1 if alpha > c; otherwise no gamma gains anything. With
+    measured decode times the bound is `measured_improvement_factor` of gamma = 1.
 
     Args:
         alpha: Probability that a drafted token is accepted.
@@ -73,7 +73,7 @@ def operations_factor(alpha: float, gamma: int, c_hat: float) -> float:
 def optimal_gamma(alpha: float, c: float, cap: int = 64) -> int:
     """The gamma from 0 to `cap` with the greatest `improvement_factor` (section 3.5).
 
-    Found by trying all of them. 0 if none is faster than plain decoding; of equals, the smallest.
+    All are tried. 0 if none is faster than plain decoding; of equals, the smallest.
 
     Args:
         alpha: Probability that a drafted token is accepted.

@@ -1,11 +1,11 @@
-"""What speculation gains where a wider decode takes longer, as measured: v(n) in place of the
+"""What speculation gains if wider decodes take longer, as measured: v(gamma + 1) replaces the
 paper's v(1).
 
 `v` is a function of n or the times for 1, 2, 3, ... tokens (so `v[n - 1]` is v(n)), in seconds or
 in any unit that `draft_step` and `latency` share, such as v(1). It need not rise with n: measured
-curves have steps in both directions. `latency` is what a round costs beside its decodes, such as
-the way to another host and back. Times must be finite and not negative, and a round must take some;
-anything else raises ArgumentError.
+curves have steps in both directions. `latency` is the time of a round besides its decodes, such as
+the way to another host and back. Times must be finite and not negative, and a round must take some
+time; anything else raises ArgumentError.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ def time_per_token(
 ) -> float:
     """(gamma d + v(gamma + 1) + latency) / expected_tokens, the mean time of a token.
 
-    With nothing but a latency L it is L / E[accepted], as for a target spread over hosts far away.
-    gamma = 0 is plain decoding.
+    If only a latency L takes time, it is L / expected_tokens, as for a target spread over distant
+    hosts. gamma = 0 is plain decoding.
 
     Args:
         alpha: Probability that a drafted token is accepted.
         gamma: Tokens drafted per round.
         v: Times of a target decode (see the module).
         draft_step: Time d of one draft-model step.
-        latency: Time that a round takes beside its decodes.
+        latency: Time of a round besides its decodes.
     """
     tokens = expected_tokens(alpha, gamma)
     times = _arguments.decode_times(v, gamma + 1)
@@ -44,7 +44,7 @@ def measured_improvement_factor(
 ) -> float:
     """How much faster than plain decoding: Theorem 3.8 with v(gamma + 1) in place of v(1).
 
-    Both pay the latency, plain decoding for every token. A constant v gives
+    Both pay the latency: plain decoding pays it for every token. A constant v gives
     `improvement_factor(alpha, gamma, draft_step / v)`.
 
     Args:
@@ -52,7 +52,7 @@ def measured_improvement_factor(
         gamma: Tokens drafted per round.
         v: Times of a target decode (see the module).
         draft_step: Time d of one draft-model step.
-        latency: Time that a round takes beside its decodes.
+        latency: Time of a round besides its decodes.
     """
     plain = time_per_token(alpha, 0, v, draft_step, latency)
     return plain / time_per_token(alpha, gamma, v, draft_step, latency)
@@ -65,14 +65,14 @@ def measured_optimal_gamma(
     latency: float = 0.0,
     cap: int | None = None,
 ) -> int:
-    """The gamma with the smallest `time_per_token`, found by trying all: on a staircase a search
-    that stops at the first loss stops too early.
+    """The gamma with the smallest `time_per_token`. All are tried, since v may be a staircase: a
+    search that stops at the first loss stops too early.
 
     Args:
         alpha: Probability that a drafted token is accepted.
         v: Times of a target decode (see the module).
         draft_step: Time d of one draft-model step.
-        latency: Time that a round takes beside its decodes.
+        latency: Time of a round besides its decodes.
         cap: Largest gamma to consider (default: as far as an array `v` reaches; 64 for a function).
 
     Returns:
@@ -88,19 +88,19 @@ def measured_optimal_gamma(
 def speeds(
     acceptance: ArrayLike, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
 ) -> NDArray[np.float64]:
-    """S(gamma), tokens per time, for every gamma that the given draft allows:
+    """S(gamma), tokens per unit of time, for every gamma that the given draft allows:
 
         S(gamma) = (1 + sum_{i <= gamma} prod_{j <= i} a_j) / (gamma d + v(gamma + 1) + latency)
 
-    The product is the survival of token i: it is accepted only if all before it are. With one
-    acceptance for all positions the numerator is Equation 1.
+    The product is the survival of token i: the token is accepted only if all before it are. With
+    the same acceptance at all positions the numerator is Equation 1.
 
     Args:
         acceptance: a_1, a_2, ...: the probability that a token is accepted if those before it are,
             shape [n_draft]. May be empty.
         v: Times of a target decode (see the module); an array must reach n_draft + 1 tokens.
         draft_step: Time d of one draft-model step.
-        latency: Time that a round takes beside its decodes.
+        latency: Time of a round besides its decodes.
 
     Returns:
         S(0), which is plain decoding, to S(n_draft), shape [n_draft + 1]. The argmax is the draft

@@ -17,10 +17,10 @@ class OraclePath:
     """The rounds of a planner that knows what will be accepted.
 
     Attributes:
-        time: What all of them take, in the unit of v.
+        time: Time of all rounds together, in the unit of v.
         drafted: Tokens drafted in each round, shape [n_rounds].
-        accepted: Tokens accepted in each, shape [n_rounds]; with one more per round they are the
-            whole text.
+        accepted: Tokens accepted in each round, shape [n_rounds]. Each round adds one more token,
+            the target's own; together they are the whole text.
     """
 
     time: float
@@ -39,17 +39,17 @@ def oracle_bound(
 
         T(i) = min over k <= acceptable[i] of v(k + 1) + k d + latency + T(i + k + 1),  T(n) = 0
 
-    This bounds every choice of draft lengths over the same drafts, the oracle for gamma of section
-    3.5 with real text and real costs. Where v falls from one n to a larger one, a round may also be
-    made wider than what is accepted of it, for a fast planner might; it then costs the least of
+    This bounds every choice of draft lengths over the same drafts: the oracle for gamma of section
+    3.5, with real text and real costs. If v falls from one n to a larger one, a fast planner might
+    draft more than is accepted, so a round with k accepted tokens costs the least of
     v(m + 1) + m d over m >= k. O(n cap) time, O(n) memory.
 
     Args:
-        acceptable: How many tokens of the draft available at each position of the text would be
-            accepted there, shape [n_tokens]: `acceptable[i]` counts from token i of the text on.
+        acceptable: For each position of the text, how many tokens of the draft available there
+            would be accepted, shape [n_tokens]: `acceptable[i]` counts from token i of the text.
         v: Times of a target decode, as in `specllama.theory.measured`.
         draft_step: Time d of one draft-model step.
-        latency: Time that a round takes beside its decodes.
+        latency: Time of a round besides its decodes.
         cap: Most tokens that may be drafted in a round (default: as far as an array `v` reaches;
             for a function, the largest of `acceptable`).
 
@@ -87,7 +87,8 @@ def oracle_bound(
 
 
 def _cheapest(rounds: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """For each k, the m >= k whose round takes least, the smallest of equals; and its time."""
+    """For each k, the m >= k whose round takes the least time (of equals, the smallest m), and that
+    time."""
     widths = np.arange(rounds.size)
     for k in range(rounds.size - 2, -1, -1):
         if rounds[widths[k + 1]] < rounds[k]:

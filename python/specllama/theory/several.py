@@ -1,8 +1,8 @@
-"""How likely one of several guesses at a token is accepted, from two distributions.
+"""The probability that one of several guesses at a token is accepted, from two distributions.
 
-`p`, `q` and what they are computed with are those of `distributions`. The k guesses are drawn from
-q without replacement, which is what the k highest of log q + Gumbel noise are. (Kool, van Hoof,
-Welling: "Stochastic beams and where to find them", ICML 2019, section 2.3.)
+`p` and `q` are as in `distributions`. The k guesses are drawn from q without replacement, as the k
+highest values of log q + Gumbel noise are. (Kool, van Hoof, Welling: "Stochastic beams and where to
+find them", ICML 2019, section 2.3.)
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _CLOSE = 1e-300
 
 
 def acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
-    """What rejection sampling accepts of k guesses judged one after another, each with what the
-    ones before have left of p and of q.
+    """What rejection sampling accepts of k guesses that are judged one after another, each against
+    what the guesses before it have left of p and q.
 
-    Of one guess that is `acceptance`. Guess i is kept with probability min(1, p_i / q_i), p_1 = p,
-    q_1 = q; if it is not, p_(i+1) = norm(max(0, p_i - q_i)) and q_(i+1) is q_i without it. (Miao et
-    al., "SpecInfer", 2024, section 4.3; without replacement in Chen et al., "Sequoia", 2024,
-    section 3.2.) Every order of guesses is looked at: the time grows with n_vocabulary^(k - 1).
-    That other rules accept more of guesses drawn with replacement is the subject of Sun et al.,
-    "SpecTr: fast speculative decoding via optimal transport" (NeurIPS 2023).
+    For one guess this is `acceptance`. Guess i is accepted with probability min(1, p_i / q_i),
+    where p_1 = p, q_1 = q; if it is rejected, p_(i+1) = norm(max(0, p_i - q_i)), and q_(i+1) is q_i
+    without it, normalised. (Miao et al., "SpecInfer", 2024, section 4.3; without replacement in
+    Chen et al., "Sequoia", 2024, section 3.2.) All orders of guesses are summed over: the time
+    grows with n_vocabulary^(k - 1). Sun et al., "SpecTr: fast speculative decoding via optimal
+    transport" (NeurIPS 2023), treat rules that accept more of guesses drawn with replacement.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary].
@@ -45,14 +45,15 @@ def acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
 
 
 def coupled_acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
-    """What the coupled rule accepts of k guesses: the target's choice is among the k that come
-    first for the draft model, with the same noise.
+    """What the coupled rule accepts of k guesses: the probability that the target's choice is among
+    the k tokens that come first for the draft model, with the same noise.
 
-    Of one guess that is `coupled_acceptance`. Token y arrives at a time E_y / q_y for the draft
-    model, E_y / p_y for the target, E_y exponential. Given that x is the target's choice and has
-    E_x = t, token y is before it for the draft model with probability
-    1 - exp(-t max(0, q_y / q_x - p_y / p_x)), each by itself: their number is Poisson-binomial, and
-    t, times 1 / p_x, exponential. The integral over t is taken numerically, to some 1e-6.
+    For one guess this is `coupled_acceptance`. Token y arrives at time E_y / q_y for the draft
+    model and E_y / p_y for the target, with E_y exponential. Given that the target chooses x, with
+    E_x = t, token y arrives before x for the draft model with probability
+    1 - exp(-t max(0, q_y / q_x - p_y / p_x)), independently of the others. So the number of such
+    tokens is Poisson-binomial, and t / p_x is exponential. The integral over t is taken
+    numerically, with an error of about 1e-6.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary]; the time grows with n_vocabulary^2.
@@ -91,8 +92,8 @@ def _among_first(p: Floats, q: Floats, k: int) -> float:
     chosen = np.flatnonzero(shared)
     if chosen.size == 0:
         return 0.0
-    # [x, t]: of the target's choice x, the time in units in which it is exponential; the weight of
-    # the trapezoidal rule over its logarithm.
+    # [x, t]: x is the target's choice, t its time in units in which it is exponential. The weights
+    # are those of the trapezoidal rule over log t.
     times = np.exp(_LOG_TIMES)
     weights = times * np.exp(-times) * (_LOG_TIMES[1] - _LOG_TIMES[0])
     t = p[chosen, None] * times

@@ -1,8 +1,8 @@
-"""What several guesses at a position are worth, verified in one decode: a tree in place of a chain.
+"""The worth of several guesses at a position, verified in one decode: a tree instead of a chain.
 
-A tree's nodes are numbered so that each comes behind its parent; the root, the last token of the
-text, is -1 and no node. A node's edge is the probability that its token is right if its parent is;
-only one of the siblings can be, so the edges below a node sum to 1 at most.
+The nodes of a tree are numbered so that each comes after its parent. The root, the last token of
+the text, is -1 and not a node. The edge of a node is the probability that its token is right if its
+parent is; only one sibling can be right, so the edges below a node sum to at most 1.
 
 Miao et al.: "SpecInfer: accelerating large language model serving with tree-based speculative
 inference and verification" (ASPLOS 2024). Chen et al.: "Sequoia: scalable, robust, and
@@ -29,13 +29,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class BestTree:
-    """The best trees of every size up to that of `parents`: each is a beginning of it.
+    """The best trees of all sizes up to that of `parents`: the best tree of n nodes is its first n.
 
     Attributes:
-        parents: Of every node, -1 for the root.
+        parents: Parent of every node, -1 for the root.
         ranks: Which guess at its position each node is, from 0.
-        expected_tokens: Of a round that verifies the first n nodes, for n = 0, 1, ...;
-            shape [n_nodes + 1].
+        expected_tokens: Expected tokens of a round that verifies the first n nodes, for n = 0, 1,
+            ...; shape [n_nodes + 1].
     """
 
     parents: list[int]
@@ -45,10 +45,10 @@ class BestTree:
     def speeds(
         self, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
     ) -> NDArray[np.float64]:
-        """Tokens per time for every size, of which the argmax is the one to choose.
+        """Return tokens per unit of time for every size; the argmax is the size to choose.
 
-        A step of the draft model is taken for each level of the tree: its second and third choices
-        come with the first.
+        The draft model takes one step for each level of the tree: its second and third choices come
+        with the first.
 
         Args:
             v, draft_step, latency: As for `theory.speeds`; an array v must reach n_nodes + 1.
@@ -66,14 +66,14 @@ class BestTree:
 
 
 def tree_expected_tokens(parents: Sequence[int], edges: ArrayLike) -> float:
-    """1 + the sum over all nodes of the product of the edges from the root to it: the mean number
-    of tokens of a round (Sequoia, section 3.1).
+    """1 + the sum over all nodes of the product of the edges on the path from the root: the mean
+    number of tokens of a round (Sequoia, section 3.1).
 
     A chain whose edges are all alpha gives `expected_tokens(alpha, gamma)`.
 
     Args:
-        parents: The node that each one comes after, -1 for the root; less than its own number.
-        edges: Of every node, shape [n_nodes].
+        parents: For each node, the node that it follows, -1 for the root; less than its own number.
+        edges: The edge of every node, shape [n_nodes].
     """
     rates = _arguments.floats("edges", edges)
     if rates.shape != (len(parents),):
@@ -91,17 +91,17 @@ def tree_expected_tokens(parents: Sequence[int], edges: ArrayLike) -> float:
 
 
 def best_tree(edges: ArrayLike, n_nodes: int) -> BestTree:
-    """The trees of 0 to n_nodes nodes with the most expected tokens, where the edge of a guess
-    depends on its depth and rank only.
+    """Return the trees of 0 to n_nodes nodes with the most expected tokens, if the edge of a guess
+    depends only on its depth and rank.
 
-    The node whose path has the highest product comes next. Since no node is worth more than its
-    parent, the first g of these are the best g, for every g at once (Sequoia, section 3.1, by
+    The node with the highest product of edges on its path is added next. No node is worth more than
+    its parent, so the first g nodes are the best g, for every g at once (Sequoia, section 3.1, by
     dynamic programming; EAGLE-2, section 4.2, for edges that differ from node to node).
 
     Args:
-        edges: [depth, rank], from 0: the probability that the guess of this rank is right if those
-            before its position are, shape [n_depths, n_ranks]. What is deeper is worth nothing.
-        n_nodes: Most nodes, at most as many as there are; 0 or more.
+        edges: [depth, rank], from 0: the probability that the guess of this rank is right if the
+            tokens before its position are, shape [n_depths, n_ranks]. Deeper nodes do not exist.
+        n_nodes: Most nodes, 0 or more, at most as many as `edges` gives.
     """
     rates = _arguments.floats("edges", edges)
     if rates.ndim != 2 or np.any(rates.sum(axis=-1) > 1 + _ROUNDING):
@@ -131,7 +131,7 @@ def best_tree(edges: ArrayLike, n_nodes: int) -> BestTree:
 
 
 def _depths(parents: Sequence[int]) -> NDArray[np.int64]:
-    """Return how many nodes lie on the path to each, itself included, shape [n_nodes]."""
+    """Return the number of nodes on the path to each node, itself included, shape [n_nodes]."""
     depths = np.zeros(len(parents) + 1, np.int64)
     for node, parent in enumerate(parents):
         depths[node + 1] = depths[parent + 1] + 1
