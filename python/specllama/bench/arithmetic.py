@@ -1,4 +1,4 @@
-"""What is made of the numbers that are measured."""
+"""Arithmetic on the numbers that are measured."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _RESAMPLES = 2000
 
 
 def median_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
-    """Return the median of `values` and a confidence interval around it: the percentile bootstrap
-    (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13), always of the
-    same resamples.
+    """Return the median of `values` and a confidence interval around it, by the percentile
+    bootstrap (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 13). The
+    random numbers are always the same.
 
     Args:
-        values: At least one.
+        values: At least one value.
         level: Probability that the interval covers the median, in (0, 1).
     """
     array = np.asarray(values, dtype=np.float64)
@@ -30,14 +30,14 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> tuple[float
 
 
 def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] = ()) -> DecodeTimes:
-    """Return the seconds v(n) up to the widest decode that is known: medians of times, in
-    between by interpolation. Empty if there was no decode of one token.
+    """Return the seconds v(n) up to the widest known decode: medians of the measured times, and
+    interpolation between them. Empty if there was no decode of one token.
 
     Args:
-        decodes: Tokens and seconds of each.
-        before: v(n) from n = 1 on as it was measured at other times, by the speed of which it is
-            scaled; 0: it was not. It says what widths cost that nobody decoded: a planner that
-            drafts too little would otherwise hide what it missed.
+        decodes: Tokens and seconds of each decode.
+        before: v(n) from n = 1 on, as measured at another time; 0: not measured. It is scaled to
+            the present v(1) and gives the cost of widths that nobody decoded: otherwise a planner
+            that drafts too little would hide what it missed.
     """
     by_width: dict[int, list[float]] = {}
     for n, seconds in decodes:
@@ -55,16 +55,16 @@ def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] =
 def oracle_speed(
     texts: Sequence[tuple[Sequence[int], Sequence[int]]], v: DecodeTimes
 ) -> float | None:
-    """Return how many times faster than plain decoding texts could at most be generated with the
-    n-gram drafter's drafts, by a planner that knows what will be accepted.
+    """Return the highest speed, relative to plain decoding, at which texts could be generated with
+    the n-gram drafter's drafts, by a planner that knows what will be accepted.
 
     Args:
-        texts: Prompts and what follows them, as token ids. The first token of each comes with its
-            prompt and does not count.
-        v: Of the target; rounds are as wide as it reaches.
+        texts: Prompts and the texts after them, as token ids. The first token of each text comes
+            with its prompt and does not count.
+        v: Decode times of the target; rounds are at most as wide as these.
 
     Returns:
-        None if nothing is known of v, or no token that counts is given.
+        None if v is empty, or no token counts.
     """
     n_tokens, time = 0, 0.0
     for prompt, text in texts:
@@ -79,14 +79,15 @@ def oracle_speed(
 def promised_speed(
     rounds: Sequence[tuple[int, int]], gamma: int, v: DecodeTimes, draft_step: float
 ) -> float | None:
-    """Return how many times faster than plain decoding Theorem 3.8 says that drafts of `gamma`
-    tokens are, with alpha as these rounds had it (`specllama.measure.speed.alpha_of`).
+    """Return the speed, relative to plain decoding, that Theorem 3.8 promises for drafts of `gamma`
+    tokens, with the alpha of these rounds (`specllama.measure.speed.alpha_of`).
 
     Args:
-        rounds: Drafted and accepted tokens of each, where `gamma` tokens are drafted come what may:
-            a drafter that is asked only when it is likely to be right shows no alpha.
+        rounds: Drafted and accepted tokens of each round. `gamma` tokens must be drafted in every
+            case: rounds in which a drafter is asked only when it is likely to be right do not show
+            its alpha.
         gamma: Most tokens of a draft.
-        v: Of the target.
+        v: Decode times of the target.
         draft_step: d, in the same unit.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Who takes turns: ways to decode, each a session of its own."""
+"""The contestants, which take turns: ways to decode, each with a session of its own."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Contestant:
     """A way to decode.
 
     Attributes:
-        name: plain; ngram, match, model, cascade: the planner over that drafter; ngram-N, model-N:
-            its drafts of N tokens.
+        name: "plain"; "ngram", "match", "model" or "cascade": the planner with that drafter;
+            "ngram-N" or "model-N": that drafter with drafts of N tokens.
         drafter: Who drafts; None: nobody.
-        spec_length: As SpecSession takes it.
+        spec_length: As for SpecSession.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Contestant:
 
     @property
     def fixed_length(self) -> int | None:
-        """How many tokens it drafts, come what may; None if that is planned, or nobody drafts."""
+        """Number of tokens that it always drafts; None if that is planned, or nobody drafts."""
         return None if self.spec_length == "auto" else self.spec_length
 
     @property
     def has_model(self) -> bool:
-        """Whether a draft model has a part in it."""
+        """Whether a draft model takes part in it."""
         return self.drafter in _WITH_MODEL
 
 
@@ -59,7 +59,7 @@ _ALL = (*_PLANNED.values(), *_FIXED)
 
 
 def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
-    """Return the contestants that the command line asks for, plain always the first.
+    """Return the contestants that the command line asks for, with plain always first.
 
     Args:
         names: "all", or names separated by commas; None: plain, ngram and, if there is a draft
@@ -90,8 +90,8 @@ def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
 def sessions(
     contestants: Sequence[Contestant], model: str | None, draft_model: str | None, **options: Any
 ) -> Iterator[list[SpecSession]]:
-    """Open a session for each contestant, in their order, and close them at the end. They share
-    nothing but the pages of the model's file."""
+    """Open a session for each contestant, in their order, and close all at the end. The sessions
+    share only the pages of the model's file."""
     with ExitStack() as stack:
         yield [
             stack.enter_context(open_session(one, model, draft_model, **options))
@@ -102,7 +102,7 @@ def sessions(
 def open_session(
     contestant: Contestant, model: str | None, draft_model: str | None, **options: Any
 ) -> SpecSession:
-    """Open the session of one of them; the options are SpecSession's."""
+    """Open the session of a contestant; the options are SpecSession's."""
     return SpecSession(
         model,
         _draft(contestant, draft_model),

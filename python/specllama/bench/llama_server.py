@@ -1,4 +1,4 @@
-"""llama.cpp's own server, to be measured beside."""
+"""llama.cpp's own server, measured for comparison."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LENGTHS = (2, 3, 4, 8, 16)
 """Draft lengths that llama.cpp's programs are tried with."""
 
 _SECONDS_TO_START = 120
-_SECONDS_TO_ANSWER = 3600  # a large model on a slow machine is no mistake
+_SECONDS_TO_ANSWER = 3600  # a large model on a slow machine may take so long
 
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is on this machine
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy to this machine
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Completion:
 
     Attributes:
         tokens: Its token ids.
-        n_timed: Tokens that took `seconds`: those after the prefill.
-        seconds: Their time, as the server has it.
-        drafted, accepted: Draft tokens.
+        n_timed: Number of tokens generated in `seconds`: those after the prefill.
+        seconds: Their time, measured by the server.
+        drafted, accepted: Numbers of draft tokens.
     """
 
     tokens: list[int]
@@ -46,10 +46,10 @@ class Completion:
 
 @dataclass(frozen=True)
 class LlamaServer:
-    """A server that is up. From any thread.
+    """A running server. May be used from any thread.
 
     Attributes:
-        address: Where.
+        address: Its URL.
     """
 
     address: str
@@ -57,12 +57,13 @@ class LlamaServer:
     def complete(
         self, prompt: Sequence[int], n_tokens: int, *, cache_prompt: bool = True
     ) -> Completion:
-        """Continue a prompt greedily, by so many tokens or to the end of the text.
+        """Continue a prompt greedily, up to `n_tokens` tokens or the end of the text.
 
         Args:
             prompt: Token ids.
-            n_tokens: Most tokens.
-            cache_prompt: What begins like an earlier prompt may be taken from there.
+            n_tokens: Most tokens to generate.
+            cache_prompt: Whether the KV memory of an earlier prompt with the same beginning may be
+                reused.
         """
         answer = _post(
             f"{self.address}/completion",
@@ -76,7 +77,7 @@ class LlamaServer:
         timings = answer["timings"]
         return Completion(
             tokens=answer["tokens"],
-            # The first token comes with the prompt; the server's own "predicted_per_second" knows.
+            # The first token comes with the prompt; "predicted_per_second" leaves it out, too.
             n_timed=timings["predicted_n"] - 1,
             seconds=timings["predicted_ms"] / 1e3,
             drafted=timings.get("draft_n", 0),
@@ -85,14 +86,14 @@ class LlamaServer:
 
 
 def model_flags(model: str, *, n_threads: int, n_ctx: int, kv_type: str) -> list[str]:
-    """Return the flags that all of llama.cpp's programs get; those of a draft model are ignored
-    where none drafts.
+    """Return the flags for all of llama.cpp's programs; those about a draft model are ignored if
+    there is none.
 
     Args:
         model: GGUF file.
-        n_threads: Threads, of both models.
-        n_ctx: Tokens of context, of all requests together.
-        kv_type: Type of the KV memory, of both models.
+        n_threads: Threads of each model.
+        n_ctx: Tokens of context of all requests together.
+        kv_type: Type of the KV memory of both models.
     """
     threads = str(n_threads)
     flags = ["-m", model, "-c", str(n_ctx), "-t", threads, "-tb", threads]
@@ -102,13 +103,14 @@ def model_flags(model: str, *, n_threads: int, n_ctx: int, kv_type: str) -> list
 
 
 def spec_types(draft_model: str | None) -> dict[str, dict[str, list[str]]]:
-    """Return flags by type of speculation and name of the setting: with each of `LENGTHS`, and as
-    llama.cpp has it by default. (That is 3 for a draft model, and always 8 for ngram-cache.)"""
+    """Return flags by type of speculation and name of the setting: one setting for each of
+    `LENGTHS`, and llama.cpp's default. (The default of a draft model is a length of 3; ngram-cache
+    always drafts 8.)"""
     default: dict[str, list[str]] = {"default": []}
     types = {
         "ngram-simple": draft_lengths("--spec-ngram-simple-size-m") | default,
         "ngram-map-k": draft_lengths("--spec-ngram-map-k-size-m") | default,
-        # By default it throws drafts of less than 48 tokens away.
+        # By default it throws away drafts of less than 48 tokens.
         "ngram-mod": draft_lengths("--spec-ngram-mod-n-min", "0", "--spec-ngram-mod-n-max")
         | default,
         "ngram-cache": default,
@@ -125,7 +127,7 @@ def spec_types(draft_model: str | None) -> dict[str, dict[str, list[str]]]:
 
 
 def draft_lengths(*flags: str) -> dict[str, list[str]]:
-    """Return flags that end with each of `LENGTHS`, by its name."""
+    """Return, for each of `LENGTHS`, by its name, flags that end with it."""
     return {str(n): [*flags, str(n)] for n in LENGTHS}
 
 
@@ -134,9 +136,9 @@ def serving(program: Path, flags: Sequence[str], *, n_slots: int) -> Iterator[Ll
     """Start a server, and end it afterwards.
 
     Args:
-        program: llama-server.
+        program: Path of llama-server.
         flags: Model and settings.
-        n_slots: Requests that it works at together.
+        n_slots: Requests that are worked at together.
 
     Raises:
         ArgumentError: There is no such program.
@@ -167,7 +169,7 @@ def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
         try:
             with _DIRECT.open(f"{address}/health", timeout=_SECONDS_TO_START):
                 return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):  # not yet, or still loading
+        except (urllib.error.URLError, ConnectionError, TimeoutError):  # not up, or still loading
             time.sleep(0.1)
     log.seek(0)
     last = "".join(log.readlines()[-1:]).strip()

@@ -1,4 +1,4 @@
-"""Several workloads in one figure."""
+"""Several workloads summed up in one figure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from specllama.bench.measuring import Result
 
 @dataclass(frozen=True)
 class MeanScore:
-    """What a contestant did on all workloads.
+    """The result of a contestant over all workloads.
 
     Attributes:
         contestant: Its name.
-        ratio, first_token_ratio: Geometric means of those of the workloads, each counting once.
+        ratio, first_token_ratio: Geometric means over the workloads, each counting once.
     """
 
     contestant: str
@@ -26,12 +26,12 @@ class MeanScore:
 
 @dataclass(frozen=True)
 class Mean:
-    """Workloads, taken together.
+    """The results of several workloads together.
 
     Attributes:
-        workload: "mean", where a `Result` has its workload's name.
-        n_workloads: How many there are.
-        scores: One per contestant, plain the first.
+        workload: "mean", in place of the workload's name of a `Result`.
+        n_workloads: Number of workloads.
+        scores: One per contestant, plain first.
     """
 
     workload: Literal["mean"]
@@ -40,7 +40,7 @@ class Mean:
 
 
 def mean_of(results: Sequence[Result]) -> Mean:
-    """Return the geometric means over workloads, at least one, with the same contestants."""
+    """Return the geometric means over workloads, at least one, that have the same contestants."""
     by_contestant = zip(*(result.scores for result in results), strict=True)
     return Mean(
         workload="mean",

@@ -23,33 +23,34 @@ from specllama.theory import DecodeTimes
 
 @dataclass(frozen=True)
 class Score:
-    """What a contestant did on a workload.
+    """The result of a contestant on a workload.
 
     Attributes:
         contestant: Its name.
         drafter: Who drafts; None: nobody.
-        spec_length: Tokens of a draft; None: planned, or there are none.
-        tokens_per_second: After the prefill, median of the runs.
-        ratio: To plain in the same turn, median of the runs.
-        low, high: A 95 % confidence interval of it.
-        first_token_ratio: Time to the first token as a multiple of plain's in the same turn, median
-            of the runs: taking in the whole prompt, of which the target's KV memory holds nothing
-            when a run begins. Reading it for n-grams, which is next to nothing, does not count, nor
-            does what a draft model takes in before its first draft, which comes later.
+        spec_length: Tokens of a draft; None: planned, or nobody drafts.
+        tokens_per_second: Speed after the prefill, median of the runs.
+        ratio: Speed relative to plain decoding in the same turn, median of the runs.
+        low, high: A 95 % confidence interval of `ratio`.
+        first_token_ratio: Time to the first token relative to plain decoding in the same turn,
+            median of the runs. It covers taking in the whole prompt, since the target's KV memory
+            holds nothing of it when a run begins. It leaves out reading the prompt for n-grams,
+            which takes next to no time, and what a draft model takes in before its first draft,
+            which comes later.
         acceptance_rate: Share of draft tokens accepted.
         drafted_per_round: Tokens drafted per target decode.
-        tokens_per_round: Tokens per target decode.
-        bound_share: Speed as a share of what the oracle could have made of the n-gram drafter's
-            drafts (`specllama.theory.oracle_bound`), both as ratios to plain. v(n) / v(1) is that
-            of the decodes of these runs, whoever made them, so the oracle's rounds are no wider
-            than any that there was, and a slow moment of the machine moves it a little. None for
-            draft models and with a corpus, which have drafts of their own.
-        promised: Ratio to plain that Theorem 3.8 promises of a draft model, with v(n) as above and
-            its own alpha and d: for drafts of N tokens by what model-N showed in these runs; for
-            model and cascade the best of these, or 1. None without a draft model, or where no
-            model-N takes part.
-        first_difference: Index of the first token that differs from plain's, in the first text
-            that has one; None if all are equal.
+        tokens_per_round: Tokens generated per target decode.
+        bound_share: `ratio` as a share of the oracle's ratio with the n-gram drafter's drafts
+            (`specllama.theory.oracle_bound`). v(n) / v(1) comes from the decodes of these runs, of
+            all contestants: so the oracle's rounds are no wider than any real one, and a slow
+            moment of the machine moves it a little. None for draft models and with a corpus, which
+            have other drafts.
+        promised: Ratio to plain decoding that Theorem 3.8 promises of a draft model, with v(n) as
+            above and its own alpha and d. For drafts of N tokens it uses what model-N showed in
+            these runs; for model and cascade it is the best of these, or 1. None without a draft
+            model, or if no model-N takes part.
+        first_difference: Index of the first token that differs from plain decoding's, in the first
+            text that has one; None if all are equal.
     """
 
     contestant: str
@@ -70,16 +71,16 @@ class Score:
 
 @dataclass(frozen=True)
 class Result:
-    """A workload, measured.
+    """The result of a workload.
 
     Attributes:
         workload: Its name.
         kind: "replayed", "generated" or "answered".
-        n_texts: Its texts.
-        n_tokens: Tokens of all of them, by plain decoding.
-        repeated: Share of the texts' 4-grams that had occurred in the same text before. Greedy
-            small models loop, which flatters n-grams: this says how much.
-        scores: One per contestant, plain the first.
+        n_texts: Number of its texts.
+        n_tokens: Tokens of all texts, by plain decoding.
+        repeated: Share of the texts' 4-grams that occurred before in the same text. Small models
+            loop when they decode greedily, which flatters n-grams: this says how much.
+        scores: One per contestant, plain first.
         best_fixed: Name of the fastest contestant with a fixed draft length; None without any.
     """
 
@@ -102,20 +103,20 @@ def measure(
     bounded: bool = True,
 ) -> Result:
     """Run all texts of a workload `repeat` times, each with every session in turn, after one
-    unmeasured turn. So a text comes after another one, if there are two: who has just had the same
-    text knows more of it than anybody's sessions do.
+    unmeasured turn. If there are several texts, a session never runs the same text twice in a row:
+    right after a text it would know more of it than sessions do in use.
 
     Args:
         workload: What to run.
-        contestants: Plain the first.
-        sessions: Theirs.
+        contestants: The contestants, plain first.
+        sessions: Their sessions, in the same order.
         n_tokens: Most tokens of each text.
         repeat: Measured turns.
-        bounded: Whether the n-gram drafter's drafts are all that n-gram contestants have: with a
-            corpus the bound would be none.
+        bounded: Whether n-gram contestants have only the n-gram drafter's drafts. With a corpus
+            they have others, and the bound would not hold.
     """
     prompts = [task.prompt_tokens(sessions[0]) for task in workload.tasks]
-    # [contestant][run], one run of each text and then the next of each.
+    # [contestant][run]: one run of each text, then the next run of each.
     runs: list[list[Generation]] = [[] for _ in contestants]
     for turn in range(repeat + 1):
         for task, prompt in zip(workload.tasks, prompts, strict=True):
@@ -162,8 +163,8 @@ def measure(
 
 
 def _run(session: SpecSession, task: Task, prompt: list[int], n_tokens: int) -> Generation:
-    # The KV memory keeps the text before, which may begin like this one: a short one of which that
-    # is not true takes its place.
+    # The KV memory holds the previous text, which may begin like this one. A short text that does
+    # not begin so takes its place.
     session.generate([1 if prompt[:1] == [0] else 0], max_tokens=1)
     if task.reference is not None:
         text = session.tokenize(task.reference, add_special=False)[:n_tokens]
@@ -182,7 +183,7 @@ def _rounds(runs: Iterable[Generation]) -> Iterator[RoundTrace]:
 def _promises(
     contestants: Sequence[Contestant], runs: Sequence[list[Generation]], v: DecodeTimes
 ) -> dict[str, float]:
-    """What is promised, by contestant."""
+    """Return the promised ratio by contestant."""
     promises: dict[str, float] = {}
     for contestant, mine in zip(contestants, runs, strict=True):
         if contestant.drafter == "model" and contestant.fixed_length is not None:
@@ -202,7 +203,7 @@ def _promise(mine: Sequence[Generation], gamma: int, v: DecodeTimes) -> float | 
     if not steps:
         return None
     rounds = [one for generation in mine for one in generation.stats.by_round]
-    # The median: the first round of a text has the draft model take in the prompt.
+    # The median, because in the first round of a text the draft model also takes in the prompt.
     return promised_speed(rounds, gamma, v, statistics.median(steps))
 
 
@@ -215,7 +216,7 @@ def _score(
     promised: float | None,
 ) -> Score:
     speeds = [one.stats.tokens_per_second for one in mine]
-    # A text that ended with its first token has no speed.
+    # A text that ends with its first token has no speed.
     ratios = [
         speed / other.stats.tokens_per_second
         for speed, other in zip(speeds, plain, strict=True)

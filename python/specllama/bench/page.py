@@ -1,4 +1,4 @@
-"""Results as an HTML page that needs nothing else."""
+"""Results as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def document(about: Sequence[str], results: Sequence[Result]) -> str:
 
     Args:
         about: What was measured: model, threads, options; a line each.
-        results: The workloads; of several, geometric means come behind them.
+        results: The workloads. If there are several, their geometric means come last.
     """
     lines = "<br>".join(map(escape, about))
     return (

@@ -15,7 +15,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 490, 28, 286
 _LENGTHS = (0, *FIXED, 32, 64)
 _MOST_TICKS = 8
 
-# Who drafts has a shape of its own, filled where the length is fixed, hollow where it is planned.
+# Each drafter has a shape of its own, filled if the draft length is fixed, hollow if it is planned.
 # Colours only repeat what shapes and dashes say.
 _SHAPES = {
     "ngram": '<circle r="5"/>',
@@ -29,7 +29,7 @@ _DOTS = "1 4"
 
 @dataclass(frozen=True)
 class _Scale:
-    """Where numbers lie in the picture.
+    """Maps draft lengths and speeds to places in the picture.
 
     Attributes:
         longest: Draft length at the right edge.
@@ -40,7 +40,7 @@ class _Scale:
     highest: float
 
     def x(self, length: float) -> float:
-        # Logarithmic, with a place for 0.
+        # Logarithmic, shifted so that 0 has a place.
         width = _RIGHT - _LEFT
         return _LEFT + width * math.log2(1 + length) / math.log2(1 + self.longest)
 
@@ -51,7 +51,8 @@ class _Scale:
 def speeds(result: Result) -> str:
     """Return a picture of the speeds of a workload's contestants, as multiples of plain decoding,
     against the tokens they draft: those with a fixed length as lines, the planned ones as points at
-    the mean length of a draft, Theorem 3.8 as a dotted line. Bars are confidence intervals."""
+    the mean number of tokens drafted per round, Theorem 3.8 as a dotted line. Bars are confidence
+    intervals."""
     drafting = [score for score in result.scores if score.drafter is not None]
     scale = _Scale(
         longest=max([FIXED[-1], *(score.drafted_per_round for score in drafting)]),
@@ -70,7 +71,7 @@ def speeds(result: Result) -> str:
 
 
 def _fixed(scores: Iterable[Score], who: str) -> list[Score]:
-    """Those of a drafter with a fixed length, the shortest first."""
+    """Return the scores of a drafter with fixed lengths, the shortest length first."""
     return sorted(
         (one for one in scores if one.drafter == who and one.spec_length is not None), key=_length
     )

@@ -1,4 +1,4 @@
-"""Who serves many requests: sessions of this package, and llama.cpp's server."""
+"""The servers of many requests: sessions of this package, and llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _USUAL = (_PREFIX, "4", "default")
 
 @dataclass(frozen=True)
 class Answer:
-    """What a request came to.
+    """The answer to a request.
 
     Attributes:
         tokens: Token ids that were generated.
         rounds: Target decodes that gave tokens.
-        drafted, accepted: Draft tokens.
+        drafted, accepted: Numbers of draft tokens.
     """
 
     tokens: list[int]
@@ -34,7 +34,7 @@ class Answer:
 
 
 Serve = Callable[[Sequence[list[int]], int], list[Answer]]
-"""Continues prompts by so many tokens each, all of which are there from the beginning."""
+"""Continues prompts by at most so many tokens each; all prompts are there from the beginning."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Server:
     """One way to serve.
 
     Attributes:
-        name: As --contestants has it.
+        name: Its name for --contestants.
         n_at_once: Requests that are worked at together.
-        open: Makes ready, and cleans up afterwards.
+        open: Starts it, and ends it afterwards.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Server:
 
 @dataclass(frozen=True)
 class Setup:
-    """What all have in common.
+    """What all servers have in common.
 
     Attributes:
-        model, draft_model: GGUF files, or None: the bundled target, no draft model.
+        model, draft_model: GGUF files. draft_model None: there is no draft model.
         n_threads: Threads.
         n_ctx: Tokens of context of each request.
         kv_type: Type of the KV memory.
         n_gpu_layers: Layers on the GPU; -1: all that fit.
-        rpc: RPC servers, for sessions of this package.
-        corpus: What our sessions may copy from; None: nothing.
-        program: llama-server; None: without it.
+        rpc: RPC servers, for sessions of this package only.
+        corpus: A corpus that our sessions may copy from; None: none.
+        program: Path of llama-server; None: it takes no part.
     """
 
     model: str
@@ -84,18 +84,18 @@ class Setup:
 
 
 def choose(names: str | None, setup: Setup, at_once: Sequence[int]) -> list[Server]:
-    """Return who takes part: our contestants with one request after another, plain the first; then,
-    for each number of requests at once, our contestants and llama-server's settings.
+    """Return the servers that take part: our contestants with one request after another, plain
+    first; then, for each number of requests at once, our contestants and llama-server's settings.
 
     Args:
-        names: As `contestants.choose` takes them, and names of settings: "server", and
-            "server-TYPE-N" with a type of speculation and a draft length, or "default". None: our
-            usual ones, and the server's without a length, with 4, and with its defaults.
-        setup: What they serve with.
-        at_once: How many requests are worked at together.
+        names: As for `contestants.choose`, and names of settings: "server", and "server-TYPE-N"
+            with a type of speculation and a draft length, or "default". None: our usual
+            contestants, and llama-server without speculation, with length 4 and with defaults.
+        setup: What they have in common.
+        at_once: Numbers of requests worked at together.
 
     Raises:
-        ArgumentError: There is no such contestant, or it needs what is not there.
+        ArgumentError: There is no such contestant, or it needs something that is missing.
     """
     if setup.program is not None and not setup.program.is_file():
         raise ArgumentError(f"There is no file {setup.program}; give the path of llama-server.")
@@ -125,7 +125,7 @@ def choose(names: str | None, setup: Setup, at_once: Sequence[int]) -> list[Serv
 
 
 def _settings(setup: Setup) -> dict[str, list[str]]:
-    """Flags of llama-server, by name."""
+    """Return the flags of llama-server by the name of the setting."""
     return {_PREFIX: []} | {
         f"{_PREFIX}-{kind}-{name}": flags
         for kind, settings in llama_server.spec_types(setup.draft_model).items()

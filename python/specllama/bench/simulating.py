@@ -1,4 +1,4 @@
-"""The planner against fixed draft lengths, ours and those of the peers' drafters, by arithmetic."""
+"""The planner against fixed draft lengths, simulated: our drafter and those of other projects."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from specllama.simulate import (
 )
 from specllama.theory import oracle_bound
 
-# Tokens looked for, and tokens drafted: llama-cpp-python's defaults are 2 and 10, and it advises 2
-# for CPUs; those of llama.cpp's n-grams are 12 and 48.
+# Tokens looked for, and tokens drafted. llama-cpp-python's defaults are 2 and 10, and it advises to
+# draft 2 on CPUs; the defaults of llama.cpp's n-grams are 12 and 48.
 _PEERS = {
     "lookup": (lookup_drafts, (2, 3, 12), (2, 4, 8, 10, 16, 32, 48)),
-    "simple": (ngram_simple_drafts, (12,), (16, 32, 48)),  # of less than 12 it would make none
+    "simple": (ngram_simple_drafts, (12,), (16, 32, 48)),  # it makes no drafts below 12 tokens
     "map": (ngram_map_drafts, (12,), (2, 4, 8, 16, 32, 48)),
 }
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """A workload on a machine; every speed is a multiple of plain decoding's.
+    """A workload on a machine; every speed is relative to plain decoding.
 
     Attributes:
-        curve: The machine's name.
-        workload: The workload's.
-        ngram: Speed with the planner over the n-gram drafter's drafts.
-        fixed: Of the same drafter with drafts of so many tokens, by name.
-        peers: Of the drafters of others, by name: "lookup-S-N" looks for S tokens and drafts N;
-            it is llama-cpp-python's prompt lookup, "simple" and "map" are llama.cpp's ngram-simple
-            and ngram-map-k.
-        oracle: What a planner could reach that knows what will be accepted.
+        curve: Name of the machine.
+        workload: Name of the workload.
+        ngram: Speed with the planner and the n-gram drafter's drafts.
+        fixed: Speeds of the same drafter with drafts of a fixed length, by name.
+        peers: Speeds of other projects' drafters, by name: "lookup-S-N" looks for S tokens and
+            drafts N. It is llama-cpp-python's prompt lookup; "simple" and "map" are llama.cpp's
+            ngram-simple and ngram-map-k.
+        oracle: Speed of a planner that knows what will be accepted.
     """
 
     curve: str
@@ -67,7 +67,7 @@ class _Drafted:
     name: str
     ngram: list[Drafts]
     peers: dict[str, tuple[int, list[Drafts]]]
-    """By name of the setting, the length of drafts, too."""
+    """By name of the setting: the length of its drafts, and the drafts."""
 
 
 def simulate(
@@ -78,13 +78,13 @@ def simulate(
 ) -> list[Simulation]:
     """Run the replayed workloads on every machine.
 
-    The planner starts each workload knowing the curve as a session measures it, and nothing of the
-    texts. Drafting takes no time.
+    The planner starts each workload knowing the curve as a session would have measured it, and
+    nothing of the texts. Drafting takes no time.
 
     Args:
-        workloads: What to run; those that a model would have to generate are left out.
-        curves: The machines, by name.
-        session: Of the model whose vocabulary is used.
+        workloads: The workloads; those that a model would have to generate are left out.
+        curves: The curves of the machines, by name.
+        session: Session of the model whose vocabulary is used.
         n_tokens: Most tokens of each text.
 
     Raises:

@@ -23,7 +23,7 @@ COLUMNS = {
     "of the bound": 14,
     "of the promise": 18,
 }
-"""What `cells` returns, and how wide each is as text."""
+"""The columns of `cells`, and the width of each as text."""
 
 _SERVED = {
     "contestant": 26,
@@ -34,7 +34,7 @@ _SERVED = {
     "tokens/round": 14,
     "as plain": 12,
 }
-"""What `served` shows, and how wide."""
+"""The columns of `served`, and their widths."""
 
 SIMULATED_HEAD = (
     "curve        workload       ngram   best fixed          best of the peers'    of the bound"
@@ -42,7 +42,7 @@ SIMULATED_HEAD = (
 
 
 def about(result: Result) -> str:
-    """Return what was run, in a sentence."""
+    """Return what was run, in one line."""
     texts = "1 text" if result.n_texts == 1 else f"{result.n_texts} texts"
     return (
         f"{result.workload} ({result.kind}): {texts}, {result.n_tokens} tokens, "
@@ -51,7 +51,7 @@ def about(result: Result) -> str:
 
 
 def cells(score: Score) -> list[str]:
-    """Return what a contestant did, one text for each of `COLUMNS`."""
+    """Return the result of a contestant, one text for each of `COLUMNS`."""
     bound, promised = score.bound_share, score.promised
     return [
         score.contestant,
@@ -67,14 +67,14 @@ def cells(score: Score) -> list[str]:
 
 
 def tokens_note(score: Score, kind: str) -> str:
-    """Return whether the tokens are plain decoding's, where that is a question."""
+    """Return whether the tokens are those of plain decoding; "" if they are so by definition."""
     if score.first_difference is not None:
         return f"tokens differ from {score.first_difference} on"
     return "tokens equal" if kind != "replayed" and score.contestant != "plain" else ""
 
 
 def best(result: Result) -> str:
-    """Return which fixed draft length was best; "" if there was none."""
+    """Return which fixed draft length was the best; "" if there was none."""
     if result.best_fixed is None:
         return ""
     ratios = {score.contestant: score.ratio for score in result.scores}
@@ -101,7 +101,7 @@ def measured(result: Result) -> str:
 
 
 def mean_cells(score: MeanScore) -> list[str]:
-    """Return what a contestant did on all workloads, one text for each of `COLUMNS`."""
+    """Return the result of a contestant over all workloads, one text for each of `COLUMNS`."""
     known = {
         "contestant": score.contestant,
         "ratio": f"{score.ratio:.2f}x",
@@ -111,18 +111,18 @@ def mean_cells(score: MeanScore) -> list[str]:
 
 
 def mean(mean: Mean) -> str:
-    """Return the lines that end a table of several workloads."""
+    """Return the last lines of a table of several workloads."""
     rows = [_line(mean_cells(score), COLUMNS).rstrip() for score in mean.scores]
     return "\n".join([about_mean(mean), *rows])
 
 
 def about_mean(mean: Mean) -> str:
-    """Return what the means are of."""
+    """Return which workloads the means are of, in one line."""
     return f"geometric mean of {mean.n_workloads} workloads"
 
 
 def served(result: Throughput) -> str:
-    """Return what became of many requests."""
+    """Return the results of many requests as a table."""
     lines = [
         f"{result.n_requests} requests, {result.n_prompt_tokens} tokens of prompts, "
         f"{result.n_tokens} generated, {100 * result.repeated:.1f} % repeated 4-grams; "

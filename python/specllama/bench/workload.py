@@ -1,5 +1,5 @@
-"""What is run: texts that are replayed, prompts that the model continues as it likes, and
-conversations that it answers."""
+"""What is run: texts that are replayed, prompts that the model continues freely, and conversations
+that it answers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from specllama.workloads import (
 )
 
 Kind = Literal["replayed", "generated", "answered"]
-"""replayed: the choices are those of a given text, whatever the model. generated: a prompt, and the
-model's own choices. answered: the same after the model's chat template."""
+"""replayed: the model's choices are replaced by those of a given text. generated: the model's own
+choices after a prompt. answered: the same after its chat template."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Task:
     """One text to replay, one prompt to continue, or one conversation to answer.
 
     Attributes:
-        prompt: What is prefilled: a text, or messages, of which the model's chat template makes
-            one.
+        prompt: What is prefilled: a text, or messages, which the model's chat template makes into a
+            text.
         reference: What is replayed after it; None: the model chooses.
-        temperature: Of a text that the model chooses.
-        seed: Of a text that the model chooses.
+        temperature: Temperature, if the model chooses.
+        seed: Seed, if the model chooses.
     """
 
     prompt: str | tuple[Message, ...]
@@ -62,8 +62,8 @@ class Workload:
     """Tasks of one kind, measured together.
 
     Attributes:
-        name: What it is called in results.
-        kind: What kind that is.
+        name: Its name in results.
+        kind: The kind of its tasks.
         tasks: At least one.
     """
 
@@ -73,8 +73,8 @@ class Workload:
 
 
 GENERATED = ("code", *WORKLOADS, "adversarial")
-"""code: the prompts of the replayed code. adversarial: free at temperature 1.5, where hardly a
-token can be foreseen: speculation has nothing to win there, and must lose nothing."""
+"""code: the prompts of the replayed code. adversarial: the free prompt at temperature 1.5, where
+hardly a token can be foreseen: speculation cannot win there, and must not lose."""
 
 _BY_KIND: dict[Kind, Sequence[str]] = {
     "replayed": [*REPLAYED],
@@ -84,8 +84,8 @@ _BY_KIND: dict[Kind, Sequence[str]] = {
 _KNOWN = [(kind, name) for kind, names in _BY_KIND.items() for name in names]
 
 NAMES = tuple(dict.fromkeys([*_BY_KIND, *(name for _, name in _KNOWN)]))
-"""What `choose` knows, kinds first; also a name with its kind before it, "generated-code", which is
-one of two."""
+"""Names that `choose` knows, kinds first. It also takes a name with its kind before it, such as
+"generated-code", to choose one of two."""
 
 
 def choose(
@@ -94,14 +94,14 @@ def choose(
     n_texts: int,
     half: Half | None = None,
 ) -> list[Workload]:
-    """Return the workloads that the command line asks for; none if it names none.
+    """Return the workloads that the command line asks for; [] if it names none.
 
     Args:
-        names: "all", or names separated by commas: "answered" is all of that kind, "code" is both,
-            the replayed and the generated, "generated-code" one of them.
-        path: A file of texts to replay, by `specllama.workloads.read_jsonl`.
-        n_texts: Most texts, or seeds, of each.
-        half: Which of the answered texts; None: all.
+        names: "all", or names separated by commas. "answered" means all of that kind, "code" both
+            the replayed and the generated one, "generated-code" one of them.
+        path: A file of texts to replay, read by `specllama.workloads.read_jsonl`.
+        n_texts: Most texts, or seeds, of each workload.
+        half: Which half of the answered texts; None: all.
 
     Raises:
         ArgumentError: There is no such workload, or the file is wrong.
@@ -120,11 +120,11 @@ def choose(
 def for_model(
     workloads: list[Workload], session: SpecSession, n_texts: int, half: Half | None = None
 ) -> list[Workload]:
-    """Return the workloads, or, if there are none, those that suit the model: the answered ones,
-    or the replayed and the generated ones if it has no chat template.
+    """Return the given workloads; if there are none, those that suit the model: the answered ones,
+    or, if it has no chat template, the replayed and the generated ones.
 
     Raises:
-        ArgumentError: One is answered, and the model has no chat template.
+        ArgumentError: A workload is answered, and the model has no chat template.
     """
     has_template = session.has_chat_template
     if not workloads:
