@@ -1,9 +1,9 @@
-"""What `specllama bench` runs: conversations that the model answers, prompts that it continues as
-it likes, and texts that are replayed.
+"""The workloads of `specllama bench`: conversations that the model answers, prompts that it
+continues freely, and texts that are replayed.
 
 The *answered* workloads (`ANSWERED`) are what people ask of a model that can chat. Small models
-cannot follow an instruction, and greedy small models repeat themselves, which flatters drafters
-that copy. So beside the *generated* workloads (`WORKLOADS`) there are *replayed* ones
+cannot follow an instruction, and they repeat themselves when they decode greedily, which flatters
+drafters that copy. So besides the *generated* workloads (`WORKLOADS`) there are *replayed* ones
 (`REPLAYED`), whose continuation is given: real text, whatever the model.
 """
 

@@ -1,4 +1,4 @@
-"""Conversations that the model answers by itself, by its own chat template."""
+"""Conversations that the model answers in its own words, by its own chat template."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ANSWERED = {
     "questions": "general knowledge",
     "chat": "conversations of several turns",
 }
-"""The workloads that come with the package, and what they are; README.md beside this file says
-more."""
+"""The workloads that come with the package, and what they are; for more, see README.md beside this
+file."""
 
 Half = Literal["tuning", "held-out"]
 """tuning: the first half of a workload's texts, which may be looked at when constants are chosen.
@@ -37,9 +37,9 @@ class Dialogue:
     """A conversation whose last message waits for an answer.
 
     Attributes:
-        messages: What was said: by "user" and "assistant" in turn, the first and the last by
-            "user"; before these, at most one message by "system".
-        name: What it is called.
+        messages: The messages, by "user" and "assistant" in turn, the first and the last by "user";
+            before these, at most one message by "system".
+        name: Its name.
         workload: The workload it belongs to.
     """
 
@@ -53,7 +53,7 @@ def load_answered(name: str, half: Half | None = None) -> list[Dialogue]:
 
     Args:
         name: A key of `ANSWERED`.
-        half: Which of them; None: all.
+        half: Which half of the texts; None: all.
 
     Raises:
         ArgumentError: There is no workload, or no half, of that name.
@@ -76,14 +76,14 @@ def load_answered(name: str, half: Half | None = None) -> list[Dialogue]:
 
 
 def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
-    """Read conversations from a file in UTF-8, one JSON object a line, with "name", "workload" and
-    "messages", a list of {"role": ..., "content": ...}.
+    """Read conversations from a file in UTF-8 with one JSON object per line. Each has "name",
+    "workload" and "messages", a list of {"role": ..., "content": ...}.
 
     Empty lines and other keys are ignored.
 
     Raises:
-        ArgumentError: The file cannot be read, a line is no such object (the sentence has its
-            number), or there is none in the file.
+        ArgumentError: The file cannot be read, a line is no such object (the message has its
+            number), or the file has no conversation.
     """
     return [
         Dialogue(

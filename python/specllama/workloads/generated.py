@@ -1,4 +1,4 @@
-"""Prompts that `specllama bench` has continued, as the model likes."""
+"""Prompts that the model continues freely in `specllama bench`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ import re
 def read_settings(path):'''
 
 WORKLOADS = {"copy": COPY, "free": FREE}
-"""copy: the same function again, one name changed (and what spec-cli continues if it is given
-nothing). free: nothing that could be copied; of six prompts tried, the one after which the bundled
-model repeats itself least."""
+"""copy: the same function again with one name changed (also the default prompt of spec-cli). free:
+nothing to copy; of six prompts tried, the one after which the bundled model repeats itself
+least."""

@@ -1,4 +1,4 @@
-"""Prompts alone: where what follows is the model's own."""
+"""Prompts alone, for runs in which the model makes its own choices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ HELD_OUT = ("code", "edit", "prose", "quote")
 
 
 def packaged_prompts(workloads: Iterable[str]) -> list[str]:
-    """Return the prompts of workloads that come with the package, taking turns among them, so that
-    the first few are of all kinds.
+    """Return the prompts of workloads that come with the package. The workloads take turns, so the
+    first few prompts are of all kinds.
 
     Args:
         workloads: Keys of `REPLAYED`. Raises ArgumentError for others.
@@ -23,7 +23,7 @@ def packaged_prompts(workloads: Iterable[str]) -> list[str]:
 
 
 def longer_prompts(workloads: Iterable[str]) -> list[str]:
-    """The same, and then each again with the first half of what follows it."""
+    """Return the same prompts, then each again with the first half of its reference after it."""
     replays = list(_in_turns(workloads))
     return [replay.prompt for replay in replays] + [
         replay.prompt + replay.reference[: len(replay.reference) // 2] for replay in replays
@@ -31,7 +31,7 @@ def longer_prompts(workloads: Iterable[str]) -> list[str]:
 
 
 def read_prompts(path: str | os.PathLike[str]) -> list[str]:
-    """Read prompts from a file in UTF-8, one JSON object with a "prompt" a line.
+    """Read prompts from a file in UTF-8 with one JSON object per line, which has a "prompt".
 
     Other keys and empty lines are ignored. Raises ArgumentError as `read_jsonl` does.
     """

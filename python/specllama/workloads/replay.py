@@ -1,4 +1,4 @@
-"""Texts to replay: a prompt and what follows it, whatever the model would have said."""
+"""Texts to replay: a prompt and the text after it, whatever the model would have generated."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ REPLAYED = {
     "json": "lists of records that go on after a schema and the first ones",
     "prose": "free prose",
 }
-"""The workloads that come with the package, and what they are; README.md beside this file says
-more. edit and quote copy much of their prompts, json its keys, code and prose next to nothing."""
+"""The workloads that come with the package, and what they are; for more, see README.md beside this
+file. edit and quote copy much of their prompts, json its keys, code and prose next to nothing."""
 
 _FIELDS = ("prompt", "reference", "name", "workload")
 
@@ -32,9 +32,9 @@ class Replay:
 
     Attributes:
         prompt: What is prefilled.
-        reference: What is generated after it, token by token. Prompt and reference are one text:
-            nothing belongs between them.
-        name: What it is called in results.
+        reference: What is generated after it, token by token. Prompt and reference together are one
+            text, with nothing between them.
+        name: Its name in results.
         workload: The workload it belongs to.
     """
 
@@ -62,14 +62,14 @@ def load(name: str) -> list[Replay]:
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> list[Replay]:
-    """Read texts to replay from a file in UTF-8, one JSON object a line.
+    """Read texts to replay from a file in UTF-8 with one JSON object per line.
 
-    "prompt" and "reference" are required. "workload" is the file's name without its ending if it is
-    missing, "name" that and the number of the line. Empty lines and other keys are ignored.
+    "prompt" and "reference" are required. A missing "workload" is the file's name without its
+    ending; a missing "name" is that and the line number. Empty lines and other keys are ignored.
 
     Raises:
-        ArgumentError: The file cannot be read, a line is no such object (the sentence has its
-            number), or there is no text in the file.
+        ArgumentError: The file cannot be read, a line is no such object (the message has its
+            number), or the file has no text.
     """
     path = Path(path)
     replays = []
@@ -87,10 +87,10 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[Replay]:
 def read_entries(
     path: str | os.PathLike[str], required: Sequence[str]
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Read a file in UTF-8 with a JSON object a line, each with texts under the required keys.
+    """Read a file in UTF-8 with one JSON object per line, each with texts under the required keys.
 
     Returns:
-        Numbers of lines, from 1, and objects; empty lines are left out.
+        Line numbers, from 1, and their objects; empty lines are left out.
 
     Raises:
         ArgumentError: As `read_jsonl` does.
