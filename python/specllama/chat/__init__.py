@@ -1,1 +1,1 @@
-"""A conversation in the terminal: what is typed, what is said, and what is done about it."""
+"""A conversation in the terminal: reading what is typed, showing answers, executing commands."""

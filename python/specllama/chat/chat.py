@@ -1,4 +1,4 @@
-"""A conversation with a model, as it goes on at a terminal or in a pipe."""
+"""A conversation with a model, at a terminal or through a pipe."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from specllama.chat.open_model import OpenModel
 from specllama.requests.options import GenerateOptions
 
 _PATIENCE = 1.0
-"""Seconds that an answer has to end after Ctrl-C; then another one leaves it where it is."""
+"""Seconds for an answer to end after Ctrl-C; from then on, another Ctrl-C breaks it off."""
 
 
 class Chat:
-    """Answers on stdout; on stderr stands what else is to be said.
+    """Prints answers on stdout, and everything else on stderr.
 
     Args:
-        model: Who answers; it is not closed.
+        model: The model that answers; it is not closed here.
         system: The system message, if any.
-        options: Of every answer.
-        interactive: Whether Ctrl-C ends an answer and not the program.
-        colored: Whether accepted drafts are green, and the figures behind answers dim.
+        options: Options of every answer.
+        interactive: Whether Ctrl-C ends only the answer, not the program.
+        colored: Whether accepted drafts are green, and the figures after answers dim.
 
     Attributes:
-        model: The same.
-        conversation: What was said.
-        interactive: The same.
-        colored: The same; it may be changed.
-        ended: Whether it is over; to be set.
+        model: As given.
+        conversation: The messages so far.
+        interactive: As given.
+        colored: As given; may be changed.
+        ended: Whether the conversation is over; to be set.
         past: The statistics of all answers, in order.
     """
 
@@ -55,12 +55,12 @@ class Chat:
         self._files: list[str] = []
 
     def ask(self, text: str) -> None:
-        """Say something, with the files that wait for it, and show the answer. A message that is
-        not answered with a word is taken back, whatever the reason.
+        """Send a message, with the waiting files before it, and show the answer. A message to which
+        no word of an answer comes is taken back, whatever the reason.
 
         Raises:
             ArgumentError: The message does not fit.
-            DecodeError: llama.cpp failed; what was said until then stands.
+            DecodeError: llama.cpp failed; the answer up to then is kept.
         """
         self.conversation.ask("\n".join([*self._files, text]))
         try:
@@ -70,8 +70,8 @@ class Chat:
                 self._files.clear()
 
     def ask_again(self) -> bool:
-        """Have the last message answered anew; False: there is none. Where no word comes all is as
-        before. Raises as `ask`."""
+        """Have the last message answered again; False: there is none. If no word comes, nothing
+        changes. Raises as `ask`."""
         before = self.conversation.take_back("assistant")
         asked = self.conversation.asks
         try:
@@ -83,8 +83,8 @@ class Chat:
         return asked
 
     def attach(self, name: str) -> list[str]:
-        """Put a file, or those that fit a pattern, before the next message, and return their paths.
-        Raises ArgumentError where one cannot be read; then none is."""
+        """Put a file, or all files that fit a pattern, before the next message, and return their
+        paths. Raises ArgumentError if one cannot be read; then none is put there."""
         paths = files.found(name)
         for text in [files.quoted(path) for path in paths]:
             self.put_before(text)
@@ -95,16 +95,16 @@ class Chat:
         self._files.append(text)
 
     def clear(self) -> None:
-        """Forget what was said, and the files that wait."""
+        """Forget the messages, and the waiting files."""
         self.conversation.clear()
         self._files.clear()
 
     def say(self, text: str) -> None:
-        """Say something that is no part of the conversation."""
+        """Print something that is no part of the conversation."""
         print(text, file=sys.stderr)
 
     def _answer(self) -> None:
-        """Add the answer to the conversation, if a word of it comes."""
+        """Show the answer, and add it to the conversation if it has a word."""
         stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
         with Interrupt(stream.cancel, patience=_PATIENCE) if self.interactive else nullcontext():
             try:

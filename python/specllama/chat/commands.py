@@ -1,4 +1,4 @@
-"""What begins with a slash."""
+"""Commands of the chat: what begins with a slash."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Command:
     """A command.
 
     Attributes:
-        names: What it is called; the others are what it is called elsewhere.
-        argument: What follows the name; in brackets if it may be left out, "": nothing.
+        names: Its name, then names that it has in other programs.
+        argument: What follows the name, in brackets if it is optional; "": nothing.
         brief: What it does.
-        run: Does it, with what followed the name.
+        run: Executes it, with the text after the name.
     """
 
     names: tuple[str, ...]
@@ -37,8 +37,8 @@ class Command:
 
 
 def execute(chat: Chat, text: str) -> None:
-    """Do what a command says. Raises ArgumentError if there is none, or it makes no sense, and what
-    the command raises."""
+    """Execute a command. Raises ArgumentError if there is no such command, or its argument is
+    wrong, and whatever the command raises."""
     name, rest = [*text.split(maxsplit=1), ""][:2]
     command = next((one for one in COMMANDS if name in one.names), None)
     if command is None:
@@ -55,7 +55,7 @@ def execute(chat: Chat, text: str) -> None:
 
 
 def completions() -> dict[str, bool]:
-    """Return all names, and of each whether a path follows it."""
+    """Return all names, and for each whether a path follows it."""
     return {name: one.argument in ("PATH", "[WHO]") for one in COMMANDS for name in one.names}
 
 
@@ -155,4 +155,4 @@ COMMANDS = (
     Command(("/stats",), "", "what the last answer took, and all of them", _stats),
     Command(("/exit", "/quit", "/bye"), "", "end the conversation", _exit),
 )  # fmt: skip
-"""In the order in which `/help` shows them."""
+"""In the order of `/help`."""

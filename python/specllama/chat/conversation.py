@@ -1,4 +1,4 @@
-"""What has been said so far."""
+"""The messages so far."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Conversation:
         system: The system message; None: there is none.
 
     Attributes:
-        system: The same; it may be changed at any time.
+        system: The system message; may be changed at any time.
     """
 
     def __init__(self, system: str | None = None) -> None:
@@ -30,7 +30,7 @@ class Conversation:
 
     @property
     def messages(self) -> list[Message]:
-        """All messages, the system's first."""
+        """All messages, the system message first."""
         system = [] if self.system is None else [{"role": "system", "content": self.system}]
         return [*system, *self._turns]
 
@@ -40,15 +40,15 @@ class Conversation:
         return bool(self._turns) and self._turns[-1]["role"] == "user"
 
     def ask(self, text: str) -> None:
-        """Add what the user says."""
+        """Add a message of the user."""
         self._turns.append({"role": "user", "content": text})
 
     def answer(self, text: str) -> None:
-        """Add what the model says."""
+        """Add an answer of the model."""
         self._turns.append({"role": "assistant", "content": text})
 
     def take_back(self, role: str) -> str | None:
-        """Take back the last message and return its text, if it is of this role."""
+        """Remove the last message and return its text, if it has this role; else return None."""
         if not self._turns or self._turns[-1]["role"] != role:
             return None
         return str(self._turns.pop()["content"])
@@ -61,8 +61,8 @@ class Conversation:
         """Write the messages to a file, as JSON in the shape of the OpenAI API.
 
         Raises:
-            ArgumentError: There is a file of that name that holds something else.
-            SpecllamaError: It cannot be written.
+            ArgumentError: A file of that name exists and holds something else.
+            SpecllamaError: The file cannot be written.
         """
         if os.path.isfile(path) and os.path.getsize(path) > 0:
             try:
@@ -76,10 +76,10 @@ class Conversation:
             fresh.write_text(text + "\n", encoding="utf-8")
 
     def load(self, path: str) -> None:
-        """Take the messages of a file in place of these.
+        """Replace the messages by those of a file.
 
         Raises:
-            ArgumentError: It cannot be read, or holds no conversation; these are kept then.
+            ArgumentError: The file cannot be read, or holds no conversation; then nothing changes.
         """
         messages = _read(path)
         has_system = bool(messages) and messages[0]["role"] == "system"
@@ -91,11 +91,11 @@ class Conversation:
 
 
 def _read(path: str) -> list[dict[str, Any]]:
-    """Return the messages of a file: a list, or an object that has it, as requests do."""
+    """Return the messages of a file: a list, or, as in a request, an object with "messages"."""
     text = _files.read_text(path)
     try:
         held = json.loads(text.removeprefix("\N{BYTE ORDER MARK}"))
-    except (ValueError, RecursionError):  # numbers may have too many digits, too
+    except (ValueError, RecursionError):  # ValueError also for numbers with too many digits
         raise ArgumentError(f"{path} holds no conversation: it is not JSON.") from None
     messages = held.get("messages") if isinstance(held, dict) else held
     if not isinstance(messages, list):

@@ -1,4 +1,4 @@
-"""The conversation's loop."""
+"""The loop of a conversation."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from specllama.errors import ArgumentError, SpecllamaError
 
 
 class Reader(Protocol):
-    """Who reads what is typed: `Lines` or `Editor`."""
+    """Reads what is typed: `Lines` or `Editor`."""
 
     def read(self) -> str:
-        """Return the next message, or command.
+        """Return the next message or command.
 
         Raises:
-            EOFError: There is none.
-            KeyboardInterrupt: Ctrl-C.
+            EOFError: There are no more.
+            KeyboardInterrupt: Ctrl-C was pressed.
         """
 
 
 def converse(chat: Chat, reader: Reader, worded: Callable[[str], str]) -> None:
-    """Answer what is read until it ends. In an interactive chat errors are told, in the words that
-    `worded` makes of theirs, and Ctrl-C ends it when it comes twice; else both are raised."""
+    """Answer what is read until the input ends. An interactive chat prints errors, in the words
+    that `worded` makes of their messages, and ends at the second Ctrl-C in a row; otherwise errors
+    and Ctrl-C are raised."""
     leaving = False
     while not chat.ended:
         try:

@@ -1,4 +1,4 @@
-"""What is typed at a terminal, by prompt_toolkit: several lines, a history, completion."""
+"""Reads what is typed at a terminal, by prompt_toolkit: several lines, a history, completion."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from specllama.chat.typed import CONTINUES, is_open
 
 
 class Editor:
-    """Reads messages and commands that may have several lines, on stderr: stdout is the answers'.
+    """Reads messages and commands, which may have several lines. It draws on stderr, since stdout
+    is for answers.
 
     Args:
-        history: The file that keeps what was typed from run to run; None: it is kept in memory.
-        commands: What begins a command, and whether a path follows it: for completion.
+        history: The file that keeps the typed texts from run to run; None: they are kept in memory.
+        commands: Names of commands, and whether a path follows each: for completion.
     """
 
     def __init__(self, history: Path | None, commands: Mapping[str, bool]) -> None:
@@ -41,11 +42,11 @@ class Editor:
         )
 
     def read(self) -> str:
-        """Return the next message, or command.
+        """Return the next message or command.
 
         Raises:
-            EOFError: Ctrl-D where nothing is typed.
-            KeyboardInterrupt: Ctrl-C where nothing is typed; elsewhere it clears what is.
+            EOFError: Ctrl-D was pressed on an empty line.
+            KeyboardInterrupt: Ctrl-C was pressed on an empty line; on any other it clears the line.
         """
         return self._session.prompt()
 
@@ -80,7 +81,7 @@ def _keys() -> KeyBindings:
 
 
 class _CommandCompleter(Completer):
-    """Completes names of commands, and paths behind those that take one."""
+    """Completes names of commands, and paths after those that take one."""
 
     def __init__(self, commands: Mapping[str, bool]) -> None:
         self._commands = commands
@@ -97,7 +98,8 @@ class _CommandCompleter(Completer):
 
 
 class _LenientHistory(FileHistory):
-    """A file that only its owner may read. What it cannot take is remembered until the end."""
+    """A history file that only its owner may read. A text that cannot be written to it stays in
+    memory until the end."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError, UnicodeEncodeError):

@@ -11,8 +11,8 @@ from specllama.errors import ArgumentError
 
 
 def found(name: str) -> list[str]:
-    """Return the path that a name means, or those that fit it as a pattern. Raises ArgumentError
-    where none does."""
+    """Return the path that a name means, or all files that fit it as a pattern. Raises
+    ArgumentError if no file fits."""
     path = os.path.expanduser(name)
     if os.path.exists(path) or not glob.has_magic(path):
         return [path]
@@ -23,15 +23,15 @@ def found(name: str) -> list[str]:
 
 
 def quoted(path: str) -> str:
-    """Return a file's name and text, as a message has them. Raises ArgumentError."""
+    """Return a file's name and text in the form they have in a message. Raises ArgumentError."""
     is_plain = os.path.isfile(path) or os.path.isdir(path)
-    if os.path.exists(path) and not is_plain:  # it may never end
+    if os.path.exists(path) and not is_plain:  # reading it may never end
         raise ArgumentError(f"{path} cannot be read: it is a device or a pipe.")
     return fenced(path, _files.read_text(path))
 
 
 def fenced(name: str, text: str) -> str:
-    """Return a text with what it is called, as a message has them."""
+    """Return a text with its name, in the form they have in a message."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") else "\n"

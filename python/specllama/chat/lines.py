@@ -1,4 +1,4 @@
-"""What is typed, from standard input as it is: a pipe, or a terminal that cannot do more."""
+"""Reads what is typed from standard input as it is: a pipe, or a terminal without an editor."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from specllama.chat.typed import CONTINUES, is_open
 
 
 class Lines:
-    """Reads lines, and several as one where quotes or a backslash ask for it.
+    """Reads messages, mostly of one line; quotes or a backslash at the end continue one.
 
     Args:
-        prompts: Whether somebody sits there, to be shown that it is their turn.
+        prompts: Whether to show a prompt, since somebody sits at the terminal.
     """
 
     def __init__(self, *, prompts: bool) -> None:
         self._prompts = prompts
-        if isinstance(sys.stdin, TextIOWrapper):  # what is not UTF-8 is told of, not raised
+        if isinstance(sys.stdin, TextIOWrapper):  # bad UTF-8 is reported later, not raised here
             sys.stdin.reconfigure(errors="surrogateescape")
 
     def read(self) -> str:
-        """Return the next message, or command.
+        """Return the next message or command.
 
         Raises:
-            EOFError: There is none.
-            KeyboardInterrupt: Ctrl-C.
+            EOFError: There are no more.
+            KeyboardInterrupt: Ctrl-C was pressed.
         """
         text = self._line("> ")
         if not text:

@@ -1,4 +1,4 @@
-"""A model, and who drafts for it."""
+"""A model, and the drafter that drafts for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class OpenModel(Closing):
     """A session that is opened again when another drafter is wanted.
 
     Args:
-        options: Of SpecSession.
+        options: Options of SpecSession.
 
     Attributes:
         session: The session; another one after `redraft`.
 
-    Raises what SpecSession does, and ModelError where the model has no chat template.
+    Raises what SpecSession does, and ModelError if the model has no chat template.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -36,13 +36,13 @@ class OpenModel(Closing):
         return "n-grams" if draft in ("auto", "ngram") else str(draft)
 
     def redraft(self, draft: str) -> None:
-        """Have another one draft: "none", "ngram", or a draft model as SpecSession takes it.
+        """Change the drafter: "none", "ngram", or a draft model as for SpecSession.
 
-        Raises what SpecSession does; the session is as it was then. What it has decoded is
-        forgotten either way, and decoded again with the next prompt.
+        Raises what SpecSession does; then the old drafter is back. The KV memory is lost either
+        way, and the conversation is decoded again with the next prompt.
         """
         before = self._options
-        self.session.close()  # so that only one of them takes memory at a time
+        self.session.close()  # so that only one session takes memory at a time
         self._options = {**before, "draft": None if draft == _NOBODY else draft}
         try:
             self.session = self._opened()
@@ -57,7 +57,7 @@ class OpenModel(Closing):
     def _opened(self) -> SpecSession:
         session = SpecSession(**self._options)
         try:
-            _ = session.chat_template  # says at once if there is none
+            _ = session.chat_template  # raises now if there is none
         except BaseException:
             session.close()
             raise

@@ -1,30 +1,30 @@
-"""Messages as they are typed: of a line, or of several."""
+"""Messages as they are typed, in one line or several."""
 
 from __future__ import annotations
 
 QUOTES = '"""'
-"""Before and after a message of several lines."""
+"""Stand before and after a message of several lines."""
 
 CONTINUES = "\\"
-"""At the end of a line that another one follows."""
+"""Stands at the end of a line to continue it with the next one."""
 
 
 def is_open(text: str) -> bool:
-    """Whether quotes were opened that are not closed yet."""
+    """Whether the text has opening quotes without closing ones."""
     quoted = text.strip()
     closed = len(quoted) >= 2 * len(QUOTES) and quoted.endswith(QUOTES)
     return quoted.startswith(QUOTES) and not closed
 
 
 def is_command(text: str) -> bool:
-    """Whether it begins with the name of a command: a slash and a word. A path does not, and behind
-    a blank nothing does."""
+    """Whether the text begins with a command: a slash and a word without another slash. A path is
+    none, nor is a text with a blank before or after its first slash."""
     name = text[1:].split(maxsplit=1)[:1]
     return text.startswith("/") and (not name or "/" not in name[0]) and text[1:2] != " "
 
 
 def message(text: str) -> str:
-    """Return what is said: without quotes around it, and blanks."""
+    """Return the message without quotes and blanks around it."""
     said = text.strip()
     if said.startswith(QUOTES):
         said = said.removeprefix(QUOTES).removesuffix(QUOTES).strip("\n")
