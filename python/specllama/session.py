@@ -40,9 +40,9 @@ class SpecSession(BackgroundRequests, Closing):
 
     `submit`, `agenerate`, `astream` and `generate` of several prompts leave the work to a thread of
     the session's own, and may be called from any thread, at any time. `stream`, and with n_seq=1
-    `generate` of one prompt, work in the thread that calls them: with n_seq=1 the session may move
-    between threads then, but two threads must not use it at once. A forked process cannot use
-    sessions that were opened before the fork.
+    `generate` of one prompt, work in the thread that calls them. With n_seq=1 the session may move
+    between threads, but two threads must not use it at once. A forked process cannot use sessions
+    that were opened before the fork.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
@@ -92,7 +92,7 @@ class SpecSession(BackgroundRequests, Closing):
             not wait for drafts; "auto": chosen for each generation by the time that the network
             and decodes take.
         target_key: The API key that the server wants.
-        target_timeout: Most seconds to wait for the server to say something.
+        target_timeout: Most seconds to wait for the server's next message.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
             not read. None: the draft model's.
         corpus: Path of a file made by `specllama corpus build` with this model's vocabulary: texts

@@ -220,7 +220,7 @@ class Stats:
         accepted_by_rank: [r]: how many of these were accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
         by_drafter: (drafted, accepted) by where the draft came from. "match": copied from an
-            earlier place of the text after the same tokens; "corpus": copied so from the corpus;
+            earlier place of the text after the same tokens; "corpus": likewise, from the corpus;
             "ngram": by frequencies; "grammar": by what the grammar allows; "model": a draft model;
             "other": any other drafter. In a beam search, "other" also counts what the search
             foresees from earlier answers of the target.
@@ -317,7 +317,8 @@ class DraftedToken:
             copied from. For an n-gram: its order. For a grammar: bytes foreseen after it. Else 0.
         confidence: For an n-gram: its `Prediction.confidence`. For a draft model: the token's
             probability. For a match: 0 if the token copied had itself broken off a copy. For a
-            grammar: below 1 if it is only what came last in such a place. Else 1.
+            grammar: below 1 if others are allowed, too, but this one came last in such a place:
+            the chance that it comes again. Else 1.
         parent: Index of the draft token that it follows, in the round's draft; None: it follows the
             committed tokens.
         accepted: Whether the target agreed with it.
@@ -1054,7 +1055,7 @@ class Corpus:
     text itself would stand. (A suffix array: Manber and Myers, 1993; entered through a hash.)
 
     Attributes:
-        n_tokens: Tokens; each text counts as one more than it has, and the whole as one more again.
+        n_tokens: Tokens of all texts, plus one for each text, plus one.
         n_texts: Texts.
         n_vocab: Size of the vocabulary.
         vocabulary: Fingerprint of the vocabulary; see `Tokenizer`.
@@ -1101,8 +1102,8 @@ class MatchFinder:
 
     Every position is entered under a hash (FNV-1a) of the 4 tokens that end there. Of the 32 latest
     positions that really agree, the longest match wins (at most 64 tokens count); among equally
-    long ones, the most frequent next token, at its latest occurrence. A token takes constant time
-    on average, whatever the text, and at most 16 bytes, counted for the longest text held.
+    long ones, the most frequent next token, at its latest occurrence. Each token takes constant
+    time on average, whatever the text. Memory: at most 16 bytes per token of the longest text held.
     (Hash chains as in LZ77 compressors: RFC 1951, section 4; copying as a draft: Saxena, "Prompt
     Lookup Decoding", 2023.)
 

@@ -154,7 +154,7 @@ class Choice:
     def saved(self) -> float: ...
 
 class Turn:
-    """A sequence in a round: what is at hand, what is done, and what came of it.
+    """A sequence's part in a round: the drafts at hand, the choice, and the outcome.
 
     Args:
         phase: The phase of its request; updated by `Planner.learn`.
@@ -324,7 +324,7 @@ class Planner:
         """Return the phase at the start of a request whose prompt has n_prompt tokens."""
 
     def choose(self, turns: Sequence[Turn]) -> None:
-        """Set the choice of turns that share a decode."""
+        """Choose for turns that share a decode; see `Turn.choice`."""
 
     def n_prefix(self, turn: Turn) -> int:
         """Return after how many tokens of the chosen draft a draft model should continue: all, or

@@ -55,8 +55,8 @@ class Chat:
         self._files: list[str] = []
 
     def ask(self, text: str) -> None:
-        """Send a message, with the waiting files before it, and show the answer. A message to which
-        no word of an answer comes is taken back, whatever the reason.
+        """Send a message, with the waiting files before it, and show the answer. If no word of an
+        answer comes, whatever the reason, the message is taken back.
 
         Raises:
             ArgumentError: The message does not fit.

@@ -72,7 +72,7 @@ class Alpha:
     Attributes:
         drafter: Its name.
         temperature: Temperature of target and drafter.
-        lenience: 1: the output keeps the target's distribution (appendix A.5).
+        lenience: l of appendix A.5; 1: the output keeps the target's distribution.
         alpha: Share of tokens accepted by rejection sampling; a position without a proposal counts
             as not accepted.
         agreement: Share of positions at which target and drafter find the same token likeliest.

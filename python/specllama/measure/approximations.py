@@ -86,7 +86,7 @@ class _Counting(Approximation):
 
 
 class Unigram(_Counting):
-    """Draws by how often each token has come so far."""
+    """Predicts each token by how often it has come so far."""
 
     name = "unigram"
 
@@ -101,7 +101,7 @@ class Unigram(_Counting):
 
 
 class Bigram(_Counting):
-    """Draws by how often each token has followed the last one so far."""
+    """Predicts each token by how often it has followed the last token so far."""
 
     name = "bigram"
 

@@ -32,7 +32,7 @@ class ChatTemplate:
         arguments: Passed to the template in every call.
 
     Attributes:
-        thinking: The texts around the model's thoughts; None: it does not think.
+        thinking: The texts around the model's thoughts; None: the template mentions none.
 
     Raises:
         ModelError: There is no template, or it cannot be read.

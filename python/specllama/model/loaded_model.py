@@ -157,13 +157,13 @@ class LoadedModel:
         is decoded. The model, the type of the KV memory, flash attention, exactness, llama.cpp's
         version and, if the memories of requests lie apart, n_seq must be the same.
 
-        The state replaces the KV memory of the sequence that has been idle the longest, but only
+        The state goes to the slot that has been without a request for the longest, but only
         after all checks: a refused file changes nothing. The checksum detects damage, not malice:
         load only files that you trust.
 
         Raises:
             ArgumentError: The file is missing, damaged, or of another kind of session.
-            BusyError: All sequences are in use.
+            BusyError: All slots are in use.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
         self._core.load(*saved)
