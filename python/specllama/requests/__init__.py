@@ -1,2 +1,2 @@
-"""A request from its options to its end: read, handed to a thread, streamed. Imports `model` and
-`formats`."""
+"""A request from its options to its end: it is read, handed to a thread and streamed. This folder
+imports `model` and `formats`."""

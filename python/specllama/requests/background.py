@@ -1,4 +1,4 @@
-"""Requests that a thread of the session's own works at, from any thread and from asyncio."""
+"""Requests from any thread or from asyncio, run by a thread of the session's own."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from specllama.requests.stream import Generation
 from specllama.requests.worker import Load, Worker
 
 MOST_CHOICES = 4096
-"""For one prompt: each is a request, made before the first begins."""
+"""Most choices for one prompt: each is a request, and all are made before the first begins."""
 
 
 class BackgroundRequests(LoadedModel):
-    """A loaded model that takes requests from any thread, and has a thread of its own for them."""
+    """A loaded model that takes requests from any thread, and has its own thread to run them."""
 
     def __init__(self, core: Core, path: str, template: TemplateOptions, *, max_queue: int) -> None:
         super().__init__(core, path, template)
         self._last: Callable[[], Generation | None] = lambda: None
         self._worker = Worker(core, max_queue)
-        # Also when the process ends: then it must not be inside the core any more.
+        # Also runs when the process ends: by then the thread must have left the core.
         self._end_worker = weakref.finalize(self, self._worker.close)
 
     @overload
@@ -52,19 +52,19 @@ class BackgroundRequests(LoadedModel):
         n: int | None = None,
         **options: Unpack[GenerateOptions],
     ) -> Handle | list[Handle]:
-        """Have a prompt continued in the background; from any thread.
+        """Have a prompt continued in the background. May be called from any thread.
 
-        Arguments are those of `generate`, but for one prompt.
+        Arguments are those of `generate`, for one prompt only.
 
         Returns:
-            A handle at once; of n choices, a list of them. A grammar is read when its request
-            begins: what is wrong with it is raised by the handle.
+            A handle, at once; with n given, a list of n handles. A grammar is read only when its
+            request begins, so the handle raises what is wrong with it.
 
         Raises:
-            ArgumentError: The prompt is empty, has ids that are no tokens, or does not fit the
-                context with what may follow it; or an option is wrong.
-            QueueFullError: `max_queue` requests wait already. (Where one more may wait, all n
-                choices may.)
+            ArgumentError: The prompt is empty, has ids that are not tokens, or does not fit the
+                context together with max_tokens; or an option is wrong.
+            QueueFullError: `max_queue` requests wait already. (If there is room for one request,
+                all n choices are taken.)
             ClosedError: The session is closed.
         """
         handles = self.submit_several([prompt], n=1 if n is None else n, **options)
@@ -75,10 +75,10 @@ class BackgroundRequests(LoadedModel):
     ) -> list[Handle]:
         """Have several prompts continued in the background, all or none.
 
-        Arguments and errors are those of `submit`; where one request may wait, all may.
+        Arguments and errors are those of `submit`; if there is room for one request, all are taken.
 
         Returns:
-            Handles: the n choices for the first prompt first.
+            The handles, n per prompt, in the order of the prompts.
         """
         n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
@@ -92,21 +92,22 @@ class BackgroundRequests(LoadedModel):
         generated: Iterable[int] = (),
         **options: Unpack[GenerateOptions],
     ) -> Handle:
-        """Have a prompt continued for somebody elsewhere who drafts: by `Handle.offer`, hearing of
-        the rounds by `Handle.next_rounds`. The session must be open with offers=True.
+        """Have a prompt continued for a party elsewhere that drafts. It leaves its drafts by
+        `Handle.offer` and reads the rounds by `Handle.next_rounds`. The session must have been
+        opened with offers=True.
 
         Args:
             prompt: As for `submit`.
-            paced: Each round but the first waits for a draft, and verifies it as it is: one round
-                for each. Who waits for more than a second while others wait for a place loses his.
-                False: drafts are used as far as they come in time and promise to pay, beside those
-                of the session's own drafters.
-            generated: Tokens that an earlier request of the same prompt and options, its seed among
-                them, has generated before it broke off. The generation goes on behind them as that
-                one would have; `max_tokens` counts them.
+            paced: Each round but the first waits for a draft and verifies it as it is: one round
+                per draft. A request that waits for more than a second while others wait for a place
+                loses its own. False: a draft is used if it comes in time and is expected to pay,
+                beside those of the session's own drafters.
+            generated: Tokens that an earlier request with the same prompt and options, seed
+                included, generated before it broke off. The generation continues after them as the
+                earlier one would have; `max_tokens` counts them.
             **options: As for `submit`.
 
-        Raises: what `submit` does.
+        Raises: what `submit` raises.
         """
         hosted = Hosted(_check.tokens("generated", generated), bool(paced))
         jobs = self._submit([Request.make(self, prompt, options, hosted=hosted)])
@@ -117,8 +118,8 @@ class BackgroundRequests(LoadedModel):
     ) -> AsyncGenerator[Chunk, None]:
         """Continue a prompt, chunk by chunk: `async for chunk in session.astream(...)`.
 
-        Arguments and errors are those of `submit`. Who leaves the loop, or is cancelled, ends the
-        request. (After a `break`, when the iterator is closed or collected.)
+        Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
+        the request. (After a `break` it ends when the iterator is closed or collected.)
         """
         request = await asyncio.to_thread(Request.make, self, prompt, options)
         (handle,) = self._handles(self._submit([request]))
@@ -148,12 +149,12 @@ class BackgroundRequests(LoadedModel):
 
         Args:
             prompt: As for `generate`. (For several, gather several calls.)
-            n: How many choices to give, as for `generate`; they come as a list.
+            n: Number of choices, as for `generate`; with it the result is a list.
             **options: See `GenerateOptions`.
 
         Raises: what `submit` and `Handle.result` raise.
         """
-        # In another thread: of a long prompt, tokenizing takes a while, and so may a grammar.
+        # In another thread: tokenizing a long prompt takes a while, and so may a JSON schema.
         requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
         jobs = self._submit(requests, keep=True)
         try:
@@ -182,7 +183,7 @@ class BackgroundRequests(LoadedModel):
         template_args: Mapping[str, Any] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
-        """The same as `achat`, chunk by chunk: see `astream`."""
+        """Do as `achat` does, chunk by chunk: see `astream`."""
         prompt = await asyncio.to_thread(self.render_chat, messages, template_args)
         async with aclosing(self.astream(prompt, **options)) as chunks:
             async for chunk in chunks:
@@ -213,13 +214,14 @@ class BackgroundRequests(LoadedModel):
 
     @property
     def load(self) -> Load:
-        """What the session's thread is at: requests waiting and running, tokens, speed."""
+        """The load of the session's thread: requests waiting and running, tokens, speed."""
         return self._worker.load
 
     def _wait_for_choices(
         self, prompts: Iterable[str | Iterable[int]], n: int, options: GenerateOptions
     ) -> list[list[Generation]]:
-        """Return n choices for each prompt. If one fails, or the wait is broken off, all end."""
+        """Return n choices for each prompt. If one fails, or the wait is interrupted, all are
+        cancelled."""
         n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
         jobs = self._submit(chain.from_iterable(choices), wait=True, keep=True)
@@ -233,18 +235,18 @@ class BackgroundRequests(LoadedModel):
     def _submit(
         self, requests: Iterable[Request], *, wait: bool = False, keep: bool = False
     ) -> list[Job]:
-        """Submit all or, if that fails, none.
+        """Submit all requests; if one cannot be submitted, none.
 
         Args:
             requests: All are checked before the first is submitted.
             wait: Wait for room in the queue.
-            keep: What there is of them is `last`, from the first on.
+            keep: Whether `last` is, from now on, the latest of these requests that has begun.
         """
         checked = list(requests)
         for request in checked:
             request.check(self._core)
         jobs: list[Job] = []
-        if keep:  # not by handles: these hold the session, which would hold itself
+        if keep:  # jobs, not handles: these hold the session, which would hold itself
             self._last = partial(_latest, jobs)
         try:
             for request in checked:
@@ -259,13 +261,13 @@ class BackgroundRequests(LoadedModel):
         return [Handle(self, self._worker, job) for job in jobs]
 
     def _cancel(self, jobs: Sequence[Job]) -> None:
-        """End all; those that wait first, so that none begins in the place of another."""
+        """Cancel all, the last first, so that no waiting job takes the place of one that ends."""
         for job in reversed(jobs):
             self._worker.cancel(job)
 
 
 def _latest(jobs: Sequence[Job]) -> Generation | None:
-    """What there is of the last of them that has begun."""
+    """Return what there is so far of the last job that has begun; None if none has."""
     begun = (job.so_far() for job in reversed(jobs))
     return next((one for one in begun if one is not None), None)
 

@@ -1,4 +1,4 @@
-"""Beam search: the texts that score best."""
+"""Beam search: finds the texts that score best."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ EarlyStopping = bool | Literal["never"]
 
 
 class BeamOptions(TypedDict, total=False):
-    """What `generate` takes with `n_beams`; all by keyword, all optional.
+    """Options that `generate` takes with `n_beams`; all are keyword arguments and optional.
 
     Attributes:
-        n: How many of the beams to give, the best first. (All of them; 1 to n_beams.)
-        length_penalty: The score of a text is the logarithm of its probability divided by its
-            length in tokens to this power: above 0 longer texts score more, below 0 shorter ones.
-            (1; -100 to 100.)
+        n: Number of beams to return, the best first. (Default: all; 1 to n_beams.)
+        length_penalty: A text's score is log(probability) / length ** length_penalty, its length in
+            tokens: above 0 longer texts score more, below 0 shorter ones. (Default: 1; from -100 to
+            100.)
         early_stopping: When the search is over, once as many texts have ended as there are beams.
-            True: at once. False: when the best text that goes on would score less if it ended where
-            it is. "never": when no text that goes on can score more, whatever its length. (False.)
+            True: at once. False: when no unfinished text would score more than the worst of these
+            if it ended where it is. "never": when none could at any length. (Default: False.)
         max_tokens, stop, echo, reference: As in `GenerateOptions`; the context must have room for
             max_tokens of each beam.
     """
@@ -45,24 +45,24 @@ class BeamOptions(TypedDict, total=False):
 
 
 _SHARED = {"max_tokens", "stop", "echo", "reference", "seed"}
-"""Options of a generation that mean something, or nothing, to a beam search."""
+"""Options of a generation that may be given to a beam search; `seed` has no effect on it."""
 
 
 @dataclass(frozen=True)
 class Beam:
-    """A text that a beam search found.
+    """A text found by a beam search.
 
     Attributes:
         text: The text, without the stop string that ended it; with `echo`, the prompt before it.
         tokens: Its token ids, without an end-of-generation token.
-        score: What the texts are ranked by: logprob / length ** length_penalty, the length that of
-            all its tokens, the one that ended it included.
-        logprob: The natural logarithm of the probability of all its tokens, the one that ended it
-            included.
+        score: Texts are ranked by it: logprob / length ** length_penalty, where length counts all
+            tokens, including the one that ended the text.
+        logprob: Natural logarithm of the probability of all tokens, including the one that ended
+            the text.
         finish_reason: "stop" (end-of-generation token or stop string) or "length" (max_tokens).
-        stats: What the whole search took, the same for all its beams. Each step gives all beams a
-            token: `generated_tokens` counts the steps, `rounds` the target's decodes, `drafted`
-            the tokens decoded ahead of the search, `accepted` those of them that became a beam's.
+        stats: Counts and times of the whole search, the same for all its beams. Each step adds a
+            token to every beam: `generated_tokens` counts the steps, `rounds` the target's decodes,
+            `drafted` the tokens decoded ahead of the search, `accepted` those that a beam took.
     """
 
     text: str
@@ -91,7 +91,7 @@ def search(
     length_penalty = _check.number("length_penalty", rest.pop("length_penalty", 1.0))
     early_stopping = _early_stopping(rest.pop("early_stopping", False))
     for name, value in rest.items():
-        # What is no option at all is refused with the others, below.
+        # Request.make, below, refuses names that are not options at all.
         shared = name not in FIELDS or name in _SHARED
         if not shared and _check.differ(value, FIELDS[name].default):
             raise ArgumentError(

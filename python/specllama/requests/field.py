@@ -1,4 +1,4 @@
-"""What is known of one option of a generation."""
+"""The description of one option of a generation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ INT32 = 2**31 - 1
 
 @dataclass(frozen=True)
 class Range:
-    """Which numbers an option may be. The core holds them to it, whoever asks; here they stand to
-    be read.
+    """The numbers that an option may be. For people to read, in help texts; the check itself is
+    done by the core, for every caller.
 
     Attributes:
-        low, high: The bounds.
-        above: `low` itself is not allowed.
+        low, high: The bounds, themselves allowed.
+        above: Whether `low` itself is not allowed.
     """
 
     low: float = -math.inf
@@ -35,18 +35,18 @@ class Range:
 
 @dataclass(frozen=True)
 class Field:
-    """An option: how it is read, what it means, and where else it has a name.
+    """An option: how it is read, what it means, and its names on command lines and in the API.
 
     Attributes:
-        default: What it is where it is left out.
-        by_default: The same in words.
-        check: Returns what was given as the core takes it; called with its name, for the message.
-            Raises ArgumentError.
-        doc: What it is for. The first sentence also explains it in tables and on command lines.
-        kind: int or float of a number, else str.
-        range: Of a number; None: it is none.
-        flags: What it is called on command lines.
-        api: What it is called in the server's requests, where that says no more than a number.
+        default: The value of an option that is left out.
+        by_default: The default in words.
+        check: Called with the option's name (for error messages) and the given value; returns the
+            value in the form the core takes. Raises ArgumentError.
+        doc: What the option is for. Tables and command lines show only the first sentence.
+        kind: int or float if the option is a number, else str.
+        range: The numbers allowed; None: the option is not a number.
+        flags: The option's flags on command lines; empty: no flag that commands share.
+        api: The option's name in the server's requests, if its value there is a plain number.
     """
 
     default: Any

@@ -1,4 +1,4 @@
-"""A request that the session works at by itself."""
+"""The caller's handle on a request that runs in the background."""
 
 from __future__ import annotations
 
@@ -25,62 +25,64 @@ _LOG = logging.getLogger(__name__)
 
 
 class Handle:
-    """A request that the session works at by itself. Made by `SpecSession.submit`.
+    """A request that runs in the background. Made by `SpecSession.submit`.
 
-    It may be used from any thread, awaited (`await handle` is its result), and iterated over, which
-    yields the chunks as they become certain; each chunk goes to one reader. Nobody has to read: the
-    session never waits for a reader. Without a handle, a request runs on as long as the session is
-    held. In a forked process waiting raises ClosedError.
+    A handle may be used from any thread, awaited (`await handle` gives the result), and iterated
+    over, which yields the chunks as they become certain; each chunk goes to one reader. Nobody has
+    to read: the session never waits for a reader. If its handle is dropped, a request runs on while
+    something holds the session. In a forked process waiting raises ClosedError.
     """
 
     def __init__(self, owner: object, worker: Worker, job: Job) -> None:
-        self._owner = owner  # the session, which lives as long as somebody wants something of it
+        self._owner = owner  # the session: kept alive as long as somebody holds a handle
         self._job = job
         self._worker = worker
 
     def result(self, timeout: float | None = None) -> Generation:
-        """Wait for the end and return the whole; of a cancelled request, what there was.
+        """Wait for the request's end and return the whole; if it was cancelled, what there was.
 
         Args:
             timeout: Most seconds to wait. None: as long as it takes.
 
         Raises:
-            concurrent.futures.TimeoutError: It has not ended yet.
-            ClosedError: It was cancelled, or the session closed, before it had begun; or the
-                session was closed before it had ended.
-            BusyError: A drafter of the session, or a done-callback, may not wait for it.
-            SpecllamaError: What else went wrong with it: see `SpecSession.generate`. What was
-                generated until then is in `so_far()`.
+            concurrent.futures.TimeoutError: The request has not ended in time.
+            ClosedError: The request was cancelled before it had begun, the session was closed
+                before the request had ended, or this is a forked process.
+            BusyError: A drafter of the session, or a done-callback, called this and would wait for
+                itself.
+            SpecllamaError: The request failed: see `SpecSession.generate`. What was generated
+                before is in `so_far()`.
         """
         if not self.done():
             self._worker.check_may_wait()
         return self._job.ending.result(timeout)
 
     def done(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether the request has ended, in whatever way."""
         return self._job.ending.done()
 
     @property
     def begun(self) -> bool:
-        """Whether its turn has come; never waits."""
+        """Whether the request has left the queue and begun; never waits."""
         return self._job.record is not None
 
     def cancel(self) -> None:
-        """End it where it is, before the next round. Nothing happens if it has ended already."""
+        """End the request before its next round. Nothing happens if it has ended already."""
         self._worker.cancel(self._job)
 
     def so_far(self) -> Generation | None:
-        """Return what has been generated so far; None before it has begun. May take as long as a
-        round takes."""
+        """Return what has been generated so far; None before the request has begun. May take as
+        long as a round takes."""
         return self._job.so_far()
 
     def add_done_callback(self, callback: Callable[[Handle], object]) -> None:
-        """Have a function called with the handle when it has ended, at once if it has. It is called
-        by the thread that works at all requests, and must be quick; what it raises there is logged
-        (by `logging`), and nothing else comes of it."""
+        """Have `callback` called with this handle when the request has ended, or at once if it has
+        ended already. The thread that runs all requests calls it, so it must be quick. An exception
+        that it raises there is logged (by `logging`) and has no other effect."""
         if not callable(callback):
             raise ArgumentError(f"callback must be a function, not {_check.quoted(callback)}.")
-        # Not held for longer than it waits: it holds the session, which would hold itself.
+        # The call holds the session by this handle, and the session holds the job: a cycle that
+        # pop() breaks.
         waiting = [partial(self._call, callback)]
         self._job.ending.add_done_callback(lambda _: waiting.pop()())
 
@@ -88,15 +90,15 @@ class Handle:
         try:
             callback(self)
         except BaseException:
-            if not self._worker.is_this_thread:  # there it may be a Ctrl-C
+            if not self._worker.is_this_thread:  # the caller's thread: it may be a Ctrl-C
                 raise
             _LOG.exception("A done-callback raised.")
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks as they come.
 
-        Raises what ended the request, if it went wrong; and ArgumentError for one made by
-        `SpecSession.host`.
+        Raises the error that ended the request, if it failed; and ArgumentError if the request was
+        made by `SpecSession.host`.
         """
         self._check_hosted(False)
         while True:
@@ -111,15 +113,15 @@ class Handle:
             try:
                 while unread:
                     yield unread.popleft()
-            finally:  # who leaves the loop may begin another
+            finally:  # a reader that leaves the loop may begin another one
                 if unread:
                     self._job.give_back(unread)
 
     async def next_chunks(self) -> list[Chunk]:
         """Wait for chunks and return all there are; [] after the last.
 
-        Raises what ended the request, if it went wrong; and ArgumentError for one made by
-        `SpecSession.host`.
+        Raises the error that ended the request, if it failed; and ArgumentError if the request was
+        made by `SpecSession.host`.
         """
         self._check_hosted(False)
         self._worker.check_process()
@@ -132,20 +134,22 @@ class Handle:
         confidence: Sequence[float] = (),
         branches: Iterable[tuple[int, Iterable[int]]] = (),
     ) -> None:
-        """Leave a draft for a request made by `SpecSession.host`; it takes the place of the one
-        before. Waits for nobody; nothing happens when the request has ended.
+        """Leave a draft for a request made by `SpecSession.host`; it replaces the previous draft.
+        This never waits. Nothing happens if the request has ended.
 
         Args:
-            n_before: How many tokens of the text, prompt included, the draft goes on from.
-            tokens: Token ids, none or as many as there may be (64 are verified at once).
-            confidence: Of each token, how likely it is right when those before it are, 0 to 1; of
-                those that have none, 1. Behind those of `tokens` come those of the branches.
-            branches: What may come in place of the draft: behind how many of its tokens, and the
-                token ids that follow there. They are verified as far as the session's `spec_tree`
-                and its memory have room for them (docs/trees.md), else left out.
+            n_before: Number of tokens of the text, prompt included, after which the draft begins.
+            tokens: Token ids of the draft; any number (64 are verified at once), also none.
+            confidence: For each token, the probability that it is right if those before it are, 0
+                to 1. The values of `tokens` come first, then those of the branches; if there are
+                too few, the rest is 1.
+            branches: Alternatives to the draft, as pairs: the number of the draft's tokens that
+                come before the branch, and the branch's token ids. They are verified as far as the
+                session's `spec_tree` and its memory have room for them (docs/trees.md); else they
+                are left out.
 
         Raises:
-            ArgumentError: An id is no token, a number is out of range, or the request has not
+            ArgumentError: An id is not a token, a number is out of range, or the request has not
                 begun yet.
         """
         self._worker.offer(
@@ -158,8 +162,8 @@ class Handle:
 
     async def next_rounds(self) -> list[Round]:
         """Wait for rounds of a request made by `SpecSession.host`, and return all there are; []
-        after the last. Raises what ended the request, if it went wrong; and ArgumentError for one
-        that was made otherwise."""
+        after the last. Raises the error that ended the request, if it failed; and ArgumentError if
+        the request was not made by `host`."""
         self._check_hosted(True)
         self._worker.check_process()
         return await _next(self._job.take_news)
@@ -191,7 +195,7 @@ async def _next(take: Callable[[Wake], list[T] | None]) -> list[T]:
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # a loop that has been closed has no readers any more
+    with suppress(RuntimeError):  # raised by a closed loop, which has no readers left
         loop.call_soon_threadsafe(call)
 
 

@@ -19,16 +19,16 @@ Wake = Callable[[], None]
 
 
 class Job:
-    """Where the worker leaves what became of a request, and its readers find it.
+    """A request, and what the worker leaves of it for its readers: chunks, rounds and the end.
 
     Attributes:
         request: The request.
-        record: Its generation in the core, as soon as it has begun.
-        wanted: It was not cancelled.
-        ending: Done when it has ended, with the result or the error. Cannot be cancelled.
-        rounds: Of a request whose drafts come from elsewhere; else None.
-        waits_since: When it began to wait for such a draft, by the monotonic clock; None: it does
-            not.
+        record: The generation in the core; None before it has begun.
+        wanted: False once the request was cancelled.
+        ending: Done when the request has ended, with the result or the error. Cannot be cancelled.
+        rounds: Set if the request's drafts come from elsewhere; else None.
+        waits_since: Time of the monotonic clock at which the request began to wait for such a
+            draft; None: it does not wait.
     """
 
     def __init__(self, request: Request) -> None:
@@ -39,19 +39,19 @@ class Job:
         self.ending.set_running_or_notify_cancel()
         self.rounds = None if request.hosted is None else Rounds(len(request.hosted.generated))
         self.waits_since: float | None = None
-        self._lock = RLock()  # a loop that is collected gives back what it has, anywhere
+        self._lock = RLock()  # reentrant: collecting a reader calls give_back anywhere
         self._chunks: list[Chunk] = []
         self._news: list[Round] = []
         self._wakes: list[Wake] = []
 
     @cached_property
     def prompt(self) -> NDArray[np.int32]:
-        """The prompt, to be compared with others."""
+        """The prompt as an array, for comparisons with other prompts."""
         return np.asarray(self.request.tokens, dtype=np.int32)
 
     def give(self, chunks: list[Chunk]) -> None:
-        """Leave chunks for the readers. None of them can keep the worker waiting: max_tokens
-        bounds what an unread request can hold."""
+        """Leave chunks for the readers. The worker never waits for a reader: max_tokens bounds how
+        much an unread request can hold."""
         if not chunks:
             return
         with self._lock:
@@ -61,18 +61,18 @@ class Job:
             self._wake()
 
     def give_back(self, chunks: Iterable[Chunk]) -> None:
-        """Put chunks that were taken, and not read, before those that are there."""
+        """Put chunks that were taken but not read back, in front of those that are there."""
         with self._lock:
             self._chunks[:0] = chunks
 
     def tell(self, news: Round) -> None:
-        """Leave a round for who drafts elsewhere."""
+        """Leave a round for the party that drafts elsewhere."""
         with self._lock:
             self._news.append(news)
         self._wake()
 
     def take_news(self, wake: Wake) -> list[Round] | None:
-        """As `take`, for rounds."""
+        """Do as `take` does, for rounds."""
         with self._lock:
             news, self._news = self._news, []
             if news:
@@ -84,11 +84,11 @@ class Job:
         return None
 
     def finish(self, generation: Generation) -> None:
-        """End it with what has been generated."""
+        """End the request with its generation."""
         self._end(lambda: self.ending.set_result(generation))
 
     def fail(self, error: BaseException) -> None:
-        """End it with an error."""
+        """End the request with an error."""
         self._end(lambda: self.ending.set_exception(error))
 
     def _end(self, settle: Callable[[], None]) -> None:
@@ -98,10 +98,10 @@ class Job:
             self._wake()
 
     def take(self, wake: Wake) -> list[Chunk] | None:
-        """Return the chunks not yet taken; if there are none, None if it has ended, else [], and
-        `wake` is called, once and from any thread, when there is something new.
+        """Return the chunks not yet taken. If there are none: None after the request's end; before
+        it [], and `wake` is called once, from any thread, when there is something new.
 
-        Raises the error that ended it, after its chunks.
+        Raises the error that ended the request, once all chunks were taken.
         """
         with self._lock:
             chunks, self._chunks = self._chunks, []
@@ -114,7 +114,8 @@ class Job:
         return None
 
     def so_far(self) -> Generation | None:
-        """Return what has been generated; None before it has begun. May wait for a round."""
+        """Return what was generated so far; None before the request has begun. May wait for a
+        round."""
         if self.ending.done() and self.ending.exception() is None:
             return self.ending.result()
         return None if self.record is None else self.record.result()

@@ -1,4 +1,4 @@
-"""JSON from strangers."""
+"""JSON from untrusted sources."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 from typing import Any, NoReturn
 
 _DEEPEST = 256
-"""What nests deeper is nothing that anybody means, and is too deep for what works at it."""
+"""Levels of nesting. Nobody means to nest deeper, and recursive code could not follow it."""
 
 _MOST_DIGITS = 1000
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return a JSON value. Raises ValueError, with a reason, for what is none, holds a number that
-    is too large, or nests too deep."""
+    """Return the JSON value that a text holds. Raises ValueError, with a reason, if the text is not
+    valid JSON, holds a number that is too large, or nests too deep."""
     try:
         value = json.loads(text, parse_constant=_no_number, parse_float=_number, parse_int=_whole)
     except RecursionError:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 HALF_LIFE = 10.0
-"""Seconds of work after which what was measured counts half."""
+"""Seconds of work after which a measurement counts half."""
 
 
 class Meter:
-    """Tokens per second of work, what is recent counting more. Time without work does not count."""
+    """Tokens per second of work; recent work counts more, and time without work does not count."""
 
     def __init__(self) -> None:
         self._tokens = 0.0
         self._seconds = 0.0
 
     def add(self, tokens: int, seconds: float) -> None:
-        """Take in that so many tokens took so many seconds."""
+        """Add a measurement: `tokens` tokens took `seconds` seconds."""
         decay = 0.5 ** (seconds / HALF_LIFE)
         self._tokens = self._tokens * decay + tokens
         self._seconds = self._seconds * decay + seconds
 
     @property
     def tokens_per_second(self) -> float:
-        """The rate; 0 before anything was measured."""
+        """Rate in tokens per second; 0 before anything was measured."""
         return self._tokens / self._seconds if self._seconds > 0 else 0.0

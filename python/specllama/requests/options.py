@@ -1,5 +1,5 @@
-"""Options of a generation: the one table of them. Who reads them anywhere, from a caller, a request
-to the server or a command line, takes names, types, ranges and defaults from here."""
+"""The one table of a generation's options. Names, types, ranges and defaults come from here,
+whether a caller, a request to the server or a command line gives the options."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from specllama.requests.grammar import gbnf
 
 
 class GenerateOptions(TypedDict, total=False):
-    """What `generate`, `stream`, `submit` and the others take besides the prompt; all by keyword,
-    all optional.
+    """Options that `generate`, `stream`, `submit` and the others take besides the prompt; all are
+    keyword arguments, and all are optional.
 
-    The steps of sampling come in llama.cpp's order: bias and penalties, grammar, top_k, top_p,
+    The steps of sampling run in llama.cpp's order: bias and penalties, grammar, top_k, top_p,
     min_p, temperature.
     """
 
@@ -136,10 +136,10 @@ FIELDS: Mapping[str, Field] = {
     name: hint.__metadata__[0]
     for name, hint in get_type_hints(GenerateOptions, include_extras=True).items()
 }
-"""The table, by name."""
+"""The table: each option's field, by the option's name."""
 
 _OF_REQUEST = {"max_tokens", "stop", "echo", "json_schema", "reference", "trace"}
-"""What is no option of the core's sampler."""
+"""Options that concern the request, so the core's sampler does not take them."""
 
 
 def _described(name: str, field: Field) -> str:
@@ -178,11 +178,12 @@ _ELSEWHERE = {
     "length_penalty": "length_penalty is an option of beam search; give n_beams, too.",
     "early_stopping": "early_stopping is an option of beam search; give n_beams, too.",
 }
-"""What to say of options that are not for all ways to generate."""
+"""Error messages, by the name of an option that other libraries, or only some methods, have."""
 
 
 def checked(options: GenerateOptions) -> dict[str, Any]:
-    """Return all options, defaults filled in, as the core takes them; a schema as a grammar.
+    """Return the values of all options in the form the core takes. Defaults are filled in, and a
+    JSON schema is turned into a grammar.
 
     Raises:
         ArgumentError: A value is of a wrong type.
@@ -202,12 +203,12 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
 
 
 def sampling(values: Mapping[str, Any]) -> _core.SamplingOptions:
-    """Return the part of `checked` options that is the sampler's."""
+    """Return those of the `checked` options that the core's sampler takes."""
     return _core.SamplingOptions(
         **{name: value for name, value in values.items() if name not in _OF_REQUEST}
     )
 
 
 def sampling_options(**options: Unpack[GenerateOptions]) -> _core.SamplingOptions:
-    """Return what the core's sampler takes. Raises as `checked`."""
+    """Check options; return those that the core's sampler takes. Raises what `checked` raises."""
     return sampling(checked(options))

@@ -1,5 +1,5 @@
-"""Options of a generation as the core takes them, each read from its name and what was given. Of a
-wrong type it raises ArgumentError."""
+"""One function per option of a generation: it takes the option's name and the given value, and
+returns the value in the form the core takes. A wrong type raises ArgumentError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specllama.errors import ArgumentError
 
 
 def anything(name: str, value: Any) -> Any:
-    """Return it as it is: checked where it is used."""
+    """Return the value unchanged; whoever uses it checks it."""
     return value
 
 
@@ -27,7 +27,7 @@ def triggers(name: str, value: Any) -> list[str]:
 
 
 def most_tokens(name: str, value: Any) -> int | None:
-    """Return what the core calls it: -1 until the context is full, None for the default."""
+    """Return the limit: -1 is until the context is full, None (for `...`) the core's default."""
     if value is None:
         return -1
     return None if value is ... else _check.integer(name, value, low=-1)
@@ -54,12 +54,12 @@ def biases(name: str, value: Any) -> list[tuple[int, float]]:
 
 
 def logprobs(name: str, value: Any) -> int:
-    """Return how many; -1: none."""
+    """Return how many of the most likely tokens to report; -1: no log-probabilities at all."""
     return -1 if value is None else _check.integer(name, value, low=0)
 
 
 def seed(name: str, value: Any) -> int | None:
-    """Return the seed; None: a fresh one, also for -1, as llama.cpp has it."""
+    """Return the seed. None stands for a fresh one; -1 is read as None, as in llama.cpp."""
     if value is None:
         return None
     seed = _check.integer(name, value, low=-1, high=2**64 - 1)
@@ -74,7 +74,7 @@ def acceptance(name: str, value: Any) -> _core.AcceptanceRule:
 
 
 def reference(name: str, value: Any) -> str | _check.Tokens:
-    """Return a text, or token ids."""
+    """Return a text or token ids; None becomes no token ids."""
     if value is None:
         return []
     return _check.text(name, value) if isinstance(value, str) else _check.tokens(name, value)

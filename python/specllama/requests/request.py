@@ -21,11 +21,11 @@ from specllama.requests.stream import Record
 
 @dataclass(frozen=True)
 class Hosted:
-    """Of a request whose drafts come from elsewhere.
+    """What a request additionally holds if its drafts come from elsewhere.
 
     Attributes:
-        generated: Tokens that an earlier request has generated before it broke off.
-        paced: Every round but the first waits for a draft.
+        generated: Tokens that an earlier request generated before it broke off.
+        paced: Whether every round but the first waits for a draft.
     """
 
     generated: _check.Tokens
@@ -34,15 +34,15 @@ class Hosted:
 
 @dataclass(frozen=True)
 class Request:
-    """A generation to be.
+    """A generation that has not begun.
 
     Attributes:
         tokens: The prompt.
-        text: The same as text, where the result needs it; else "".
-        options: All options, as the core takes them, by name.
-        reference: Tokens that may be copied from.
-        replayed: Tokens to generate, whatever the model chooses; none: as it chooses.
-        hosted: Where its drafts come from elsewhere.
+        text: The prompt as text, if the result needs it; else "".
+        options: Values of all options by name, in the form the core takes.
+        reference: Tokens that the n-gram drafter may copy from.
+        replayed: Tokens to generate whatever the model would choose; empty: the model chooses.
+        hosted: Set if the drafts come from elsewhere.
     """
 
     tokens: _check.Tokens
@@ -81,8 +81,8 @@ class Request:
     def choices(
         cls, model: LoadedModel, prompt: str | Iterable[int], options: GenerateOptions, n: int
     ) -> list[Request]:
-        """Return n requests that differ in their seeds: the given or a fresh one, and others made
-        of it."""
+        """Return n requests that differ in their seeds. The first has the given seed, or a fresh
+        one; the others are derived from it."""
         seed = options.get("seed")
         if seed is None:
             seed = secrets.randbits(64)
@@ -93,7 +93,7 @@ class Request:
         ]
 
     def check(self, core: Core) -> None:
-        """Raise ArgumentError if it can never begin, but for its grammar."""
+        """Raise ArgumentError if the request could never begin. The grammar is not checked."""
         core.check(self.tokens, self._core_options())
 
     def _core_options(self) -> _core.GenerateOptions:
@@ -109,18 +109,18 @@ class Request:
         )
 
     def begin(self, core: Core) -> Record:
-        """Begin it in the core."""
+        """Begin the generation in the core."""
         return Record(
             core.start(self.tokens, self._core_options()),
             echo=self.text if self.options["echo"] else "",
             prompt=shortened(self.text) if self.options["trace"] else "",
-            # Not a method of the session, which would then hold itself.
+            # Not a method of the session: the session holds the record, so it would hold itself.
             piece=partial(piece, core) if self.options["trace"] else None,
         )
 
 
 def are_several(prompt: Any) -> bool:
-    """Return whether it is a list of prompts, not of token ids."""
+    """Return whether `prompt` is a list of prompts, and not one prompt given as token ids."""
     if not isinstance(prompt, (list, tuple)) or not prompt:
         return False
     return all(isinstance(one, (str, list, tuple, np.ndarray)) for one in prompt)

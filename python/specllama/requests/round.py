@@ -1,4 +1,4 @@
-"""What a round gave to somebody who drafts elsewhere."""
+"""The report of a round to somebody who drafts elsewhere."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from specllama.model.core import CoreStream
 
 @dataclass(frozen=True)
 class Round:
-    """What came of a generation since the last one of these.
+    """What a generation brought since the previous `Round`.
 
     Attributes:
-        tokens: Tokens that were added. The last ones of the text may have been taken off again by a
-            stop string: then `n_generated` is less than what was told so far.
-        n_generated: Tokens generated, all together.
-        chunks: What became certain of the text.
-        held: What follows of it and is not: a stop string may begin there.
-        drafted, accepted: Tokens of drafts that were verified, and of those, right ones.
-        offered, used: Of these, those that were drafted elsewhere (or by a drafter of the caller's
-            own, whose tokens count as such).
-        seconds: What the model took.
-        done: The generation is over.
+        tokens: Tokens that were added. A stop string may take the text's last tokens off again:
+            then `n_generated` is less than the number of tokens reported so far.
+        n_generated: Number of tokens generated, in all rounds.
+        chunks: Text that became certain.
+        held: Text after the chunks that is not certain yet, as a stop string may begin in it.
+        drafted, accepted: Numbers of draft tokens that were verified, and that were accepted.
+        offered, used: The parts of `drafted` and `accepted` that were drafted elsewhere (or by a
+            drafter of the caller's own, whose tokens are counted with them).
+        seconds: Seconds that prefill and verifying took.
+        done: Whether the generation is over.
     """
 
     tokens: list[int]
@@ -38,10 +38,10 @@ class Round:
 
 
 class Rounds:
-    """Tells the rounds of a generation one from the other. For the thread that steps.
+    """Cuts the progress of a generation into rounds. For use in the thread that steps.
 
     Args:
-        n_generated: Tokens that an earlier request had generated.
+        n_generated: Number of tokens that an earlier request had generated.
     """
 
     def __init__(self, n_generated: int) -> None:
@@ -52,7 +52,7 @@ class Rounds:
         self._n_chunks = self._n_characters = 0
 
     def news(self, core: CoreStream, chunks: list[Chunk]) -> Round | None:
-        """Return what is new; None if nothing is."""
+        """Return what is new since the last call; None if nothing is."""
         tokens = core.tokens
         done = core.done
         if len(tokens) == self._n_told and not chunks and not done:

@@ -1,4 +1,4 @@
-"""A generation, as it runs and as it ended."""
+"""A generation, while it runs and once it has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FinishReason = Literal["stop", "length"]
 
 @dataclass(frozen=True)
 class Generation:
-    """What a request came to.
+    """The result of a request, or what there is of it so far.
 
     Attributes:
         text: The generated text, without the stop string that ended it; with `echo`, the prompt
@@ -28,12 +28,12 @@ class Generation:
         tokens: The generated token ids, without an end-of-generation token, up to the last one
             that lies wholly before the stop string.
         finish_reason: "stop" (end-of-generation token or stop string), "length" (max_tokens, or
-            the context is full), or None when it was interrupted.
-        stop_string: The stop string that ended it, if one has: of those that begin there, the one
-            that was given first.
-        stats: What it took.
-        logprobs: One per token, if they were asked for; else empty.
-        trace: What every round did, with `trace=True`; else None.
+            the context is full), or None if the generation was interrupted or still runs.
+        stop_string: The stop string that ended the generation, or None. If several begin at the
+            same place, it is the one that was given first.
+        stats: Counts and times of the generation.
+        logprobs: One entry per token, if they were asked for; else empty.
+        trace: What every round did, if `trace=True`; else None.
     """
 
     text: str
@@ -54,11 +54,11 @@ class Record:
 
     Attributes:
         core: The generation.
-        echo: What goes before its text.
+        echo: Text to put before the generated text.
         prompt: The end of the prompt, for the trace.
-        piece: Returns the text of a token, from any thread; None if there is no trace.
-        pieces: The texts asked for so far: the session may be closed when they are needed again.
-        home: Where it runs. In a forked process everything raises ClosedError.
+        piece: Returns the text of a token, from any thread; None if no trace is kept.
+        pieces: Texts of tokens read so far, by token id: the session may be closed at the next use.
+        home: The process in which it runs. In a forked one everything raises ClosedError.
     """
 
     core: CoreStream
@@ -70,12 +70,12 @@ class Record:
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """As in `Generation`; None while it runs."""
+        """As in `Generation`; None while the generation runs."""
         self.home.check()
         return self.core.finish_reason if self.core.done else None
 
     def result(self) -> Generation:
-        """Return what there is; from any thread, at any time."""
+        """Return what has been generated so far. May be called from any thread, at any time."""
         self.home.check()
         return Generation(
             text=self.echo + self.core.text,
@@ -88,7 +88,7 @@ class Record:
         )
 
     def trace(self) -> Trace | None:
-        """As in `Generation`. What was asked for before the session is closed keeps its texts."""
+        """As in `Generation`. Texts of tokens read while the session was open are kept."""
         if self.piece is None:
             return None
         rounds = self.core.trace
@@ -110,8 +110,8 @@ def _tokens(rounds: list[RoundTrace]) -> Iterator[int]:
 class Stream(Iterator[Chunk], Closing):
     """An iterator over the chunks of a generation. Made by `SpecSession.stream`.
 
-    It may be left at any time: `close()` it, use it in a `with` statement, drop it, or, where the
-    session serves one request at a time, begin another generation, which ends it.
+    Reading may stop at any time: `close()` the stream, use it in a `with` statement or drop it. If
+    the session serves one request at a time, beginning another generation also ends this one.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Stream(Iterator[Chunk], Closing):
         return self._record.core
 
     def __del__(self) -> None:
-        # The session keeps the record, for `last`; a generation without a reader ends here.
+        # The session keeps the record, for `last`, but a generation without a reader ends here.
         if self._record.home.is_here:
             self._core.cancel()
 
@@ -139,15 +139,15 @@ class Stream(Iterator[Chunk], Closing):
         """Return the next chunk, decoding as needed.
 
         Raises:
-            DecodeError: llama.cpp failed; what was generated until then is in `result()`.
-            ClosedError: The session was closed, or began another generation; or this is a forked
+            DecodeError: llama.cpp failed; what was generated before is in `result()`.
+            ClosedError: The session was closed or began another generation, or this is a forked
                 process.
             BusyError: Another thread is inside the session.
         """
         while not self._chunks:
             chunks = self._core.step()
             if chunks is None:
-                self._record.trace()  # its texts, while they can be had
+                self._record.trace()  # reads its texts while the session is open
                 raise StopIteration
             self._chunks.extend(chunks)
             if self._on_prefill is not None:
@@ -155,9 +155,9 @@ class Stream(Iterator[Chunk], Closing):
         return self._chunks.popleft()
 
     def run(self) -> Generation:
-        """Generate what is left without giving its chunks, and return the whole.
+        """Generate what is left without yielding chunks, and return the whole.
 
-        Raises what reading the chunks does, and leaves the session in good order then.
+        Raises what reading the chunks would raise; the session can be used afterwards.
         """
         try:
             while self._core.advance():
@@ -175,32 +175,32 @@ class Stream(Iterator[Chunk], Closing):
             report(1.0)
 
     def cancel(self) -> None:
-        """End the generation before its next round. What is certain until then can still be read.
-        Waits for nobody: a signal handler, or a drafter, may call it."""
+        """End the generation before its next round. Text that is certain by then can still be read.
+        This never waits, so a signal handler or a drafter may call it."""
         self._core.cancel()
 
     def close(self) -> None:
-        """End the generation where it is. The session may go on at once. (In a forked process
-        nothing happens.)"""
+        """End the generation where it is. The session may be used again at once. (In a forked
+        process nothing happens.)"""
         if not self._record.home.is_here:
             return
         self._core.cancel()
-        while self._core.advance():  # what was held back is in result()
+        while self._core.advance():  # text that was held back is in result()
             pass
         self._record.trace()
         self._chunks.clear()
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """As in `Generation`; None while it runs."""
+        """As in `Generation`; None while the generation runs."""
         return self._record.finish_reason
 
     @property
     def stats(self) -> Stats:
-        """What it took so far."""
+        """Counts and times of the generation so far."""
         return self._core.stats
 
     def result(self) -> Generation:
-        """Return what has been generated so far, also by an unfinished or failed generation,
-        and also what was not read, or was held back because a stop string may begin in it."""
+        """Return what has been generated so far, even if the generation is unfinished or failed.
+        Includes text not yet read, and text held back because a stop string may begin in it."""
         return self._record.result()

@@ -1,1 +1,1 @@
-"""JSON schemas as grammars: checked, made simple, and converted."""
+"""JSON schemas as grammars: they are checked, simplified and converted."""

@@ -1,4 +1,4 @@
-"""Whether a JSON schema is one, before a grammar is made of it."""
+"""Checks a JSON schema before a grammar is made of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specllama.errors import ArgumentError
 from specllama.requests.schema.references import References
 
 MOST_REPEATED = 65536
-"""More of anything makes no grammar that can be read."""
+"""Bound of minLength and the like: a grammar with more repetitions could not be parsed."""
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
@@ -20,16 +20,16 @@ _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _OBJECTS = ("properties", "$defs", "definitions", "patternProperties")
-"""Where schemas stand in a schema: as they are, in lists, and by names."""
+"""Keywords whose value is a schema, a list of schemas, or an object of schemas by name."""
 
 
 def check(schema: Any, references: References) -> None:
-    """Raise ArgumentError where something is not of the type that it must have, leads nowhere, or
-    would fill the memory: tuples are written with as many items as there must be.
+    """Raise ArgumentError if a value has the wrong type, a reference leads nowhere, or a bound is so
+    high that it would fill the memory (a tuple is written out with all minItems items).
 
     Args:
         schema: A JSON value.
-        references: Its own.
+        references: The references of this schema.
     """
     parts, followed = [schema], dict[str, None]()
     while parts:
@@ -56,7 +56,7 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
         yield from schema.get(key, [])
     for key in _SCHEMAS:
         value = schema.get(key, True)
-        if isinstance(value, list):  # items, of old
+        if isinstance(value, list):  # items in older drafts of JSON Schema
             yield from value
         elif value is not False:
             yield value
@@ -92,7 +92,7 @@ def _check_types(schema: Mapping[str, Any]) -> None:
         need(key, "a number", _is_number)
     for bounds in re.findall(r"\{[\d, ]*\}", schema.get("pattern", "")):
         for number in re.findall(r"\d+", bounds):
-            _check_repetitions("pattern", int(number[:9]))  # of more, these are too many, too
+            _check_repetitions("pattern", int(number[:9]))  # 9 digits show that it is too many
     if "*" in schema.get("properties", {}):
         raise ArgumentError('it has a property named "*"')
 

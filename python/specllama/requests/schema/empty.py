@@ -1,4 +1,4 @@
-"""What a JSON schema that nothing follows is refused by."""
+"""The error for a JSON schema that no value satisfies."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from specllama.errors import ArgumentError
 
 
 class EmptyError(ArgumentError):
-    """Nothing follows a schema, or some part of it. Beside others to choose from it is left out."""
+    """No value satisfies a schema or a part of it. Among alternatives such a part is left out."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 _MOST_DIGITS = 16
-"""As many as integers without bounds have in the grammars of JSON schemas."""
+"""Most digits of an integer without bounds, in the grammars of llama.cpp's converter."""
 
 
 def integer_rule(low: int | None, high: int | None) -> str:
     """Return the right side of a GBNF rule for the integers from `low` to `high`, in decimal.
 
-    Without a bound they have up to 16 digits, and as many as the other bound.
+    In a direction without a bound they have up to 16 digits, or as many as the other bound if that
+    has the same sign and more digits.
 
     Args:
-        low: The lowest; None: any.
-        high: The highest, not below it; None: any.
+        low: The lowest integer; None: no bound.
+        high: The highest integer, not below `low`; None: no bound.
     """
     parts = []
     if low is None or low < 0:
@@ -25,7 +26,7 @@ def integer_rule(low: int | None, high: int | None) -> str:
 
 
 def _magnitudes(low: int, high: int | None) -> str:
-    """Of 0 or more: one alternative for each number of digits."""
+    """Return the rule for low to high, where low >= 0: one alternative per number of digits."""
     n_low = len(str(low))
     n_high = max(n_low, _MOST_DIGITS) if high is None else len(str(high))
     parts = []
@@ -39,7 +40,7 @@ def _magnitudes(low: int, high: int | None) -> str:
 
 
 def _digits(first: str, last: str) -> str:
-    """Of as many digits each."""
+    """Return the rule for first to last, two numbers with the same number of digits."""
     rest = len(first) - 1
     if rest == 0:
         return f"[{first}-{last}]"

@@ -1,4 +1,4 @@
-"""JSON schemas that hold at once, as one."""
+"""Several JSON schemas that must hold at once, merged into one."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from specllama.requests.schema.empty import EmptyError
 
 _HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
 _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
-_MOST = 1024  # each is compared with what the ones before say
+_MOST = 1024  # schemas at once: merging them takes quadratic time
 _ONLY_ONE = frozenset({"pattern", "format", "prefixItems", "anyOf", "oneOf"})
 
 
 def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a schema of the values that all of these allow.
+    """Return one schema that allows the values that all of these allow.
 
     Args:
-        schemas: They have neither `allOf` nor `$ref`; those within them may. What says nothing of a
-            value, such as a title, is the first one's.
+        schemas: They have neither `allOf` nor `$ref`; schemas nested in them may. Keywords that do
+            not restrict values, such as a title, are taken from the first schema that has them.
 
     Raises:
-        ArgumentError: It cannot be told by one schema.
-        EmptyError: There is none.
+        ArgumentError: One schema cannot express it.
+        EmptyError: There is no such value.
     """
     whole: dict[str, Any] = {}
     for n, schema in enumerate(schemas):
@@ -39,7 +39,7 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _properties(*schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """What a schema has no property for is one of its others."""
+    """Merge the properties. A name that a schema does not list follows additionalProperties."""
     found = {}
     for name in dict.fromkeys(name for one in schemas for name in one.get("properties", {})):
         parts = [

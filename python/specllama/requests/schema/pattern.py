@@ -24,15 +24,15 @@ _CODE_POINT = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1
 _SURROGATES = re.compile(r"u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 _REPETITION = re.compile(r"\{(\d+)(,?)(\d*)\}", re.ASCII)
 _MOST_GROUPS = 32
-"""Inside one another; a grammar may have twice as many."""
-# What stands in a JSON string as it is.
+"""Deepest nesting of groups; a grammar may nest twice as deep."""
+# Characters that stand in a JSON string unescaped.
 _PLAIN: list[_Range] = [(0x20, 0x21), (0x23, 0x5B), (0x5D, _LAST)]
-# Of all others, what there is a short way to write.
+# The other characters that have a short escape; those that have none are not generated.
 _ESCAPED = '"\\\b\f\n\r\t'
 
 
 class PatternError(ArgumentError):
-    """A regular expression that no grammar is made of."""
+    """A regular expression that cannot be turned into a grammar."""
 
 
 def pattern_rule(pattern: str) -> str:
@@ -43,7 +43,7 @@ def pattern_rule(pattern: str) -> str:
             without look-around, back-references, word boundaries and Unicode properties.
 
     Raises:
-        PatternError: It is something else.
+        PatternError: The pattern is anything else.
     """
     if not (pattern.startswith("^") and pattern.endswith("$")) or len(pattern) < 2:
         raise PatternError(f"the pattern {pattern!r:.80} must begin with ^ and end with $")
@@ -51,7 +51,7 @@ def pattern_rule(pattern: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a GBNF literal."""
+    """Return a text as a GBNF literal."""
     escaped = re.sub(r'["\\]', lambda found: "\\" + found[0], text)
     return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
 
@@ -61,7 +61,7 @@ class _Reader:
         self._pattern = pattern
         self._at = 1
         self._end = len(pattern) - 1
-        self._n_groups = 0  # that are open
+        self._n_groups = 0  # open groups
 
     def read(self) -> str:
         text = self._alternatives()
@@ -124,7 +124,7 @@ class _Reader:
             times = self._next()
         else:
             return ""
-        self._take("?")  # how much is tried first is of no interest
+        self._take("?")  # lazy or greedy: the same texts match
         if self._at < self._end and self._pattern[self._at] in "*+":
             self._refuse("repeats a repetition")
         return times
@@ -195,13 +195,13 @@ class _Reader:
 
 
 def _only(ranges: Sequence[_Range]) -> int | None:
-    """The one character that there is; None: there are more."""
+    """Return the code of the only character in the ranges; None if there are more."""
     (low, high), *more = ranges
     return low if low == high and not more else None
 
 
 def _without(ranges: Iterable[_Range]) -> list[_Range]:
-    """All characters but these."""
+    """Return the ranges of all characters but these."""
     left, start = [], 0
     for low, high in sorted(ranges):
         if low > start:
@@ -211,7 +211,7 @@ def _without(ranges: Iterable[_Range]) -> list[_Range]:
 
 
 def _one_of(ranges: Sequence[_Range]) -> str:
-    """The GBNF text of one character of a JSON string."""
+    """Return GBNF for one of these characters, as it is written in a JSON string."""
     plain = [
         (max(low, first), min(high, last))
         for low, high in ranges

@@ -1,4 +1,4 @@
-"""What the references of a JSON schema lead to."""
+"""The references of a JSON schema, followed to their targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class References:
     """The references within a JSON schema, such as {"$ref": "#/$defs/name"}.
 
     Args:
-        schema: The whole.
+        schema: The whole schema.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -23,7 +23,7 @@ class References:
         self._followed: list[str] = []
 
     def target(self, reference: Any) -> Any:
-        """Return what a reference leads to. Raises ArgumentError where that is nowhere."""
+        """Return what a reference leads to. Raises ArgumentError if it leads nowhere."""
         if not isinstance(reference, str) or not f"{reference}/".startswith("#/"):
             raise ArgumentError(
                 f"its $ref is {json.dumps(reference):.80}, which is nowhere in the schema (#/...)"
@@ -37,8 +37,8 @@ class References:
         return found
 
     def check(self, reference: str) -> None:
-        """Raise ArgumentError where a reference leads back to itself before there is any value: the
-        rule would begin with itself. What it leads to has the form of schemas."""
+        """Raise ArgumentError if a reference leads back to itself without a value in between: its
+        rule would be left-recursive. The targets must have been checked to be schemas."""
         if reference in self._ending:
             return
         if reference in self._followed:
@@ -58,7 +58,7 @@ def _member(found: Any, name: str) -> Any:
 
 
 def _at_once(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield a schema and all that its value follows, too, or instead."""
+    """Yield a schema and the alternatives or further schemas that apply to the same value."""
     if isinstance(schema, dict):
         yield schema
         for key in ("anyOf", "oneOf", "allOf"):

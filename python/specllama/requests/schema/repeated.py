@@ -1,4 +1,4 @@
-"""So many of something, as a grammar."""
+"""A bounded number of repetitions, as a grammar."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Callable
 from math import isqrt
 
 _FEW = 64
-"""So many repetitions may have a rule each."""
+"""Up to this many repetitions are left to llama.cpp, which may make a rule of each."""
 
 
 def repeated(rule: str, low: int, high: int | None, named: Callable[[str], str]) -> str:
-    """Return the part of a grammar that is a rule from `low` to `high` times in a row.
+    """Return GBNF for a rule that is repeated `low` to `high` times in a row.
 
-    llama.cpp makes a rule of every repetition that may be there or not, and reads more than 2000
-    of them as any number, or not at all. So many are made of blocks, of about as many as there are
-    blocks: each number has one way to be read, or two.
+    llama.cpp makes a rule of every optional repetition; more than 2000 of them it reads as any
+    number, or refuses. So n repetitions are made of about sqrt(n) blocks of about sqrt(n)
+    repetitions each, and each count can be parsed in one way, or two.
 
     Args:
-        rule: Its name.
-        low: How often it comes at least.
-        high: And at most; None: any number of times.
-        named: Makes a rule of a part of a grammar, and returns its name.
+        rule: The name of the rule to repeat.
+        low: Fewest repetitions.
+        high: Most repetitions; None: any number.
+        named: Makes a rule of a piece of GBNF, and returns the new rule's name.
 
     Returns:
-        GBNF; "" for no times.
+        GBNF; "" for zero repetitions.
     """
     parts = _times(rule, low, named)
     if high is None:
@@ -44,7 +44,7 @@ def _times(rule: str, n: int, named: Callable[[str], str]) -> list[str]:
 def _times_up_to(rule: str, n: int, named: Callable[[str], str]) -> list[str]:
     if n <= _FEW:
         return [f"{rule}{{0,{n}}}"]
-    # Of single ones there must be one less than in a block, at least.
+    # At least size - 1 single repetitions must remain, to fill the gaps between counts of blocks.
     size = isqrt(n)
     n_blocks = (n - size + 1) // size
     block = named(f"{rule}{{{size}}}")

@@ -1,4 +1,4 @@
-"""A JSON schema as the converter to grammars takes it."""
+"""Simplifies a JSON schema to a form that llama.cpp's converter turns into right grammars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from specllama.requests.schema.empty import EmptyError
 
 _ANYTHING: Mapping[str, Any] = {"type": "value"}
-"""What the converter calls any JSON value."""
+"""The converter's schema for any JSON value."""
 
 _KINDS = {
     "properties": "object", "required": "object", "additionalProperties": "object",
@@ -17,7 +17,7 @@ _KINDS = {
     "minimum": "number", "maximum": "number",
     "exclusiveMinimum": "number", "exclusiveMaximum": "number",
 }  # fmt: skip
-"""What a value is taken for where only these keywords speak of it."""
+"""The type that a keyword implies if the schema names no type: that of its first such keyword."""
 
 _IS: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda one: isinstance(one, dict),
@@ -28,32 +28,32 @@ _IS: Mapping[str, Callable[[Any], bool]] = {
     "boolean": lambda one: isinstance(one, bool),
     "null": lambda one: one is None,
 }
-"""Whether a JSON value is of a type."""
+"""Tests, by the name of a type, whether a JSON value has it."""
 
 _SAYS = _KINDS.keys() | {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
 
 
 def said(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a schema says that leaves out some value and that a grammar may hold to."""
+    """Return the keywords of a schema that restrict values and that a grammar can express."""
     return {key: value for key, value in schema.items() if key in _SAYS}
 
 
 def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with one type, a constant, a choice, or nothing but a reference, which the
-    converter makes the right rules of; those within it stay as they are.
+    """Return an equivalent schema that is a single type, constants, a choice, or only a reference:
+    of these the converter makes the right rules. Nested schemas stay as they are.
 
     Args:
-        schema: One without `allOf`, and without anything beside a reference.
+        schema: A schema without `allOf`, and without other restrictions beside a reference.
 
     Raises:
-        EmptyError: Nothing follows it.
+        EmptyError: No value satisfies the schema.
     """
     for key in ("anyOf", "oneOf"):
         if key in schema:
             rest = {name: value for name, value in schema.items() if name != key}
             beside = [{"allOf": [rest, one]} for one in schema[key]]
             return {"anyOf": beside if said(rest) else schema[key]}
-    if "const" in schema or "enum" in schema:  # which say it all, but for the type
+    if "const" in schema or "enum" in schema:  # only the type can add to these
         return {"enum": _constants(schema)}
     if "$ref" in schema:
         return dict(schema)
@@ -61,7 +61,7 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
     if kind is None:
         return dict(_ANYTHING)
     if isinstance(kind, list):
-        # The converter would leave out all that stands beside.
+        # Given a list of types, the converter would ignore all other keywords.
         return {"anyOf": [{**schema, "type": one} for one in kind]}
     if kind == "array":
         return {**_array(schema), "type": kind}
@@ -81,12 +81,13 @@ def _constants(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether JSON values are equal; for Python 1 is True, too."""
+    """Whether two JSON values are equal. (To Python, 1 equals True; to JSON it does not.)"""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The converter knows arrays of any length with items that are alike, and tuples."""
+    """Return an array in one of the two forms that the converter knows: a list of any length with
+    items of one schema, or a tuple."""
     items = schema.get("items", True)
     of_old = isinstance(items, list)
     if not of_old and "prefixItems" not in schema and items is not False:
@@ -100,7 +101,7 @@ def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The converter passes over what is required without being described."""
+    """Describe required properties that are not described: the converter would ignore them."""
     properties = schema.get("properties", {})
     missing = [name for name in schema.get("required", []) if name not in properties]
     more = schema.get("additionalProperties", True)
