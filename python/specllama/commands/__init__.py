@@ -1,2 +1,2 @@
-"""The command `specllama`: one file per subcommand, each with `add_command`. Imports every room; no
-room imports it."""
+"""The command `specllama`: one file per subcommand, each with `add_command`. It imports every other
+folder, and none imports it."""

@@ -15,20 +15,20 @@ from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 
 SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
-"""What SpecSession calls each value of --exact and --flash-attn."""
+"""SpecSession's value for each value of --exact and --flash-attn."""
 
 _DESTINATIONS = {
     "n_ctx": "ctx_size", "n_threads": "threads", "max_tokens": "n_predict",
     "draft_n_gpu_layers": "n_gpu_layers_draft", "draft_device": "device_draft",
 }  # fmt: skip
-"""Where options are kept that have other names in Python."""
+"""Attributes of the parsed arguments, by the names that these options have in Python."""
 
-# A name of an option stands between blanks, perhaps with a mark behind it: so nothing of a path is
-# touched. Most have a line below, which words have not.
+# The Python name of an option in a message: between blanks, with at most one punctuation mark after
+# it, so that no part of a path matches. Such names have an underscore, except `temperature`.
 _NAME = re.compile(r"(?<!\S)(?:[a-z]+(?:_[a-z]+)+|temperature)(?=[.,;:]?(?:\s|$))")
 
 _DRAFTERS: dict[str, str | None] = {"none": None}
-"""What SpecSession calls those of --draft that it has other names for."""
+"""SpecSession's values for those values of --draft that it calls otherwise."""
 
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags]
 
@@ -39,8 +39,8 @@ def add_session(
     help: str,
     bundled: bool = True,
 ) -> None:
-    """Add what `session_options` returns; `help` as for `add_models`, `bundled`: whether the
-    bundled model may be meant."""
+    """Add the options that `session_options` reads. `help` is as for `add_models`; `bundled` tells
+    whether the command falls back on the bundled model."""
     others = "n-grams, or the bundled one" if bundled else "n-grams"
     draft_help = f"GGUF file that drafts (default: {others})"
     draft = add_models(parser, help=help, draft_help=draft_help)
@@ -82,7 +82,7 @@ def add_session(
 
 
 def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of SpecSession for which there are options of `add_session`."""
+    """Return SpecSession's arguments, read from the options that `add_session` added."""
     return {
         "model": arguments.model,
         "draft": arguments.draft_model or _DRAFTERS.get(arguments.drafter, arguments.drafter),
@@ -102,7 +102,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_chat_template(parser: argparse.ArgumentParser) -> None:
-    """Add a chat template of one's own; see `template_options`."""
+    """Add the options for a custom chat template; see `template_options`."""
     parser.add_argument(
         "--chat-template-file", dest="chat_template", type=Path, metavar="FILE",
         help="Jinja, instead of the model's own chat template",
@@ -114,12 +114,12 @@ def add_chat_template(parser: argparse.ArgumentParser) -> None:
 
 
 def template_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of SpecSession for which there are options of `add_chat_template`."""
+    """Return SpecSession's arguments, read from the options that `add_chat_template` added."""
     return {"chat_template": arguments.chat_template, "template_args": arguments.template_args}
 
 
 def add_target_url(parser: argparse.ArgumentParser) -> None:
-    """Add a target elsewhere; see `target_options`."""
+    """Add the options for a target on another machine; see `target_options`."""
     parser.add_argument(
         "-u", "--target-url", metavar="URL",
         help="instead of a model here: a specllama server that verifies drafts made here",
@@ -134,8 +134,8 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
 
 
 def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of SpecSession for which there are options of `add_target_url`. Raises
-    ArgumentError for those that say nothing without the URL."""
+    """Return SpecSession's arguments, read from the options that `add_target_url` added. Raises
+    ArgumentError if others of these are given without the URL."""
     if arguments.target_url is None and (arguments.target_key or arguments.target_mode != "auto"):
         raise ArgumentError(
             "--target-key and --target-mode are of a target elsewhere; give its URL with -u."
@@ -155,14 +155,15 @@ def add_models(
     draft_help: str = "GGUF file that drafts (default: n-grams)",
     required: bool = False,
 ) -> argparse._MutuallyExclusiveGroup:
-    """Add the target and the draft model, each a file or a name on the Hub: `model` and
-    `draft_model`, as SpecSession takes them. Return the group of who drafts.
+    """Add options for the target and the draft model, each a file or a name on the Hub. They are
+    parsed to `model` and `draft_model`, as SpecSession takes them. Return the group of options that
+    choose the drafter.
 
     Args:
-        parser: Where to add them.
-        help: What the target has to be.
-        draft_help: The same of the draft model.
-        required: There is no target to fall back on.
+        parser: The parser to add them to.
+        help: Help text for the target: which files will do.
+        draft_help: Help text for the draft model.
+        required: Whether a target must be named, as there is none to fall back on.
     """
     add_target(parser, help=help, required=required)
     draft = parser.add_mutually_exclusive_group()
@@ -175,7 +176,7 @@ def add_models(
 
 
 def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
-    """Add the target alone; see `add_models`."""
+    """Add only the options for the target; see `add_models`."""
     target = parser.add_mutually_exclusive_group(required=required)
     target.add_argument("-m", "--model", help=help)
     target.add_argument(
@@ -185,7 +186,7 @@ def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = F
 
 
 def add_rpc(parser: argparse.ArgumentParser) -> None:
-    """Add the RPC servers, as SpecSession takes them."""
+    """Add the option for RPC servers, parsed as SpecSession takes it."""
     parser.add_argument(
         "--rpc", metavar="HOST:PORT,...",
         help="RPC servers that hold layers, too; unencrypted (docs/rpc.md) (none)",
@@ -193,22 +194,22 @@ def add_rpc(parser: argparse.ArgumentParser) -> None:
 
 
 def add_corpus(parser: argparse.ArgumentParser) -> None:
-    """Add the corpus, as SpecSession takes it."""
+    """Add the option for a corpus, parsed as SpecSession takes it."""
     parser.add_argument(
         "--corpus", metavar="FILE", help="file by `specllama corpus build`, to copy from (none)"
     )
 
 
 def add_exact(parser: argparse.ArgumentParser) -> None:
-    """Add --exact, a key of `SWITCH`."""
+    """Add --exact; its value is a key of `SWITCH`."""
     parser.add_argument("--exact", choices=SWITCH, default="auto", help="as a session's (auto)")
 
 
 def add_sampling(
     parser: argparse.ArgumentParser, *names: str, defaults: Mapping[str, float] | None = None
 ) -> None:
-    """Add options of a generation, by their names as such; none: all that command lines have.
-    `defaults`: of options that have others than in Python."""
+    """Add the options of a generation with these Python names; without names, all that have flags.
+    `defaults` has the defaults of options whose default here is not the one in Python."""
     own = defaults or {}
     for name in names or _SAMPLING:
         field = FIELDS[name]
@@ -220,14 +221,14 @@ def add_sampling(
 
 
 def sampling_options(arguments: argparse.Namespace) -> GenerateOptions:
-    """Return the options of a generation that `add_sampling` added, all of them."""
+    """Return the values of all options that `add_sampling` added."""
     found = {name: getattr(arguments, name) for name in _SAMPLING if hasattr(arguments, name)}
     return cast(GenerateOptions, found)
 
 
 def with_flags(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return a message of the package in the words of a command line: with the flags of a command
-    for the names of options in Python."""
+    """Return an error message of the package with the Python names of options replaced by the flags
+    of the command that `parser` reads."""
     flags = {one.dest: one.option_strings for one in parser._actions if one.option_strings}
 
     def flag(name: re.Match[str]) -> str:

@@ -1,11 +1,12 @@
-"""`specllama alpha`: which share of their tokens drafters get accepted by a model, and what that is
-worth on this machine.
+"""`specllama alpha`: measures which share of a drafter's tokens a model accepts, and how much speed
+to expect from that on this machine.
 
-Prompts are continued by the model; at every token of that, the distributions of model and drafters
-are compared (by llama-cpp-python, one token drafted at a time). alpha = E[min(p, q)] is what
-rejection sampling accepts. The speed to expect follows from alpha, the measured times of decodes
-and the best draft length, as if tokens were accepted independently of each other; drafters that
-often propose nothing do better, for a round without a draft costs no more than plain decoding."""
+The model continues prompts; at every token of the result, its distribution is compared with those
+of the drafters (by llama-cpp-python, one token drafted at a time). alpha = E[min(p, q)] is the rate
+at which rejection sampling accepts. The expected speed follows from alpha, the measured times of
+decodes and the best draft length, assuming that tokens are accepted independently of each other.
+Drafters that often propose nothing do better: a round without a draft costs no more than plain
+decoding."""
 
 from __future__ import annotations
 
@@ -35,17 +36,17 @@ from specllama.model.found import Found, look
 from specllama.workloads import HELD_OUT, packaged_prompts
 
 MAX_GAMMA = 8
-"""Draft lengths that are timed and considered."""
+"""Longest draft, in tokens, that is timed and considered."""
 
 MAX_CONTEXT = 8192
-"""Bound on the tokens of a text, whose logits are kept."""
+"""Most tokens of a text: the logits of all are kept in memory."""
 
 _TURNS = 5
 _SPEED_PROMPTS = 4
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure and print; the exit code."""
+    """Measure and print; return the exit code."""
     _check_arguments(arguments)
     target = hub.local_path("-m", arguments.model) if arguments.model else str(BUNDLED_MODEL)
     drafts = _drafts(target, arguments)
@@ -161,7 +162,7 @@ def _session_context(arguments: argparse.Namespace) -> int:
 
 
 def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int]]:
-    """Prompts of at most --prompt-length tokens, cut from the text given or from the package's."""
+    """Cut prompts of at most --prompt-length tokens from the given text or the package's."""
     length, count = arguments.prompt_length, arguments.count
     begin = model.tokenize("", add_special=True)
     if arguments.file is None:
@@ -177,14 +178,14 @@ def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int
             raise ArgumentError(
                 f"{arguments.file} has {len(tokens)} tokens, too few for two prompts of {length}."
             )
-        # Spread over the text, if there are more than are wanted.
+        # If there are more pieces than are wanted, choose some spread over the text.
         chosen = [i * n_pieces // count for i in range(count)] if n_pieces > count else None
         pieces = [tokens[i * step : (i + 1) * step] for i in chosen or range(n_pieces)]
     return [begin + piece for piece in pieces]
 
 
 def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
-    """Names and paths of the draft models to measure; in a folder all that could draft."""
+    """Return names and paths of the draft models to measure; of a folder, all that could draft."""
     found = Found(Path(target), _core.read_model_file(target))
     if arguments.draft_model is None:
         return {} if arguments.model else {BUNDLED_DRAFT.name: str(BUNDLED_DRAFT)}

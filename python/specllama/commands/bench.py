@@ -1,6 +1,6 @@
-"""`specllama bench`: what speculation is worth on this machine, as a ratio to plain decoding
-measured in one process, the contestants taking turns; with --concurrency, for many requests at
-once; or, with --simulate, on other machines, by arithmetic."""
+"""`specllama bench`: measures how much faster speculation is than plain decoding on this machine.
+All contestants run in one process and take turns. With --concurrency they serve many requests at
+once; with --simulate the speeds on other machines are computed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from specllama.workloads import Half
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure or simulate, and print; the exit code."""
+    """Measure or simulate, and print; return the exit code."""
     n_tokens = _positive("-n", arguments.n_predict, low=8)
     n_texts = _positive("--texts", arguments.texts, low=1)
     repeat = _positive("--repeat", arguments.repeat, low=1)
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             last = results[-1]
             print(json.dumps(asdict(last)) if arguments.json else table.measured(last), flush=True)
-            if arguments.html is not None:  # each time: who ends it early has what there was
+            if arguments.html is not None:  # each time, for those who end it early
                 _files.write(arguments.html, page.document(about, results))
         if len(results) > 1:
             mean = mean_of(results)
@@ -130,7 +130,7 @@ def _serve(
     model = hub.local_path("model", arguments.model or BUNDLED_MODEL)
     with SpecSession(model, None, n_ctx=64, n_threads=arguments.threads, n_gpu_layers=0) as session:
         workloads = workload.for_model(workloads, session, arguments.texts, arguments.half)
-        # Twice as many: when one has been answered, the next one comes.
+        # Twice as many as run at once, so that a next one follows when one has been answered.
         prompts = throughput.mixed(
             workloads, 2 * max(at_once), lambda task: task.prompt_tokens(session)
         )

@@ -28,7 +28,7 @@ _COLOR = {"auto": None, "on": True, "off": False}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Converse until the input ends, or answer one message; the exit code."""
+    """Converse until the input ends, or answer one message; return the exit code."""
     if sys.stdin is None and (arguments.prompt is None or _STDIN in arguments.file):
         raise ArgumentError("Standard input is closed; nothing can be read from it.")
     options = _arguments.session_options(arguments)
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             interactive=not once and sys.stdin.isatty(),
             colored=has_colors(sys.stdout) if wish is None else wish,
         )
-        # What every answer would be refused for is said before there is a question.
+        # Options that every answer would be refused for are reported before the first question.
         model.session.stream([0], **sampling).close()
         for text in before:
             chat.put_before(text)
@@ -86,14 +86,14 @@ def _reader(chat: Chat) -> Reader:
 
 
 def _quoted(name: str) -> list[str]:
-    """Return the files that a name means, or standard input, as a message has them."""
+    """Return the files that a name stands for, or standard input, in the form for a message."""
     if name == _STDIN:
         return [files.fenced("Standard input", _files.read_prompt(_STDIN))]
     return [files.quoted(path) for path in files.found(name)]
 
 
 def _is_piped() -> bool:
-    """Whether something comes by standard input, as spec-cli sees it."""
+    """Whether standard input is a pipe or a file that is not empty; spec-cli decides alike."""
     try:
         kind = os.fstat(0)
     except OSError:  # it is closed

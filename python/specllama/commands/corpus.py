@@ -1,4 +1,4 @@
-"""`specllama corpus`: texts of one's own, as a file that every session may draft from."""
+"""`specllama corpus`: puts texts of your own into a file that every session may draft from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specllama.model.bundled import BUNDLED_MODEL
 
 
 def build(arguments: argparse.Namespace) -> int:
-    """Build a corpus; the exit code."""
+    """Build a corpus; return the exit code."""
     files = corpus.find_files(arguments.paths, arguments.glob)
     built = corpus.build(
         hub.local_path("model", arguments.model or BUNDLED_MODEL),
@@ -31,7 +31,7 @@ def build(arguments: argparse.Namespace) -> int:
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Show what a corpus holds; the exit code."""
+    """Show what a corpus holds; return the exit code."""
     opened = _core.Corpus(_check.path("file", arguments.file))
     print(
         f"{opened.n_tokens} tokens of {opened.n_texts} texts, {opened.size_bytes / 1e6:.1f} MB, "

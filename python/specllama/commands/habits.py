@@ -1,4 +1,4 @@
-"""What people type by habit who come from other programs, and what does it here."""
+"""Options that users of other programs type by habit, and what does the same here."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _OPTION = re.compile(r"(?<!\S)--?[a-z][a-z-]*")
 
 
 def habit(name: str, known: Collection[str]) -> str | None:
-    """Return what to say of an option of other programs, to a command that knows these; None:
-    nothing, or what would help is no option of the command's either."""
+    """Return advice about an option of other programs, for a command with the options `known`. None
+    if there is no advice, or if it would name an option that this command does not have."""
     said = _HABITS.get(name)
     if said is None or not all(one in known for one in _OPTION.findall(said)):
         return None
@@ -57,13 +57,13 @@ def habit(name: str, known: Collection[str]) -> str | None:
 
 
 def advice(unknown: Sequence[str], known: Sequence[str]) -> str:
-    """Return what to say of arguments that a command does not know, which knows these options: what
-    does the same here, if anything, or what may have been meant."""
+    """Return advice about arguments `unknown` to a command with the options `known`: what does the
+    same here, if anything, or what may have been meant."""
     option = next((one for one in unknown if one.startswith("-")), unknown[0])
     name = option.partition("=")[0]
     if said := habit(name, known):
         return said
-    if name in known:  # a short one
+    if name in known:  # a short option
         return f"the value of {name} stands behind a blank, not behind ="
     if not option.startswith("-"):
         if option.endswith(".gguf") and "-m" in known:

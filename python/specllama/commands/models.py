@@ -1,5 +1,5 @@
-"""`specllama models`: the GGUF files that are on this machine already, in the caches of
-huggingface_hub, llama.cpp and LM Studio, and which of them could draft for which."""
+"""`specllama models`: lists the GGUF files on this machine, in the caches of huggingface_hub,
+llama.cpp and LM Studio, and tells which of them could draft for which."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from specllama.model.found import Found, look
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the models; the exit code."""
+    """List the models; return the exit code."""
     for folder in arguments.folders:
         if not os.path.isdir(folder):
             raise ArgumentError(f"There is no directory {folder}.")
     paths = list(files([*caches(), *arguments.folders]))
     bar = tqdm(paths, desc="reading", leave=False, delay=0.3, disable=None)
     found = [look(path) for path in bar]
-    # Small ones first: a model's number is known before a larger one's drafts are listed.
+    # Small models first: the drafts named in a row are then numbers of rows above it.
     found.sort(key=lambda model: (model.file.weight_bytes if model.file else 0, model.name))
     if arguments.json:
         for model in found:
@@ -88,7 +88,7 @@ def _print_table(models: Sequence[Found]) -> None:
 
 
 def _short(number: float) -> str:
-    """A number to three digits: 5.87M."""
+    """Return a number with three significant digits and a unit, such as 5.87M."""
     for unit in ("", "k", "M", "G"):
         if number < 999.5:
             return f"{number:.3g}{unit}"

@@ -1,4 +1,4 @@
-"""`specllama serve`: the OpenAI API over HTTP, and Anthropic's."""
+"""`specllama serve`: serves the OpenAI API and Anthropic's over HTTP."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _FOR_REQUESTS = (
     "temperature", "top_k", "top_p", "min_p",
     "repeat_penalty", "presence_penalty", "frequency_penalty", "penalty_last_n",
 )  # fmt: skip
-"""Options of a generation that may be settled for requests that do not say."""
+"""Options of a generation that get a default here, for requests that leave them open."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until a signal ends it; the exit code."""
+    """Serve until a signal ends it; return the exit code."""
     try:
         from specllama.server.app import App
         from specllama.server.error import log
@@ -72,13 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
             offers=True,
         ) as session,
     ):
-        # What every answer would be refused for.
+        # A trial: raises what every answer would be refused for.
         trial: GenerateOptions = {**sampling, "max_tokens": 1}
         session.stream([0], **trial).close()
         host, port = listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
-        # All that is logged, asyncio's complaints, too: the event loop writes to stderr by no other
-        # way.
+        # The root logger's handler, so it also gets what asyncio logs: nothing else on the event
+        # loop may write to stderr and block it.
         logging.getLogger().addHandler(UnhurriedHandler(_STDERR))
         log.setLevel(logging.INFO)
         log.info("Serving %s at http://%s:%d", settings.name, host, port)
@@ -89,14 +89,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def model_name(model: str) -> str:
-    """Return what a model is called: the name on the Hub, or that of the file."""
+    """Return a model's name in answers: its name on the Hub, or that of its file."""
     if model.startswith(SCHEME):
         return model.removeprefix(SCHEME)
     return Path(model).name.removesuffix(".gguf")
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens: before the model is loaded, to say at once if it cannot."""
+    """Return a listening socket. Called before the model is loaded, so that errors come at once."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
@@ -115,7 +115,7 @@ def _from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
 
 
 def _key(value: str) -> str:
-    if not value:  # of a variable that is not set, say
+    if not value:  # for example from a shell variable that is not set
         raise argparse.ArgumentTypeError("is empty; leave it out for a server without a key")
     return value
 
@@ -142,7 +142,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
         help="requests worked at together (8)",
     )  # fmt: skip
-    # Of requests that do not say; the temperature as in the OpenAI API.
+    # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
     _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=int, default=-1, metavar="N",

@@ -1,4 +1,4 @@
-"""The console script `spec-cli`: hands over to the executable that lies in the package."""
+"""The console script `spec-cli`: replaces itself by the executable in the package."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import NamedTuple, NoReturn
 from specllama_light.default_model import installed_model
 
 _NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
-"""Options that take a name on the Hub, and those that take a file instead."""
+"""Options that take a name on the Hub, mapped to the option that takes a file instead."""
 
 _PROMPTS = ("-p", "--prompt", "-f", "--file", "-")
 
 _FOR_BUNDLED = ("--corpus",)
-"""What is made for one vocabulary, the bundled model's where no model is named."""
+"""Options whose file is made for one vocabulary: the bundled model's, if no model is named."""
 
 _FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft")
 
@@ -28,13 +28,13 @@ _GRAMMARS = ("--grammar", "--grammar-file")
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
 
 _LONGEST_GRAMMAR = 65536
-"""Bytes that the core reads; a process takes arguments of up to twice as many."""
+"""Most bytes that the core reads; an argument of a process may have up to twice as many."""
 
 SWITCHES = frozenset((
     "-", "-e", "--escape", "--speculative-decoding", "--no-spec", "--stats", "--json",
     "--list-devices", "-v", "--verbose", "-h", "--help", "--version",
 ))  # fmt: skip
-"""Options without a value. Behind any other one the next argument is its value, whatever it looks
+"""Options without a value. After any other option the next argument is its value, whatever it looks
 like."""
 
 OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
@@ -46,11 +46,11 @@ OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
     "--kv-type", "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", "-devd", "--device-draft",
     "--draft", "--spec-length", "--spec-tree", "--color",
 ))  # fmt: skip
-"""All that the executable knows."""
+"""All options that the executable knows."""
 
 
 class _Argument(NamedTuple):
-    """An option of the command line; value: None if it has none, or none was given."""
+    """An option, its value (None: it has none, or none was given), and the arguments as given."""
 
     option: str
     value: str | None
@@ -78,10 +78,10 @@ def _read(arguments: Sequence[str]) -> Iterator[_Argument]:
 
 
 def with_files(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with the files of models in place of their names.
+    """Return command-line arguments with models' names on the Hub replaced by their files.
 
-    The executable has no Python, so the download is done before. Raises as `hub.fetch` does, and
-    ArgumentError where a model is given in both ways.
+    The executable has no Python, so models are downloaded before it starts. Raises what `hub.fetch`
+    raises, and ArgumentError if a model is given in both ways.
     """
     from specllama.errors import ArgumentError
     from specllama.model.hub import SCHEME, fetch
@@ -96,14 +96,15 @@ def with_files(arguments: Sequence[str]) -> list[str]:
         is_name = option in _NAMES or (option in _FILES and (value or "").startswith(SCHEME))
         if value is not None and is_name:
             result += [_NAMES.get(option, option), fetch(value)]
-        else:  # among these what the executable complains of
+        else:  # also wrong ones, of which the executable complains
             result += given
     return result
 
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with a grammar in place of a JSON schema, which the executable
-    cannot convert. Raises ArgumentError where it is none, and as `_files.read_text`."""
+    """Return command-line arguments with a JSON schema replaced by its grammar, as the executable
+    cannot convert it. Raises ArgumentError if it is not a schema, and what `_files.read_text`
+    raises."""
     from specllama import _files
     from specllama.errors import ArgumentError
     from specllama.requests.grammar import gbnf
@@ -131,8 +132,8 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
 
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
-    """Return arguments that name SmolLM2, where it is installed, if they have a prompt and nothing
-    that settles which model is meant; else as they are."""
+    """Return the arguments with SmolLM2 added as the model, if it is installed and they have a
+    prompt but no option that determines the model; else return them unchanged."""
     options = {one.option for one in _read(arguments)}
     named = options.intersection([*_NAMES, *_FILES, *_FOR_BUNDLED])
     model = installed_model()
@@ -142,7 +143,7 @@ def with_default_model(arguments: Sequence[str]) -> list[str]:
 
 
 def _check_options(arguments: Sequence[str]) -> None:
-    """Raise ArgumentError for an option that there is not, with what does the same, if anything."""
+    """Raise ArgumentError for an unknown option; the message says what does the same, if known."""
     options = [one.option for one in _read(arguments)]
     unknown = [one for one in options if one.startswith("-") and one not in OPTIONS]
     if unknown:
@@ -154,7 +155,7 @@ def _check_options(arguments: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Become `spec-cli`, with this process's arguments."""
+    """Run the executable in place of this process, with its arguments."""
     from specllama._llama import check_version
     from specllama.errors import SpecllamaError
 
@@ -167,7 +168,7 @@ def main() -> NoReturn:
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)
-    # Python ignores it, and what it ignores stays ignored: into a pipe that nobody reads any more
-    # the executable would go on writing.
+    # Python ignores SIGPIPE, and execv keeps that: the executable would go on writing into a pipe
+    # that nobody reads any more.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execv(path, [str(path), *arguments])

@@ -1,4 +1,4 @@
-"""`specllama trace`: a generation, and who drafted what of it, as text or as an HTML page."""
+"""`specllama trace`: shows a generation, and who drafted which token, as text or an HTML page."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(trace: Trace | None, output: str | None) -> None:
-    assert trace is not None  # it was asked for
+    assert trace is not None  # options["trace"] is True
     if output is None:
         print(trace, flush=True)
         return
     try:
         _files.write(output, trace.to_html())
     except SpecllamaError:
-        print(trace, flush=True)  # so that it is not lost
+        print(trace, flush=True)  # else the trace would be lost
         raise
 
 

@@ -24,8 +24,8 @@ _OBJECTS = ("properties", "$defs", "definitions", "patternProperties")
 
 
 def check(schema: Any, references: References) -> None:
-    """Raise ArgumentError if a value has the wrong type, a reference leads nowhere, or a bound is so
-    high that it would fill the memory (a tuple is written out with all minItems items).
+    """Raise ArgumentError if a value has the wrong type, a reference leads nowhere, or a bound
+    would fill the memory (a tuple is written out with all minItems items).
 
     Args:
         schema: A JSON value.
