@@ -1,4 +1,4 @@
 """`specllama serve`: the OpenAI API over HTTP, for one session.
 
-It needs `pip install specllama[server]`, as `commands.serve` says where that is missing.
+It needs `pip install specllama[server]`; if that is missing, `commands.serve` says so.
 """

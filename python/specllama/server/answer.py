@@ -14,20 +14,20 @@ from specllama.server.call import Call, encoded
 from specllama.server.error import ApiError
 
 _SILENCE = 10.0
-"""Seconds after which a client that waits for the first token hears that somebody is there: proxies
-and HTTP libraries hang up on who says nothing."""
+"""Seconds without a token after which a waiting client is sent a sign of life, again and again:
+proxies and HTTP libraries close silent connections."""
 
-_SIGN_OF_LIFE = b":\n\n"  # a comment
+_SIGN_OF_LIFE = b":\n\n"  # a comment of server-sent events
 
 
 class Answer:
-    """Sends what becomes of a call, as a whole or in parts, and ends its generations when the
+    """Sends the answer to a call, as a whole or in parts, and ends the call's generations when the
     client is gone. An ASGI application for one request whose body has been read.
 
     Args:
         call: The call.
         handles: Its generations: the choices for the first prompt first.
-        timeout: Most seconds that it may take.
+        timeout: Most seconds that the answer may take.
     """
 
     def __init__(self, call: Call, handles: Sequence[Handle], timeout: float) -> None:
@@ -39,12 +39,12 @@ class Answer:
 
     @property
     def ended(self) -> bool:
-        """Whether the client has it all, or is gone."""
+        """Whether the client has the whole answer, or is gone."""
         return self._ended
 
     def cancel(self) -> None:
-        """End the generations; the client gets what there is, if it is still there."""
-        for handle in reversed(self._handles):  # so that none begins in the place of another
+        """End the generations. A client that is still there gets what was generated."""
+        for handle in reversed(self._handles):  # else one would begin in the place of another
             handle.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,14 +82,14 @@ class Answer:
         await send({"type": "http.response.body", "body": b""})
 
     async def _first(self, events: AsyncGenerator[bytes, None], send: Send) -> bytes:
-        """Return the first event. What is wrong with a request shows when it begins: then there is
-        still a status, unless the client has waited for long."""
+        """Return the first event. Errors of a request show when it begins; they can then still be
+        sent as a status, unless the client was sent a sign of life before."""
         first = asyncio.ensure_future(anext(events))
         try:
             while not (await asyncio.wait({first}, timeout=_SILENCE))[0]:
                 await self._send_part(_SIGN_OF_LIFE, send)
         finally:
-            if not first.done():  # it has to rest before it is closed
+            if not first.done():  # the generator must be idle before it is closed
                 first.cancel()
                 await asyncio.wait({first})
         return first.result()

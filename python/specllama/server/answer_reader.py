@@ -1,4 +1,4 @@
-"""A model's answer, taken apart as it comes."""
+"""Splits a model's answer into parts as it comes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from specllama.server.tools.reader import CallReader
 
 
 class AnswerReader:
-    """Takes one answer apart into thoughts, content and calls.
+    """Splits one answer into thoughts, content and calls.
 
     Args:
-        thoughts: What looks for thoughts; None: there are none.
-        calls: The same of calls.
-        marks: Texts of tokens that chunks do not show, by token.
-        calls_in_thoughts: Whether a call that begins in the middle of a thought is one: where a
-            grammar takes over there.
+        thoughts: Reader that finds thoughts; None: thoughts are not told apart.
+        calls: Reader that finds calls; None: there are no tools.
+        marks: Texts of special tokens that chunks do not show, by token.
+        calls_in_thoughts: Whether a call may begin inside a thought, as a grammar takes over at its
+            opening.
 
     Attributes:
-        n_thinking: Tokens of thoughts so far.
+        n_thinking: Number of tokens of thoughts so far.
         tells_thoughts: Whether thoughts are told apart.
     """
 
@@ -43,15 +43,15 @@ class AnswerReader:
 
     @property
     def called(self) -> bool:
-        """Whether there was a call."""
+        """Whether the answer has a call so far."""
         return self._calls is not None and self._calls.n_calls > 0
 
     def read(self, chunks: Iterable[Chunk]) -> list[Part]:
-        """Return all parts of an answer that is there as a whole."""
+        """Return all parts of an answer that has ended."""
         return [part for chunk in chunks for part in self.push(chunk)] + self.finish()
 
     def push(self, chunk: Chunk) -> list[Part]:
-        """Take the next chunk; return what is certain."""
+        """Take the next chunk; return the parts that are certain."""
         before = self._thinks
         text = chunk.text
         if self._calls is not None or not (self._thoughts is None or self._thoughts.ended):
@@ -63,7 +63,7 @@ class AnswerReader:
         return parts
 
     def finish(self) -> list[Part]:
-        """Return what was held back."""
+        """Return the parts that were held back, at the end of the answer."""
         parts: list[Part] = []
         for reader in self._readers:
             parts = [*_read(reader, parts), *reader.finish()]
@@ -75,7 +75,7 @@ class AnswerReader:
 
 
 def _read(reader: ThoughtReader | CallReader, parts: Iterable[Part]) -> list[Part]:
-    """Have a reader take apart what nobody else has."""
+    """Have a reader split the parts that are still content; others pass unchanged."""
     found: list[Part] = []
     for part in parts:
         found += reader.push(part.text) if isinstance(part, Content) else [part]

@@ -1,4 +1,4 @@
-"""The server's paths."""
+"""The server's application: all its paths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
 
-# Those of /v1 also without it, for clients whose base URL lacks it.
+# Paths in /v1 are also served without it, for clients whose base URL lacks it.
 _CALLS: dict[str, type[Call]] = {
     "/v1/completions": Completion,
     "/v1/chat/completions": ChatCompletion,
@@ -53,9 +53,9 @@ _INSTEAD = {
         "there are neither embeddings nor rankings",
     ),
 }
-"""What to say of paths of llama.cpp's server and of Ollama's that are not here."""
+"""Advice for paths of llama.cpp's server and of Ollama's that are not served here."""
 
-# More would only take processors from the model.
+# Threads that read requests. More would only take processors from the model.
 _MOST_THREADS = 2
 
 
@@ -63,11 +63,11 @@ _MISTAKE = ApiError(500, "The server made a mistake.")
 
 
 class App:
-    """An ASGI application that answers by a session.
+    """An ASGI application that answers requests by a session.
 
     Args:
         session: The session; the application does not close it.
-        settings: What it allows.
+        settings: The server's settings.
     """
 
     def __init__(self, session: SpecSession, settings: Settings) -> None:
@@ -123,12 +123,12 @@ class App:
 
     @property
     def n_answers(self) -> int:
-        """Answers that are under way."""
+        """Number of answers that are under way."""
         return sum(not answer.ended for answer in self._answers)
 
     def end_answers(self) -> None:
-        """End the generations at work, and those that still begin: every client gets what there
-        is."""
+        """End all generations, those that still begin included. Every client gets what was
+        generated."""
         self._ending = True
         for answer in list(self._answers):
             answer.cancel()
@@ -142,7 +142,7 @@ class App:
             return call, call.submit()
 
         try:
-            # Not in the event loop: tokenizing and converting grammars may take a while.
+            # Not in the event loop: tokenizing, and converting schemas, may take a while.
             async with self._few:
                 call, handles = await run_in_threadpool(submit)
         except SpecllamaError as error:

@@ -1,4 +1,4 @@
-"""What a client asks for: prompts, how to continue them, and in what shape to answer."""
+"""A client's request: prompts, options of their continuation, and the form of the answer."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ MOST_CHOICES = 128
 
 
 class Call(ABC):
-    """A request to continue prompts, read from its fields; what all kinds have in common.
+    """A request to continue prompts, read from its fields: what all kinds of calls have in common.
 
-    Raises ApiError and ArgumentError for what cannot be answered.
+    The constructor raises ApiError and ArgumentError for requests that cannot be answered.
 
     Attributes:
-        prompt_field: What the field is called that has the prompt.
+        prompt_field: Name of the field that has the prompt.
         n: Choices for each prompt.
         given: The fields that the client gave.
         prompts: Token ids of the prompts.
-        streams: The answer is to come in parts.
+        streams: Whether the answer is to come in parts.
     """
 
     prompt_field: ClassVar[str]
@@ -41,7 +41,7 @@ class Call(ABC):
         self.given = fields.given
         self.streams = fields.flag("stream")
         self._options: GenerateOptions = sampling_options(fields, settings.sampling)
-        self._most_tokens = self._options.get("max_tokens")  # of requests that do not say
+        self._most_tokens = self._options.get("max_tokens")  # if a request does not say
         self._options.update(self._own_options(fields))
         self.prompts = self._read_prompts(fields)
         if len(self.prompts) * self.n > MOST_CHOICES:
@@ -58,37 +58,37 @@ class Call(ABC):
                 code="context_length_exceeded",
             )
         wanted = self._options.get("max_tokens")
-        if wanted is not None:  # clients ask for more than there is room for; as for llama-server
+        if wanted is not None:  # lowered to the room there is, as by llama-server
             self._options["max_tokens"] = min(wanted, max(model.n_ctx - longest, 0))
 
     def submit(self) -> list[Handle]:
-        """Hand it to the session: the choices for the first prompt first."""
+        """Submit the generations to the session: the choices for the first prompt first."""
         return self._model.submit_several(self.prompts, n=self.n, **self._options)
 
     @abstractmethod
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        """Return the options that only this kind has."""
+        """Return the options that only this kind of call has."""
 
     @abstractmethod
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
         """Return the token ids of the prompts, at least one."""
 
     def failure(self, error: ApiError) -> bytes:
-        """Return the server-sent event that says what went wrong."""
+        """Return the server-sent event that reports an error."""
         return event(error.body)
 
     @abstractmethod
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
-        """Return the whole answer, when the generations have ended. Raises what ended them."""
+        """Wait for the generations' end and return the whole answer. Raises what ended them."""
 
     @abstractmethod
     def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
-        """Yield server-sent events, at least one, as many at once as there are. Raises what ended
-        the generations only before the first."""
+        """Yield server-sent events, at least one; events that are there together come as one. An
+        error of a generation is raised only before the first; after it, it is an event."""
 
 
 def encoded(data: dict[str, Any]) -> bytes:
-    """Return JSON, in ASCII: what a client sent may be in it, half a surrogate pair included."""
+    """Return JSON in ASCII: it may quote what a client sent, even half a surrogate pair."""
     return json.dumps(data, separators=(",", ":")).encode()
 
 
@@ -98,12 +98,12 @@ def event(data: dict[str, Any]) -> bytes:
 
 
 def end_reason(generation: Generation) -> str:
-    """Return why a generation ended; one that took too long was cut to a length, too."""
+    """Return why a generation ended. One that was cut, as it took too long, ended by "length"."""
     return generation.finish_reason or "length"
 
 
 async def all_chunks(handle: Handle) -> list[Chunk]:
-    """Return all chunks of a generation, when it has ended. Raises what ended it."""
+    """Wait for a generation's end and return all its chunks. Raises the error that ended it."""
     every: list[Chunk] = []
     while chunks := await handle.next_chunks():
         every += chunks

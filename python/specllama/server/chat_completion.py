@@ -1,4 +1,4 @@
-"""/v1/chat/completions: conversations, by the model's own template."""
+"""/v1/chat/completions: conversations, rendered by the model's own chat template."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ChatCompletion(ChoicesCall):
         if not deltas and not self._logprobs:
             return []
         logprobs = self._shape([] if chunk.logprobs is None else [chunk.logprobs])
-        # Log-probabilities come with their token, whether its text is certain or not.
+        # Log-probabilities are sent with their token, even if its text is still held back.
         first, *others = deltas or [{}]
         return [
             {"delta": first, "logprobs": logprobs},
@@ -109,13 +109,13 @@ class ChatCompletion(ChoicesCall):
 
     def _token(self, token: int, logprob: float) -> dict[str, Any]:
         text = self._model.token_text(token)
-        # Of a part of a character there is no text, and nothing here knows its bytes.
+        # A token that is a part of a character has no text, and its bytes are not known here.
         known = None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode())
         return {"token": text, "logprob": finite(logprob), "bytes": known}
 
 
 def _delta(part: Part) -> dict[str, Any]:
-    """Return a part of an answer as a streamed message has it."""
+    """Return a part of an answer as the `delta` of a streamed message."""
     if isinstance(part, Content):
         return {"content": part.text}
     if isinstance(part, Thought):

@@ -1,4 +1,4 @@
-"""Answers as choices: the shape of completions and chat completions."""
+"""Answers as lists of choices: the form of completions and chat completions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from specllama.server.timings import timings
 
 
 class ChoicesCall(Call):
-    """A request that is answered by choices.
+    """A request that is answered by a list of choices.
 
     Attributes:
-        kind, chunk_kind: What the API calls the answer, and a part of a streamed one.
-        id_prefix: How its id begins.
+        kind, chunk_kind: The API's names of an answer, and of a part of a streamed answer.
+        id_prefix: Prefix of the answer's id.
     """
 
     kind: ClassVar[str]
@@ -100,7 +100,7 @@ class ChoicesCall(Call):
         )  # fmt: skip
 
     def _usage(self, generations: Sequence[Generation | None]) -> dict[str, Any]:
-        """Return how many tokens the generations took; a prompt counts once for all its choices."""
+        """Return the tokens that the generations used; a prompt counts once for all its choices."""
         prompts = [one.stats for one in generations[:: self.n] if one is not None]
         stats = [one.stats for one in generations if one is not None]
         n_prompt = sum(one.prompt_tokens for one in prompts)
@@ -125,23 +125,23 @@ class ChoicesCall(Call):
         return end_reason(generation)
 
     def _n_thinking(self) -> int:
-        """Return how many of all tokens so far were thoughts."""
+        """Return the number of tokens of thoughts so far, in all choices."""
         return 0
 
     @abstractmethod
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
-        """Return a choice of an answer that comes as a whole, without index and finish_reason."""
+        """Return a choice of an answer that is not streamed, without index and finish_reason."""
 
     @abstractmethod
     def _beginning(self, index: int) -> list[dict[str, Any]]:
-        """Return what the streamed choice at an index begins with, if anything."""
+        """Return the parts, if any, with which the streamed choice at an index begins."""
 
     @abstractmethod
     def _parts(self, index: int, chunk: Chunk) -> list[dict[str, Any]]:
-        """Return the parts of a streamed choice that a chunk makes certain."""
+        """Return the parts of a streamed choice that become certain with a chunk."""
 
     def _rest(self, index: int) -> list[dict[str, Any]]:
-        """Return what was held back of a streamed choice."""
+        """Return the parts of a streamed choice that were held back until its end."""
         return []
 
     @abstractmethod
@@ -150,19 +150,19 @@ class ChoicesCall(Call):
 
 
 def _trace(generation: Generation) -> dict[str, Any]:
-    """Return, as a field of its choice, who drafted what as HTML; nothing, if not asked for."""
+    """Return the trace as HTML, in a field of the choice; no field if it was not asked for."""
     return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
 
 
 def _timings(generations: Sequence[Generation | None]) -> dict[str, Any]:
-    """Return what a single generation took, as llama-server says it, as a field of the answer."""
+    """Return llama-server's field `timings` if there is a single generation; else no field."""
     (first, *others) = generations
     return {} if others or first is None else {"timings": timings(first.stats)}
 
 
 async def _endings(handles: Sequence[Handle]) -> list[Generation | None]:
-    """Return what became of all; None of those that were cut before their turn came. Raises what
-    ended one of them, also that if it was so with all."""
+    """Return all results; None for a generation that was cut before it began, if another has begun.
+    Raises the error of a generation that failed, or that was cut when none has begun."""
     found: list[Generation | None] = []
     for handle in handles:
         try:
@@ -175,13 +175,13 @@ async def _endings(handles: Sequence[Handle]) -> list[Generation | None]:
 
 
 def _is_left_out(handle: Handle, handles: Sequence[Handle]) -> bool:
-    """Whether one that was cut is no part of the answer: others are."""
+    """Whether a cut generation is left out of the answer: it has not begun, but another has."""
     return not handle.begun and any(one.begun for one in handles)
 
 
 async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[Chunk]], None]:
-    """Yield (index of a handle, its next chunks) in the order in which they come; no chunks are the
-    end of that one."""
+    """Yield (index of a handle, its next chunks) in the order in which chunks come. An empty list
+    is the end of that handle's chunks."""
     waiting = {asyncio.ensure_future(one.next_chunks()): i for i, one in enumerate(handles)}
     try:
         while waiting:
@@ -200,4 +200,4 @@ async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[C
     finally:
         for task in waiting:
             task.cancel()
-            task.add_done_callback(lambda one: one.cancelled() or one.exception())  # it was heard
+            task.add_done_callback(lambda one: one.cancelled() or one.exception())  # no warning

@@ -36,7 +36,7 @@ class Completion(ChoicesCall):
                 fields, "max_tokens", "n_predict", default=self._most_tokens or _DEFAULT_MAX_TOKENS
             ),
         }
-        self._offsets: dict[int, int] = {}  # of the next token's text, by choice
+        self._offsets: dict[int, int] = {}  # of the next token in the text, by choice
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)
         if self._logprobs is not None:
             if self._echo:
@@ -71,7 +71,7 @@ class Completion(ChoicesCall):
             )
         if not isinstance(prompt, str):
             fields.refuse("prompt", "text where there is a suffix")
-        # All of it: what does not fit is refused, as without a suffix.
+        # Nothing is left out: a prompt that does not fit is refused, as without a suffix.
         return self._model.render_infill(prompt, suffix, max_prompt=INT32).tokens
 
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Completion(ChoicesCall):
         return [{"text": self._echoed(index), "logprobs": None}] if self._echo else []
 
     def _echoed(self, index: int) -> str:
-        """Return the prompt as it was given, where it is wanted before the answer."""
+        """Return the prompt of a choice as text, if the answer is to begin with it; else ""."""
         if not self._echo:
             return ""
         prompt = self._given[index // self.n]

@@ -1,4 +1,4 @@
-"""A conversation with tools: its prompt, what may be said next, and how that is read."""
+"""A conversation with tools: its prompt, constraints on the answer, and how that is read."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _template_format = lru_cache(maxsize=8)(call_format)
 
 
 def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
-    """Return what goes to the chat template: `chat_template_kwargs`, and how much the model is to
-    think, "" where that is not said. Raises ApiError."""
+    """Return the arguments of the chat template: the field `chat_template_kwargs`, and how much the
+    model is to think (`effort`; "": the request does not say). Raises ApiError."""
     wanted = {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
     return {**(wanted if effort else {}), **fields.object("chat_template_kwargs").given}
 
 
 class Conversation:
-    """Messages that a model goes on from, and the tools that it may call.
+    """Messages that a model is to answer, and the tools that it may call.
 
     Args:
         model: The model. Raises ApiError if it has no chat template.
-        messages: As `read_messages` gives them.
+        messages: Messages in the form that `read_messages` returns.
         choice: The tools.
-        template_args: What else the model's chat template takes.
-        tells_thoughts: Whether what the model thinks is told apart from what it says.
+        template_args: Further arguments of the model's chat template.
+        tells_thoughts: Whether thoughts are told apart from content.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class Conversation:
         )  # fmt: skip
 
     def prompt(self) -> list[int]:
-        """Return the token ids of the prompt. Raises as `ChatTemplate.render`."""
-        # The template has written the special tokens itself.
+        """Return the token ids of the prompt. Raises what `ChatTemplate.render` raises."""
+        # No special tokens are added: the template has written them itself.
         return self._model.tokenize(self.text, add_special=False)
 
     @cached_property
     def text(self) -> str:
-        """The prompt as text. Raises as `ChatTemplate.render`."""
+        """The prompt as text. Raises what `ChatTemplate.render` raises."""
         return self._model.chat_template.render(*self._for_template())
 
     def _for_template(self) -> tuple[Sequence[Message], dict[str, Any]]:
@@ -93,10 +93,10 @@ class Conversation:
         return messages, arguments
 
     def constrain(self, options: GenerateOptions) -> None:
-        """Hold calls to their schemas: from the start where there must be one, or where the answer
-        has a schema as well; else from where one begins. Where the prompt has begun a thought, the
-        start is behind it. Raises ApiError."""
-        if "grammar" in options:  # which holds from the start, whatever the prompt has begun
+        """Add a grammar that holds calls to their schemas. It applies from the start if there must
+        be a call, or if the answer has a schema too; else from where a call begins. If the prompt
+        has begun a thought, "the start" is the end of that thought. Raises ApiError."""
+        if "grammar" in options:  # applies from the start, even in a thought
             if self._choice.tools:
                 raise ApiError(400, "grammar and tools exclude each other.", param="grammar")
             return
@@ -119,13 +119,13 @@ class Conversation:
             self._waits_for_closing = True
 
     def refer(self, options: GenerateOptions) -> None:
-        """Have an answer that is held to a form copy what it has to write otherwise."""
+        """Let an answer held to a grammar or schema copy texts in the form that it must write."""
         if options.keys() & {"grammar", "json_schema"} and (text := rewritten(self._messages)):
             given = options.get("reference")
             options["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
 
     def reader(self) -> AnswerReader:
-        """Return what takes one answer apart."""
+        """Return a reader that splits one answer into parts."""
         calls = CallReader(self._format, self._choice.tools) if self._choice.tools else None
         thoughts = None
         if self._thinking is not None:
@@ -135,12 +135,13 @@ class Conversation:
         )
 
     def _closing(self) -> str:
-        """Return the text behind the thought that the prompt has opened, "" if it has not."""
+        """Return the closing of the thought that the prompt has begun; "" if it has begun none."""
         opened = self._model.chat_template.opened_thought(self.text)
         return "" if opened is None else opened.closing
 
     def _marks(self) -> dict[int | None, str]:
-        """Return the texts that mean something and whose tokens may not be shown, by token."""
+        """Return, by token, the marks of calls and thoughts that are single tokens: these may be
+        special tokens, whose text chunks do not show."""
         marks = list(self._format.marks) if self._choice.tools else []
         if self._thinking is not None:
             marks += [self._thinking.opening, self._thinking.closing]

@@ -1,4 +1,4 @@
-"""Requests to answer a conversation, once."""
+"""Requests for a single answer to a conversation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from specllama.server.settings import Settings
 
 
 class ConversationCall(Call):
-    """A request to answer a conversation, once.
+    """A request for a single answer to a conversation.
 
     Args:
-        conversation: As it was read from the fields.
+        conversation: The conversation, read from the fields.
     """
 
     def __init__(

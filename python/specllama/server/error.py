@@ -1,4 +1,4 @@
-"""Errors in the shape of the OpenAI API."""
+"""Errors in the form of the OpenAI API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.types import Scope
 from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
 
 log = logging.getLogger("specllama.server")
-"""Where the server tells what it does and what it refuses, a line each (INFO)."""
+"""The server's log: one line (INFO) for each thing that it does or refuses."""
 
 _OTHER_NAMES = {
     "json_schema": ("response_format", "text", "output_config", "output_format"),
@@ -21,23 +21,23 @@ _OTHER_NAMES = {
     "stop": ("stop_sequences",),
     "template_args": ("chat_template_kwargs",),
 }
-"""Fields by which a client may have given an option of ours."""
+"""Fields of requests by which a client may have set an option of a generation."""
 
 _CONSTRAINTS = {
     "grammar": ("grammar", *_OTHER_NAMES["grammar"]),
     "logit_bias": ("logit_bias",),
 }
-"""What may leave a generation no way to go on, and the fields by which a client asks for it."""
+"""Options that may leave no token to choose, and the fields by which a client sets them."""
 
 
 class ApiError(Exception):
-    """A request that is not answered.
+    """The reason why a request is not answered.
 
     Args:
         status: HTTP status.
         message: One sentence: what was wrong and what to do.
-        param: The field it was about.
-        code: A word for programs.
+        param: The field that was wrong; None: no single one.
+        code: A word for programs to test.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class ApiError(Exception):
 
     @classmethod
     def of(cls, error: SpecllamaError, given: Collection[str] = ()) -> ApiError:
-        """Return what an error of the session is to the client, who has given these fields."""
+        """Return what to report of a session's error to a client that gave these fields."""
         if isinstance(error, QueueFullError):
             return cls(503, "The server is busy; try again later.", code="server_overloaded")
         if isinstance(error, ClosedError):
             return cls(503, str(error), code="request_ended")
-        # A message names first what it is about.
+        # An error message names the option at fault before any other.
         words = re.findall(r"\w+", str(error))
         if isinstance(error, DecodeError):
             names = (name for word in words for name in _CONSTRAINTS.get(word, ()))
@@ -68,7 +68,7 @@ class ApiError(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """What goes into the answer."""
+        """The body of the answer."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         return {
             "type": "error",  # as Anthropic's clients want it
@@ -81,7 +81,7 @@ class ApiError(Exception):
         }
 
     def response(self, scope: Scope) -> JSONResponse:
-        """Return the answer to a request, and log it: not every client shows what it was told."""
+        """Return the answer to a request, and log it, as not every client shows the error."""
         asked = f"{scope['method']} {scope['path']}"
         log.info("%s: %d, %s", _printable(asked), self.status, _printable(str(self)))
         headers = {"Retry-After": "1"} if self.status == 503 else None
@@ -89,10 +89,10 @@ class ApiError(Exception):
 
 
 def _printable(text: str) -> str:
-    """Return a text as a terminal may be shown it, in one line."""
+    """Return a text in one line, with what terminals cannot show escaped."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _sendable(text: str) -> str:
-    """Return a text without half surrogate pairs: what a client sent may be quoted in it."""
+    """Return a text with lone surrogates escaped; it may quote what a client sent."""
     return text.encode(errors="backslashreplace").decode()

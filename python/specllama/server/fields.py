@@ -1,4 +1,4 @@
-"""Fields of a request's body, checked."""
+"""Reads and checks the fields of a request's body."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _KINDS: dict[type, str] = {list: "a list", dict: "an object"}
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body of a request. Raises ApiError when it is too long or too slow.
+    """Return the body of a request. Raises ApiError if it is too long or comes too slowly.
 
-    What is too long is read to its end, up to a bound, or its sender would not hear why.
+    A body that is too long is read to its end, up to a bound, else its sender would not get the
+    error.
     """
     body = bytearray()
     n_bytes = 0
@@ -53,7 +54,7 @@ class Fields:
 
     Args:
         values: The object.
-        name: What it is called, for messages; "" for the request itself.
+        name: The object's name in error messages; "" for the request itself.
     """
 
     def __init__(self, values: Mapping[str, Any], name: str = "") -> None:
@@ -62,7 +63,7 @@ class Fields:
 
     @classmethod
     def parse(cls, body: bytes) -> Fields:
-        """Read the body of a request. Raises ApiError when it is no JSON object."""
+        """Read the body of a request. Raises ApiError if it is not a JSON object."""
         try:
             values = parsed(body)
         except ValueError as error:
@@ -76,7 +77,7 @@ class Fields:
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """All that was given."""
+        """All fields that were given and are not null."""
         return self._values
 
     def any(self, name: str) -> Any:
@@ -121,7 +122,7 @@ class Fields:
             return math.inf
 
     def object(self, name: str) -> Fields:
-        """Return a field that is an object itself; one without fields if it was left out."""
+        """Return a field that is itself an object; without fields if it was left out."""
         value = self._values.get(name, {})
         if not isinstance(value, dict):
             self.refuse(name, "an object")
@@ -134,14 +135,14 @@ class Fields:
             raise ApiError(400, f"{field} is missing.", param=field)
 
     def refuse(self, name: str, wanted: str) -> NoReturn:
-        """Raise ApiError for a field that is not what is wanted."""
+        """Raise ApiError for a field: its value must be `wanted`, and is not."""
         field = self.full_name(name)
         value = self._values[name]
         got = _KINDS.get(type(value)) or json.dumps(value)
         raise ApiError(400, f"{field} must be {wanted}, not {got:.80}.", param=field)
 
     def refuse_unsupported(self, *names: str) -> None:
-        """Raise ApiError if one of these fields asks for something."""
+        """Raise ApiError if one of these fields is set to anything but an empty value or "none"."""
         for name in names:
             if self._values.get(name) not in (None, [], "none", "", False):
                 field = self.full_name(name)
@@ -150,5 +151,5 @@ class Fields:
                 )
 
     def full_name(self, name: str) -> str:
-        """Return what a field is called in the whole request."""
+        """Return the full name of a field, including the object that it is in."""
         return f"{self._name}.{name}" if self._name else name

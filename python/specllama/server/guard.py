@@ -1,4 +1,4 @@
-"""Who may use the server."""
+"""Checks who may use the server."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from specllama.server.page import PREFIX
 from specllama.server.settings import LOOPBACK, Settings
 
 _OPEN = frozenset({"/", "/health", "/v1/health"})
-"""What answers without a key, with the parts of the page."""
+"""Paths served without the key, besides the parts of the page."""
 
 
 class Guard:
-    """Lets through what carries the key, if there is one, and no foreign web page.
+    """Lets requests through that carry the key, if there is one, and are not from a foreign web
+    page.
 
-    A page on another site can have its visitor's browser send requests to this machine, and by a
-    DNS name of its own that points here even read the answers. So a request from a page must come
-    from the server's own or a named origin, and without a key a server on a loopback address
-    answers only to names of loopback.
+    A page on another site can make its visitor's browser send requests to this machine. With a DNS
+    name of its own that points here, it can even read the answers. So a request from a page must
+    come from the server's own or a named origin, and a server without a key on a loopback address
+    answers only requests whose host is a loopback name.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -66,5 +67,5 @@ class Guard:
 def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
-    except ValueError:  # a bracket that is not closed, for one
+    except ValueError:  # for example an unclosed bracket
         raise ApiError(400, f"{address!r:.80} is no address.") from None

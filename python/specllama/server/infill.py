@@ -1,4 +1,4 @@
-"""/infill: what belongs between two texts, in the shape of llama.cpp's server."""
+"""/infill: fills the gap between two texts, in the form of llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specllama.server.sampling import most_tokens
 from specllama.server.timings import timings
 
 _DEFAULTS: GenerateOptions = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
-"""Those of llama.cpp's server."""
+"""Defaults of llama.cpp's server."""
 
 
 class Infill(Call):
@@ -25,7 +25,7 @@ class Infill(Call):
     def _own_options(self, fields: Fields) -> GenerateOptions:
         defaults = {name: value for name, value in _DEFAULTS.items() if name not in fields}
         most = most_tokens(fields, "n_predict", default=self._most_tokens)
-        # An editor that asks for nothing has the prompt read, for what it will ask next.
+        # An editor that asks for 0 tokens wants the prompt decoded ahead of its next request.
         self._only_reads = most == 0
         return {**defaults, "max_tokens": most or (1 if self._only_reads else None)}  # type: ignore[typeddict-item]
 
@@ -37,7 +37,7 @@ class Infill(Call):
         fields.required("input_prefix")
         fields.required("input_suffix")
         before = fields.text("input_prefix") + fields.text("prompt")
-        # Who asks for more than half of the context gets what is left behind the prompt.
+        # At most half of the context is kept free for the answer, even if more is asked for.
         n_most = min(self._options["max_tokens"] or 256, self._model.n_ctx // 2)
         room = max(self._model.n_ctx - n_most - 1, 4)
         infill = self._model.render_infill(

@@ -1,5 +1,5 @@
-"""Paths by which front ends learn what they talk to, and what is made of what they send; most are
-those of llama.cpp's server."""
+"""Paths by which front ends learn about the model and about the tokens of what they send; most are
+paths of llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from specllama.server.settings import Settings
 
 
 class Inspection:
-    """/tokenize, /detokenize, /apply-template, /v1/messages/count_tokens, /props and /slots, as far
-    as they mean something here.
+    """Serves /tokenize, /detokenize, /apply-template, /v1/messages/count_tokens, /props and /slots,
+    as far as they mean something here.
 
     Args:
         session: The session.
-        settings: What the model is called.
+        settings: The model's name, and the bound on bodies.
     """
 
     def __init__(self, session: SpecSession, settings: Settings) -> None:
@@ -35,7 +35,7 @@ class Inspection:
 
     @property
     def routes(self) -> list[Route]:
-        """The paths."""
+        """The routes of these paths."""
         return [
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/detokenize", self._detokenize, methods=["POST"]),

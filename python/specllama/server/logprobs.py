@@ -1,13 +1,13 @@
-"""What the shapes of log-probabilities have in common."""
+"""What the forms of log-probabilities in both APIs have in common."""
 
 from __future__ import annotations
 
 MOST_LOGPROBS = 20
-"""How many of the likeliest tokens may be asked for."""
+"""Most of the likeliest tokens that may be asked for at a position."""
 
 _IMPOSSIBLE = -9999.0
 
 
 def finite(logprob: float) -> float:
-    """Return a log-probability that JSON can hold; as in the OpenAI API, -9999 is none at all."""
+    """Return a log-probability that JSON can hold: -9999 is probability 0, as in the OpenAI API."""
     return max(logprob, _IMPOSSIBLE)

@@ -1,4 +1,4 @@
-"""Messages of a conversation, from the field of a request."""
+"""Reads the messages of a conversation from the fields of a request."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from specllama.server.fields import Fields
 
 
 def read_messages(fields: Fields) -> list[Message]:
-    """Return the messages of a request, their contents as texts and arguments of calls as objects,
-    which is how templates take them. Raises ApiError."""
+    """Return the messages of a request in the form that chat templates take: contents as texts, and
+    arguments of calls as objects. Raises ApiError."""
     fields.required("messages")
     return [_message(one) for one in objects(fields, "messages", "messages")]
 
 
 def content_text(fields: Fields, name: str = "content") -> str:
-    """Return a field that may be a text or a list of parts that are texts. Raises ApiError, and
-    ArgumentError for what UTF-8 cannot hold."""
+    """Return a field that is a text or a list of text parts, as one text. Raises ApiError, and
+    ArgumentError if UTF-8 cannot hold it."""
     content = fields.any(name)
     if isinstance(content, list):
         parts = (_part_text(fields, f"{name}[{i}]", part) for i, part in enumerate(content))
@@ -36,9 +36,9 @@ def objects(fields: Fields, name: str, what: str) -> list[Fields]:
     """Return a field that is a list of objects. Raises ApiError.
 
     Args:
-        fields: What has the field.
-        name: The field's.
-        what: What they are called in messages.
+        fields: The object that has the field.
+        name: The field's name.
+        what: What error messages call the list's objects.
     """
     given = fields.any(name)
     if not isinstance(given, list):
@@ -51,7 +51,7 @@ def objects(fields: Fields, name: str, what: str) -> list[Fields]:
 
 
 def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return a call as messages hold it."""
+    """Return a call in the form of an entry of a message's `tool_calls`."""
     return {
         "id": call_id,
         "type": "function",
@@ -60,9 +60,9 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) ->
 
 
 def read_arguments(fields: Fields) -> dict[str, Any] | str:
-    """Return the field `arguments`, a JSON object as text. What is no JSON is a call that was cut,
-    at its last token say: the text as it is, which templates take, too, so that the conversation
-    goes on."""
+    """Return the field `arguments`, a JSON object given as text, as an object. If the text is not
+    JSON, for example as the call was cut at its last token, return the text: templates take that
+    too, and the conversation can go on."""
     text = fields.text("arguments") or "{}"
     try:
         arguments = parsed(text)
@@ -93,7 +93,7 @@ def _message(fields: Fields) -> Message:
     if role == "function":
         fields.refuse("role", '"tool" for a result')
     if role == "developer":
-        message["role"] = "system"  # what it is to templates
+        message["role"] = "system"  # templates know only this name
     if role == "tool":
         fields.required("tool_call_id")
         message["tool_call_id"] = fields.text("tool_call_id")

@@ -15,7 +15,7 @@ _OUTCOMES = ("stop", "length", "cancelled", "failed", "refused")
 
 
 class Metrics:
-    """What became of requests, since the server began."""
+    """Counts of how requests ended, and of their tokens, since the server began."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -25,18 +25,18 @@ class Metrics:
         self._accepted = Counter(dict.fromkeys(_DRAFTERS, 0))
 
     def refuse(self) -> None:
-        """Count a request for which there was no room."""
+        """Count a request that was refused because there was no room."""
         with self._lock:
             self._outcomes["refused"] += 1
 
     def count(self, handle: Handle) -> None:
-        """Count a request that has ended; but none that was no good to begin with, wherever that
-        was found."""
+        """Count a request that has ended. Invalid requests are not counted, even if that was found
+        only when they began."""
         generation = handle.so_far()
         outcome: str
         try:
             outcome = handle.result().finish_reason or "cancelled"
-        except ClosedError:  # before it had begun
+        except ClosedError:  # ended before it had begun
             outcome = "cancelled"
         except ArgumentError:
             return
@@ -54,7 +54,7 @@ class Metrics:
                 self._accepted[drafter] += accepted
 
     def text(self, load: Load) -> str:
-        """Return everything, with what the session is at."""
+        """Return all metrics, including the session's load, as text."""
         with self._lock:
             return "".join(self._lines(load))
 

@@ -1,4 +1,4 @@
-"""The page at `/`: its parts, as they lie in `web`."""
+"""The page at `/`, whose parts are the files in `web`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from starlette.routing import Route
 from specllama.server.error import ApiError
 
 PREFIX = "/page/"
-"""How the paths of its parts begin."""
+"""Prefix of the paths of the page's parts."""
 
-# It brings all it needs, and talks to this server only. (A trace's picture has a style inside.)
+# The page loads nothing from elsewhere and talks to this server only. (Traces have inline styles.)
 _POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,7 +33,7 @@ def routes() -> list[Route]:
         name = request.path_params.get("name", "index.html")
         if name not in parts:
             raise ApiError(404, f"GET {request.url.path} is not served here.")
-        # An upgrade is to be seen at once.
+        # No caching, so that an upgraded page shows at once.
         headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
         return Response(parts[name], media_type=_TYPES[PurePath(name).suffix], headers=headers)
 

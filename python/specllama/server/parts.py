@@ -1,4 +1,4 @@
-"""What an answer is made of."""
+"""The parts that an answer is made of."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Thought:
 
 @dataclass(frozen=True)
 class Content:
-    """A part of what is said."""
+    """A part of the text of the answer itself."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class CallBegun:
-    """A call begins.
+    """The beginning of a call of a tool.
 
     Attributes:
-        index: Which one of the answer it is, from 0.
-        call_id: What its result will be known by.
-        name: The tool's.
+        index: The call's number in the answer, from 0.
+        call_id: The id that the call's result will refer to.
+        name: The tool's name.
     """
 
     index: int
@@ -48,17 +48,17 @@ Part = Thought | Content | CallBegun | Arguments
 
 
 def thoughts(parts: Iterable[Part]) -> str:
-    """Return all that was thought."""
+    """Return the text of all thoughts."""
     return "".join(part.text for part in parts if isinstance(part, Thought))
 
 
 def content(parts: Iterable[Part]) -> str:
-    """Return all that was said."""
+    """Return the text of all content."""
     return "".join(part.text for part in parts if isinstance(part, Content))
 
 
 def calls(parts: Iterable[Part]) -> list[dict[str, Any]]:
-    """Return the calls as messages hold them."""
+    """Return the calls in the form of a message's `tool_calls`."""
     found: list[dict[str, Any]] = []
     for part in parts:
         if isinstance(part, CallBegun):

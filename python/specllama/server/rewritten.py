@@ -1,6 +1,6 @@
-"""Texts of a conversation as an answer would write them: plain ones within JSON, and those that
-stand in JSON plain. Between the two no line end and no quotation mark is the same token, so a copy
-would break off at each."""
+"""Texts of a conversation in the form in which an answer would write them: plain texts as JSON
+strings, and strings of JSON as plain texts. Line ends and quotation marks are other tokens in one
+form than in the other, so a copied draft would break off at each of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from specllama.model.chat_template import Message
 from specllama.requests.json_text import parsed
 
 MOST_CHARACTERS = 64_000
-"""Of the texts; the last count. Every request makes tokens of them anew."""
+"""Most characters of the texts; the last are kept. Every request tokenizes them anew."""
 
 
 def rewritten(messages: Sequence[Message]) -> str:
-    """Return the texts that change when they are written otherwise, in their order; "": none."""
+    """Return, in their order, the texts whose two forms differ, in the other form; "": none."""
     last_first = (
         text for message in reversed(messages) for text in reversed(list(_of_message(message)))
     )
@@ -27,21 +27,21 @@ def rewritten(messages: Sequence[Message]) -> str:
         room -= len(text)
         if room <= 0:
             break
-    # Half a surrogate pair, which JSON can hold, is no text.
+    # Lone surrogates, which JSON can hold, are dropped: they are no text.
     return "\n".join(reversed(texts)).encode(errors="ignore").decode()
 
 
 def _of_message(message: Message) -> Iterator[str]:
     content = message.get("content")
     if isinstance(content, str):
-        yield from _strings(content, quoted=True)  # be it JSON: a file may be
+        yield from _strings(content, quoted=True)  # even if it is JSON, which may be a file
         yield from _strings(_parsed(content), quoted=False)
     for call in message.get("tool_calls") or []:
         yield from _strings(call["function"]["arguments"], quoted=False)
 
 
 def _parsed(content: str) -> Any:
-    """Return the object or list that a content is; None: it is a text."""
+    """Return the JSON object or list that a content is; None if it is anything else."""
     if not content.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -51,7 +51,7 @@ def _parsed(content: str) -> Any:
 
 
 def _strings(value: Any, *, quoted: bool) -> Iterator[str]:
-    """Yield the strings of a JSON value that are written otherwise in JSON."""
+    """Yield the strings of a JSON value that JSON must escape; `quoted`: yield them as JSON."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -62,5 +62,5 @@ def _strings(value: Any, *, quoted: bool) -> Iterator[str]:
         elif isinstance(one, str):
             written = json.dumps(one, ensure_ascii=False)
             if len(written) > len(one) + 2:
-                # Behind a colon, as values stand: the blank between is a part of their first token.
+                # After a colon and a blank, like values: the blank is a part of the first token.
                 yield f": {written}" if quoted else one

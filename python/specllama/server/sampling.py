@@ -1,4 +1,4 @@
-"""How tokens are chosen, from the fields of a request."""
+"""Reads from the fields of a request how tokens are chosen."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MAX_STOPS = 64
 _CONSTRAINTS_ELSEWHERE = (
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
 )  # fmt: skip
-"""By which vLLM constrains an answer: who asks for that should not get any text."""
+"""vLLM's fields that constrain an answer. They are refused: an unconstrained answer misleads."""
 
 
 def sampling_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
-    """Return what all kinds of calls have in common. Raises ApiError."""
+    """Return the options that all kinds of calls have in common. Raises ApiError."""
     fields.refuse_unsupported(*_CONSTRAINTS_ELSEWHERE)
     options: dict[str, Any] = {**defaults}
-    if "repetition_penalty" in fields:  # as vLLM and mlx-lm call it
+    if "repetition_penalty" in fields:  # the name in vLLM and mlx-lm
         options["repeat_penalty"] = fields.number("repetition_penalty")
     for name, field in FIELDS.items():
         if field.api is None or field.api not in fields:
@@ -32,14 +32,14 @@ def sampling_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptio
         else:
             options[name] = fields.number(field.api)
     seed = fields.integer("seed", low=-(2**63), high=2**64 - 1)
-    if seed is not None and seed != -1:  # which llama-server takes for a fresh one
+    if seed is not None and seed != -1:  # -1 is a fresh one, as for llama-server
         options["seed"] = seed % 2**64
     options["stop"] = stop_strings(fields)
     options["logit_bias"] = _logit_bias(fields)
     if "grammar" in fields:
         options["grammar"] = fields.text("grammar")
     wanted = fields.object("response_format")
-    # llama-server takes the schema beside the type, too, or without a format.
+    # As llama-server does, accept the schema beside the type too, or without a response_format.
     described = wanted if "schema" in wanted else wanted.object("json_schema")
     schema = schema_of(wanted, described)
     if schema is None and "json_schema" in fields:
@@ -53,8 +53,8 @@ def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
     """Return the JSON schema that an answer must follow, if any. Raises ApiError.
 
     Args:
-        wanted: What has the `type`: "text", "json_object" or "json_schema".
-        described: What has the `schema`, for the last of them.
+        wanted: The object with the `type`: "text", "json_object" or "json_schema".
+        described: The object with the `schema` of the type "json_schema".
     """
     kind = wanted.text("type", "text")
     if kind == "text":
@@ -68,15 +68,16 @@ def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
 
 
 def form_options(wanted: Fields) -> GenerateOptions:
-    """Return what holds an answer to a form that has its schema beside its type. Raises
+    """Return the options for a response format that has its schema beside its type. Raises
     ApiError."""
     schema = schema_of(wanted, wanted)
     return {} if schema is None else {"json_schema": schema}
 
 
 def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:
-    """Return the first of these fields that was given: most tokens to generate; None, as many as
-    the context holds, also where it is -1, as for llama-server. Raises ApiError."""
+    """Return the most tokens to generate, by the first of these fields that was given, else
+    `default`. None: as many as the context holds; -1 means the same, as for llama-server. Raises
+    ApiError."""
     for name in names:
         if (most := fields.integer(name, low=-1, high=INT32)) is not None:
             return None if most == -1 else most
@@ -91,7 +92,7 @@ def stop_strings(fields: Fields, name: str = "stop") -> list[str]:
     stops = [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
         fields.refuse(name, "a string or a list of strings")
-    stops = [one for one in stops if one]  # forms in which nothing was filled in
+    stops = [one for one in stops if one]  # empty ones come from forms left blank
     if len(stops) > _MAX_STOPS:
         raise ApiError(400, f"{name} has more than {_MAX_STOPS} strings.", param=name)
     return stops
@@ -117,6 +118,6 @@ def _token_id(name: str) -> int:
 
 
 def _whole_object(fields: Fields, name: str) -> dict[str, Any]:
-    """Return an object as it is, with what is null in it."""
+    """Return a field that is an object unchanged, null values included."""
     fields.object(name)
     return dict(fields.any(name) or {})

@@ -1,4 +1,4 @@
-"""What the server allows."""
+"""The settings of the server."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from specllama import GenerateOptions
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-"""Names of this machine that no other one reaches."""
+"""Names of this machine under which no other machine reaches it."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the server allows.
+    """The settings of the server.
 
     Attributes:
-        name: What the model is called in answers.
-        host: Address it listens at.
-        api_key: What requests must carry as a bearer token; None: nothing.
-        cors_origins: Origins of web pages that may use it, besides its own page.
+        name: The model's name in answers.
+        host: Address at which the server listens.
+        api_key: Bearer token that requests must carry; None: none is needed.
+        cors_origins: Origins of web pages that may use the server, besides its own page.
         max_body: Most bytes of a request.
         max_prompt: Most tokens of a prompt; None: as many as the context holds.
         timeout: Most seconds from a request's arrival to the end of its generation.
-        idle: Seconds after which a generation that waits for a draft is given up, and a connection
-            for such drafts over which nothing is generated.
-        sampling: How tokens are chosen, and how many at most, for requests that do not say; of
-            completions and chats.
+        idle: Seconds after which the server gives up a generation that waits for a draft, or a
+            connection for such drafts over which nothing is generated.
+        sampling: Defaults of sampling options and of max_tokens, for completions and chats whose
+            requests leave them open.
     """
 
     name: str

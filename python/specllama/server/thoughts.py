@@ -1,4 +1,4 @@
-"""A model's text, taken apart into what it thinks and what it says as it comes."""
+"""Splits a model's text, as it comes, into its thought and the content after it."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from specllama.server.parts import Content, Thought
 
 
 class ThoughtReader:
-    """Takes a text apart as it comes. What is not certain yet is held back: what may become one of
-    the texts around the thought, and the blanks beside these, which belong to nobody.
+    """Splits a text as it comes into a thought, if it begins with one, and content. Text that may
+    become the opening or closing of the thought is held back. So are the blanks beside these, which
+    are part of neither.
 
     Args:
-        tags: The texts around it.
-        opened: Whether the prompt has the opening already.
+        tags: The opening and the closing of a thought.
+        opened: Whether the prompt ends inside a thought, after its opening.
     """
 
     def __init__(self, tags: Thinking, *, opened: bool) -> None:
         self._tags = tags
         self._text = ""
-        self._begun = False  # whether there was a part of the thought
+        self._begun = False  # whether a part of the thought was yielded
         self._read: Callable[[], Iterator[Thought | Content]] = (
             self._read_thought if opened else self._read_opening
         )
 
     @property
     def thinks(self) -> bool:
-        """Whether the model is at its thought."""
+        """Whether the text is inside the thought."""
         return self._read == self._read_thought
 
     @property
     def ended(self) -> bool:
-        """Whether all that comes is said."""
+        """Whether all text from here on is content."""
         return self._read == self._read_rest
 
     def push(self, text: str) -> list[Thought | Content]:
-        """Take more of the text; return what is certain."""
+        """Take more of the text; return the parts that are certain."""
         self._text += text
         parts: list[Thought | Content] = []
         before: object = None
@@ -46,7 +47,7 @@ class ThoughtReader:
         return parts
 
     def finish(self) -> list[Thought | Content]:
-        """Return what was held back."""
+        """Return the text that was held back, at the end of the answer."""
         if self.thinks:
             text = self._text.rstrip() if self._begun else self._text.strip()
             return [Thought(text)] if text else []
@@ -88,7 +89,7 @@ class ThoughtReader:
         self._text = ""
 
     def _n_open(self) -> int:
-        """Return where in the text the closing may begin."""
+        """Return the index at which an incomplete closing may begin; the text's length if none."""
         n, closing = len(self._text), self._tags.closing
         first = max(n - len(closing) + 1, 0)
         return next((i for i in range(first, n) if closing.startswith(self._text[i:])), n)

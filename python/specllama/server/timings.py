@@ -1,4 +1,4 @@
-"""What a generation took, as llama-server tells it."""
+"""The times of a generation, in llama-server's form."""
 
 from __future__ import annotations
 

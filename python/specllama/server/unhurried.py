@@ -1,4 +1,4 @@
-"""Telling what happens to whoever may not listen."""
+"""Logging to a reader that may not read."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import time
 
 _MOST_WAITING = 256
 _PATIENCE = 1.0
-"""Seconds that `close` gives what waits."""
+"""Seconds that `close` waits for unwritten lines."""
 
 
 class UnhurriedHandler(logging.Handler):
-    """Writes lines to a file descriptor from a thread of its own: a pipe that nobody reads is full
-    after some hundred lines, and who wrote to it then would stand still, with all requests. Lines
-    for which there is no room are left out.
+    """Writes lines to a file descriptor from its own thread. A pipe that nobody reads is full after
+    some hundred lines; a write by the event loop would then block all requests. Lines for which
+    there is no room are left out.
 
     Args:
         descriptor: Where to write, 2 for stderr.
@@ -29,26 +29,26 @@ class UnhurriedHandler(logging.Handler):
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Have a record written, if there is room; never waits."""
+        """Queue a record to be written; drop it if there is no room. Never waits."""
         try:
             self._lines.put_nowait(f"{self.format(record)}\n".encode(errors="backslashreplace"))
         except queue.Full:
             return
 
     def close(self) -> None:
-        """Wait a little for what is not written yet."""
+        """Wait a little for lines that are not written yet."""
         until = time.monotonic() + _PATIENCE
         while self._lines.unfinished_tasks and time.monotonic() < until:
             time.sleep(0.01)
         super().close()
 
     def _write(self) -> None:
-        # Not through sys.stderr: at the end of the process nobody may hold its lock.
+        # Not through sys.stderr: this thread must not hold its lock when the process ends.
         while True:
             line = self._lines.get()
             try:
                 while line:
                     line = line[os.write(self._descriptor, line) :]
-            except OSError:  # closed: there is nobody to be told
+            except OSError:  # closed, so nobody can be told
                 pass
             self._lines.task_done()

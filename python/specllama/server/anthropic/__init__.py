@@ -1,1 +1,1 @@
-"""/v1/messages: the API of Anthropic's clients, in which an answer is a list of blocks."""
+"""/v1/messages: Anthropic's API, in which an answer is a list of blocks."""

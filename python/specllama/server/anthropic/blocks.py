@@ -14,15 +14,15 @@ _TEXTS: Mapping[type[Part], tuple[str, str, Mapping[str, Any]]] = {
     Content: ("text", "text_delta", {}),
     Thought: ("thinking", "thinking_delta", {"signature": ""}),
 }
-"""What a block that is a text is called, as its field is; parts of it; and its other fields."""
+"""For text blocks: the type, which also names the field; the type of deltas; further fields."""
 
 
 class Blocks:
-    """The blocks of an answer as they grow, and the events that say so.
+    """The blocks of an answer as they grow, and the events that report it.
 
     Attributes:
-        content: Texts, thoughts and calls, as the API has them. A call has its input once it has
-            ended, and none where it was cut.
+        content: Texts, thoughts and calls in the API's form. A call gets its input when it ends;
+            if the call was cut, the input stays empty.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Blocks:
 
     @classmethod
     def whole(cls, parts: Iterable[Part]) -> Blocks:
-        """Return the blocks of an answer that is there as a whole."""
+        """Return the blocks of an answer that has ended."""
         blocks = cls()
         for part in parts:
             list(blocks.take(part))
@@ -40,7 +40,7 @@ class Blocks:
         return blocks
 
     def take(self, part: Part) -> Iterator[Event]:
-        """Add a part of the answer; yield what is to be said of it."""
+        """Add a part of the answer; yield the events that report it."""
         if isinstance(part, (Content, Thought)):
             if part.text:
                 yield from self._write(*_TEXTS[type(part)], part.text)
@@ -53,7 +53,7 @@ class Blocks:
             yield self._delta({"type": "input_json_delta", "partial_json": part.text})
 
     def end(self) -> Iterator[Event]:
-        """End the block at work, if there is one."""
+        """End the open block, if there is one."""
         if not self._open:
             return
         self._open = False

@@ -19,7 +19,7 @@ from specllama.server.sampling import form_options, most_tokens, stop_strings
 from specllama.server.settings import Settings
 
 _ERRORS = {500: "api_error", 503: "overloaded_error"}
-"""What is told in a stream that has begun, where there is no status any more, by that."""
+"""Error types, by HTTP status, for a stream that has begun and so has no status of its own."""
 
 
 class MessageCall(ConversationCall):
@@ -39,7 +39,7 @@ class MessageCall(ConversationCall):
         if "stop_sequences" in fields:
             options["stop"] = stop_strings(fields, "stop_sequences")
         wanted = fields.object("output_config").object("format")
-        if "output_format" in fields:  # what it was called before
+        if "output_format" in fields:  # its former name
             wanted = fields.object("output_format")
         return {**options, **form_options(wanted)}
 
@@ -55,7 +55,7 @@ class MessageCall(ConversationCall):
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles
         blocks, reader = Blocks(), self._conversation.reader()
-        chunks = await handle.next_chunks()  # raises what is wrong with the request
+        chunks = await handle.next_chunks()  # raises errors of the request
         try:
             head = self._head(_usage(len(self.prompts[0])))
             yield _event({"type": "message_start", "message": head})
@@ -97,7 +97,7 @@ class MessageCall(ConversationCall):
 
 
 def _event(data: dict[str, Any]) -> bytes:
-    """Return a server-sent event with its kind."""
+    """Return a server-sent event that names its type."""
     return f"event: {data['type']}\n".encode() + event(data)
 
 
@@ -111,7 +111,7 @@ def _ending(generation: Generation, *, called: bool) -> dict[str, Any]:
 
 
 def _usage(n_prompt: int, n_reused: int = 0, n_generated: int = 0) -> dict[str, Any]:
-    """Return how many tokens it took; those of the prompt that were there already are apart."""
+    """Return the numbers of tokens; reused tokens of the prompt are counted apart."""
     return {
         "input_tokens": n_prompt - n_reused,
         "cache_creation_input_tokens": 0,

@@ -1,4 +1,4 @@
-"""A conversation, from the fields of a request."""
+"""Reads a conversation from the fields of a request."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from specllama.server.messages import call_message, content_text, objects
 from specllama.server.tools.choice import ToolChoice, named_tool
 from specllama.server.tools.tool import MESSAGES, read_tools
 
-# Claude Code begins with it. It is nothing to the model, and other in every request: nothing that
-# has been decoded could be used again.
+# Claude Code's system prompt begins with this line. It means nothing to the model, and differs in
+# every request, so that no decoded prefix could be reused.
 _BILLING = re.compile(r"^x-anthropic-billing-header:.*\n?", re.MULTILINE)
 
 
-# Blocks of an answer that are of no use here; results of the API owner's tools besides.
+# Blocks of answers that are ignored here; results of the API owner's tools are, too.
 _PASSED_OVER = ("redacted_thinking", "server_tool_use")
 
 
 def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
-    """Read the conversation of a request. Raises ApiError, and what `Conversation` does."""
+    """Read the conversation of a request. Raises ApiError, and what `Conversation` raises."""
     template_args = read_template_args(fields, "")
     if "thinking" in fields:
         wanted = fields.object("thinking")
@@ -68,7 +68,7 @@ def _messages(fields: Fields) -> list[Message]:
 
 
 def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields]) -> None:
-    """Add a message of blocks. Results of tools are messages of their own to templates."""
+    """Add a message of blocks. Chat templates want results of tools as messages of their own."""
     message: dict[str, Any] = {"role": role, "content": ""}
     for block in blocks:
         kind = block.text("type", "text")
@@ -85,7 +85,7 @@ def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields])
             block.required("id")
             block.required("name")
             block.object("input")
-            arguments = dict(block.any("input") or {})  # with what is null in it
+            arguments = dict(block.any("input") or {})  # null values included
             call = call_message(block.text("id"), block.text("name"), arguments)
             message.setdefault("tool_calls", []).append(call)
         elif kind == "thinking" and role == "assistant":
@@ -97,7 +97,7 @@ def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields])
 
 
 def _text(block: Fields, kind: str) -> str | None:
-    """Return what a block says; None: it is no text."""
+    """Return the text of a block; None if it has none."""
     if kind == "text":
         block.required("text")
         return content_text(block, "text")
@@ -108,7 +108,7 @@ def _text(block: Fields, kind: str) -> str | None:
 
 
 def _result(block: Fields) -> str:
-    """Return what a tool gave. An image in it should not end the conversation."""
+    """Return a tool's result as text. An image in it should not end the conversation."""
     if not isinstance(block.any("content"), list):
         return content_text(block)
     texts = []
@@ -120,6 +120,6 @@ def _result(block: Fields) -> str:
 
 
 def _append(message: dict[str, Any], field: str, text: str) -> None:
-    """Add a text to a field of a message, on a line of its own."""
+    """Append a text to a field of a message, on a new line."""
     before = message.get(field)
     message[field] = f"{before}\n{text}" if before else text

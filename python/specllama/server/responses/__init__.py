@@ -1,1 +1,1 @@
-"""/v1/responses: what a model says and calls, as a list of items."""
+"""/v1/responses: an API in which an answer is a list of items: messages, thoughts and calls."""

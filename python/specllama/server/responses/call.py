@@ -27,7 +27,7 @@ _DEFAULTS = {"metadata": {}, "tool_choice": "auto", "tools": [], "parallel_tool_
 
 
 class ResponseCall(ConversationCall):
-    """A request to /v1/responses. Nothing is kept of it."""
+    """A request to /v1/responses. The server does not store it or its answer."""
 
     prompt_field = "input"
 
@@ -67,7 +67,7 @@ class ResponseCall(ConversationCall):
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles
         output, reader, number = Output(), self._conversation.reader(), _Numbered()
-        chunks = await handle.next_chunks()  # raises what is wrong with the request
+        chunks = await handle.next_chunks()  # raises errors of the request
         try:
             yield number.event({"type": "response.created", "response": self._body(output)})
             yield number.event({"type": "response.in_progress", "response": self._body(output)})
@@ -110,7 +110,7 @@ class _Numbered:
         self._n = 0
 
     def event(self, data: dict[str, Any]) -> bytes:
-        """Return a server-sent event with its kind and number."""
+        """Return a server-sent event that names its type and has the next number."""
         text = json.dumps({**data, "sequence_number": self._n}, separators=(",", ":"))
         self._n += 1
         return f"event: {data['type']}\ndata: {text}\n\n".encode()

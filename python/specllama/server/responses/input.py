@@ -1,4 +1,4 @@
-"""Items of a conversation, from the fields of a request."""
+"""Reads the items of a conversation from the fields of a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specllama.server.fields import Fields
 from specllama.server.messages import call_message, content_text, read_arguments
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-"""What the roles of the API are to templates."""
+"""The API's roles, mapped to those that chat templates know."""
 
 
 def read_input(fields: Fields) -> list[Message]:
@@ -43,7 +43,7 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
     elif kind == "function_call":
         item.required("call_id")
         item.required("name")
-        # Calls of one answer are one message, and so is what was said before them.
+        # The calls of one answer, and the text before them, are one message.
         if not messages or messages[-1]["role"] != "assistant":
             messages.append({"role": "assistant", "content": ""})
         messages[-1].setdefault("tool_calls", []).append(
@@ -55,7 +55,7 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
         _drop_thought(messages)
         output = content_text(item, "output")
         messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
-    elif kind == "reasoning":  # some templates take it back while tools are called
+    elif kind == "reasoning":  # some templates show it again between calls
         if thought := content_text(item) or content_text(item, "summary"):
             _think(messages, thought)
     else:
@@ -63,7 +63,7 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
 
 
 def _think(messages: list[dict[str, Any]], thought: str) -> None:
-    """Add a thought: to what the assistant has just said or thought, or for what it says next."""
+    """Add a thought to the assistant's last message, or to a new one that its next text joins."""
     if not messages or messages[-1]["role"] != "assistant":
         messages.append({"role": "assistant", "content": ""})
     before = messages[-1].get("reasoning_content")
@@ -71,14 +71,14 @@ def _think(messages: list[dict[str, Any]], thought: str) -> None:
 
 
 def _say(messages: list[dict[str, Any]], role: str, content: str) -> None:
-    """Add a message; what was thought before it is part of it, and of nobody else's."""
+    """Add a message. A thought before it joins it, if it is the assistant's; else it is dropped."""
     thought = _drop_thought(messages)
     before = thought if role == "assistant" else {}
     messages.append({**before, "role": role, "content": content})
 
 
 def _drop_thought(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Take back a last message that is nothing but a thought, and return it; {}: there is none."""
+    """Remove the last message if it is only a thought, and return it; {} if it is not."""
     last = messages[-1] if messages else {}
     if "reasoning_content" not in last or last["content"] or last.get("tool_calls"):
         return {}

@@ -14,10 +14,10 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Text:
-    """A kind of items that are texts, and how it is told of them."""
+    """A kind of item that is a text, and the names in its events."""
 
     item: str
-    prefix: str  # of their ids
+    prefix: str  # of the items' ids
     more: Mapping[str, Any]  # fields of the item
     part: str
     beside: Mapping[str, Any]  # fields of the part
@@ -40,10 +40,10 @@ _TEXTS: Mapping[type[Part], _Text] = {
 
 
 class Output:
-    """The items of an answer as they grow, and the events that say so.
+    """The items of an answer as they grow, and the events that report it.
 
     Attributes:
-        items: Messages and calls, as the API has them.
+        items: Messages, thoughts and calls in the API's form.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Output:
 
     @classmethod
     def whole(cls, parts: Iterable[Part], status: str) -> Output:
-        """Return the items of an answer that is there as a whole, and ended so."""
+        """Return the items of an answer that has ended with this status."""
         output = cls()
         for part in parts:
             list(output.take(part))
@@ -59,7 +59,7 @@ class Output:
         return output
 
     def take(self, part: Part) -> Iterator[Event]:
-        """Add a part of the answer; yield what is to be said of it."""
+        """Add a part of the answer; yield the events that report it."""
         if isinstance(part, (Content, Thought)):
             if part.text:
                 yield from self._write(_TEXTS[type(part)], part.text)
@@ -77,7 +77,7 @@ class Output:
             yield self._of_item("response.function_call_arguments.delta", delta=part.text)
 
     def end(self, status: str) -> Iterator[Event]:
-        """End the item at work, if there is one.
+        """End the open item, if there is one.
 
         Args:
             status: "completed" or "incomplete".

@@ -1,1 +1,1 @@
-"""Calls of tools: what may be called, what a model writes to call it, and how that is read."""
+"""Calls of tools: which may be called, how a model writes a call, and how that is read."""

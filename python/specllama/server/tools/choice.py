@@ -1,4 +1,4 @@
-"""Which tools a model may have called, and whether it must."""
+"""The choice of the tools that a model may or must call."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from specllama.server.tools.tool import CHAT, Tool, ToolForm, read_tools
 
 @dataclass(frozen=True)
 class ToolChoice:
-    """Which tools a model may have called, and whether it must.
+    """The tools that a model may call, and whether it must call one.
 
     Attributes:
-        offered: Those that the prompt names; none: the model only writes text.
+        offered: Tools that the prompt describes; none: the model only writes text.
         tools: Those of them that may be called.
-        must: It must call one of them.
-        parallel: It may call several at once.
+        must: Whether the model must call one of them.
+        parallel: Whether it may call several in one answer.
     """
 
     offered: Sequence[Tool]
@@ -48,7 +48,7 @@ class ToolChoice:
 
 
 def named_tool(tools: Sequence[Tool], chosen: Fields) -> Tool:
-    """Return the tool that has the name in a field of the choice. Raises ApiError."""
+    """Return the tool whose name is in the field `name` of the choice. Raises ApiError."""
     chosen.required("name")
     name = chosen.text("name")
     found = next((tool for tool in tools if tool.name == name), None)

@@ -1,4 +1,4 @@
-"""What a model writes to call tools, and what it reads of them."""
+"""Formats of calls: what models write to call tools, and how prompts describe tools."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specllama.server.tools.tool import Tool
 
 
 class CallFormat(ABC):
-    """What a model writes to call tools, and what it reads of them.
+    """A format of calls: what a model writes to call tools, and how its prompt describes them.
 
     Attributes:
-        head: Fits what stands before the arguments of a call; its group `name` is the tool's.
-        marks: Texts that mean something to the format and may be tokens whose text is not shown.
+        head: Matches the part of a call before its arguments; the group `name` is the tool's name.
+        marks: Texts of the format that may be special tokens, whose text chunks do not show.
     """
 
     head: ClassVar[re.Pattern[str]]
@@ -25,36 +25,36 @@ class CallFormat(ABC):
 
     @abstractmethod
     def openings(self, tools: Sequence[Tool]) -> list[str]:
-        """Return the texts any of which begins a call."""
+        """Return the texts with which a call may begin."""
 
     @abstractmethod
     def call_rule(self, name: str, arguments: str) -> str:
-        """Return the GBNF of a call of a tool, given that of its arguments."""
+        """Return the GBNF of a call of the tool `name`, given the GBNF of its arguments."""
 
     @abstractmethod
     def calls_rule(self, parallel: bool) -> str:
-        """Return the GBNF of all that is called at once, the rule `call` being one of them."""
+        """Return the GBNF of all calls of an answer, in which the rule `call` is a single call."""
 
     def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-        """Return the messages as the model's chat template takes them."""
+        """Return the messages in the form that the model's chat template takes."""
         return list(messages)
 
     def template_args(self, tools: Sequence[Tool]) -> dict[str, Any]:
-        """Return what its chat template takes besides."""
+        """Return further arguments of the model's chat template."""
         return {"tools": [tool.given for tool in tools]} if tools else {}
 
 
 def literal(text: str) -> str:
-    """Return a text as GBNF."""
+    """Return a text as a GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def json_head(arguments: str) -> re.Pattern[str]:
-    """Return what stands before the arguments of {"name": "...", "arguments": ...}.
+    """Return a pattern for the part of {"name": "...", "arguments": ...} before the arguments.
 
     Args:
-        arguments: What the key of the arguments is.
+        arguments: The key of the arguments.
     """
     return re.compile(rf'"name":\s*"(?P<name>[^"]*)",\s*"{arguments}":\s*(?=\{{)')
 
@@ -63,10 +63,10 @@ def json_rule(name: str, key: str, arguments: str, end: str = "}") -> str:
     """Return the GBNF of {"name": "...", "arguments": ...}.
 
     Args:
-        name: The tool's.
-        key: What the key of the arguments is.
-        arguments: Their rule.
-        end: What is behind them.
+        name: The tool's name.
+        key: The key of the arguments.
+        arguments: The rule of the arguments.
+        end: The text after the arguments.
     """
     head = f'{{"name": {json.dumps(name)}, "{key}": '
     return f"{literal(head)} {arguments} {literal(end)}"

@@ -1,4 +1,4 @@
-"""Calls by a model whose chat template says nothing of tools: the system message does."""
+"""Calls by a model whose chat template does not describe tools, so that a message must."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ _TOOLS = (
 
 
 class GenericFormat(HermesFormat):
-    """As Hermes has it. The tools go into the first message, calls and results into texts.
+    """The format of Hermes, but tools are described in the first message, and earlier calls and
+    results are written as text.
 
     Args:
-        role: Whose message describes the tools: "system", or "user" where a template has no other.
+        role: Role of the message that describes the tools: "system", or "user" if the template
+            takes no system message.
     """
 
     def __init__(self, role: str = "system") -> None:
@@ -34,7 +36,7 @@ class GenericFormat(HermesFormat):
         plain: list[dict[str, Any]] = []
         for message in messages:
             role, content = _plain(message)
-            # Some templates want user and assistant to take turns.
+            # Some templates require that user and assistant alternate.
             if plain and message["role"] == "tool" and plain[-1]["role"] == "user":
                 plain[-1]["content"] += f"\n{content}"
             else:

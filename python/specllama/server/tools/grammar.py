@@ -1,4 +1,4 @@
-"""The grammar of calls."""
+"""Grammars of calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat, literal
 from specllama.server.tools.tool import Tool, loosened, unmeasured
 
-# Of the bytes and rules that a grammar may have: what is longer would be refused.
+# Most bytes and rules of a grammar, a little below the bounds at which it would be refused.
 _MOST_BYTES = 60_000
 _MOST_RULES = 3500
 
@@ -25,19 +25,20 @@ def calls_grammar(
     answer: Mapping[str, Any] | None = None,
     closing: str = "",
 ) -> str:
-    """Return the GBNF text of one call of the tools that may be called, or of several.
+    """Return the GBNF text of one call, or several calls, of the tools that may be called.
 
-    Where the schemas make it too long, it leaves lengths open, or all arguments of all tools.
+    If the schemas make the grammar too long, it leaves out bounds of lengths; if it is still too
+    long, it allows any arguments for every tool.
 
     Args:
         choice: The tools.
-        calls: How a model writes calls.
-        answer: A JSON schema that a text may follow instead of being calls.
-        closing: What stands before, and blanks.
+        calls: How the model writes calls.
+        answer: A JSON schema that the answer may follow instead of making calls; None: calls only.
+        closing: A text, followed by blanks, that comes before all this; "": nothing comes before.
 
     Raises:
         ApiError: A tool's schema cannot be converted.
-        ArgumentError: The answer's cannot.
+        ArgumentError: The answer's schema cannot be converted.
     """
     for simpler in (lambda tool: tool, unmeasured):
         rules = _rules([simpler(tool) for tool in choice.tools], choice, calls, answer)
@@ -49,7 +50,7 @@ def calls_grammar(
 
 
 def answer_grammar(answer: Mapping[str, Any], closing: str) -> str:
-    """Return the GBNF text of an answer that follows a JSON schema, behind `closing` and blanks.
+    """Return the GBNF text of an answer that follows a JSON schema, after `closing` and blanks.
     Raises ArgumentError if the schema cannot be converted."""
     whole, rules = schema_rules(answer, "answer")
     return joined(_behind(closing, rules | {"root": whole}))
@@ -85,7 +86,7 @@ def _rules(
 
 
 def _n_rules(grammar: str) -> int:
-    """As llama.cpp makes them, or more: one of each repetition that may be there or not."""
+    """Return an upper bound of llama.cpp's rules: it makes one of each optional repetition."""
     bounds = re.findall(r"\{(\d+)(?:,(\d*))?\}", grammar)
     n_repeated = sum(int(high or low) for low, high in bounds)
     return len(re.findall("[=?*+]", grammar)) + n_repeated

@@ -15,9 +15,9 @@ _INDENT = "\n  "
 class HermesFormat(CallFormat):
     """JSON between <tool_call> and </tool_call>, one pair for each call.
 
-    Small models, Qwen2.5-Coder for one, write the same between ```json and ``` as often as not,
-    or with nothing around it, and with line breaks in it: if it begins with the name of a tool,
-    that is taken for a call, too.
+    Small models, such as Qwen2.5-Coder, often write the same JSON between ```json and ```, or with
+    nothing around it, and with line breaks in it. If such JSON begins with the name of a tool, it
+    is taken for a call, too.
     """
 
     head = json_head("arguments")

@@ -1,4 +1,4 @@
-"""Calls as Llama 3 writes them: the message is JSON."""
+"""Calls as Llama 3 writes them: the whole message is JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls as Mistral's models write them, behind the token [TOOL_CALLS]."""
+"""Calls as Mistral's models write them, after the token [TOOL_CALLS]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MistralFormat(CallFormat):
 
 
 class MistralArgsFormat(MistralFormat):
-    """The newer one: [TOOL_CALLS]name[ARGS]{...}, and perhaps [CALL_ID] and an id between."""
+    """The newer format: [TOOL_CALLS]name[ARGS]{...}, perhaps with [CALL_ID]id before [ARGS]."""
 
     head = re.compile(
         r"\[TOOL_CALLS\](?P<name>[\w.:/-]+)(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)", re.ASCII
@@ -49,7 +49,7 @@ class MistralArgsFormat(MistralFormat):
 
 
 def _with_short_ids(message: Message) -> Message:
-    """Return a message whose ids of calls have the form that the templates ask for."""
+    """Return a message with its call ids in the form that the templates require."""
     changed: dict[str, Any] = dict(message)
     if "tool_call_id" in changed:
         changed["tool_call_id"] = _short(str(changed["tool_call_id"]))

@@ -1,4 +1,4 @@
-"""A model's text, taken apart into content and calls as it comes."""
+"""Splits a model's text, as it comes, into content and calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from specllama.server.tools.tool import Tool
 
 
 class CallReader:
-    """Takes a text apart as it comes. What is not certain yet is held back: what may begin a call,
-    and blanks that may stand before one.
+    """Splits a text as it comes. Text that may become the beginning of a call is held back, and so
+    are blanks that may stand before one.
 
     Args:
         calls: How the model writes calls.
-        tools: Those that it may call.
+        tools: The tools that it may call.
     """
 
     def __init__(self, calls: CallFormat, tools: Sequence[Tool]) -> None:
@@ -31,7 +31,7 @@ class CallReader:
         self.n_calls = 0
 
     def push(self, text: str) -> list[Part]:
-        """Take more of the text; return what is certain."""
+        """Take more of the text; return the parts that are certain."""
         self._text += text
         parts: list[Part] = []
         before: object = None
@@ -41,7 +41,7 @@ class CallReader:
         return parts
 
     def finish(self) -> list[Part]:
-        """Return what was held back; behind a call that is nothing but the format's own."""
+        """Return the text that was held back. After a call it is the format's own: return none."""
         if self._text and not self.n_calls:
             return [Content(self._text)]
         return []
@@ -51,7 +51,7 @@ class CallReader:
         return taken
 
     def _read_content(self) -> Iterator[Part]:
-        # Of most texts nothing is looked at but this: there may be hundreds of openings.
+        # Most texts have no such character, and need no comparison with hundreds of openings.
         places = [found.start() for found in self._first.finditer(self._text)]
         begin = next((at for at in places if self._text.startswith(self._openings, at)), None)
         if begin is None:
@@ -64,7 +64,7 @@ class CallReader:
             yield Content(self._take(len(certain)))
 
     def _begins(self, text: str) -> bool:
-        """Whether it may become an opening."""
+        """Whether a text may become an opening."""
         return any(one.startswith(text) for one in self._openings)
 
     def _read_head(self) -> Iterator[Part]:
@@ -84,7 +84,7 @@ class CallReader:
 
 
 class _ObjectEnd:
-    """Looks for the end of a JSON object that comes in parts."""
+    """Finds the end of a JSON object that comes in pieces."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -92,7 +92,8 @@ class _ObjectEnd:
         self._escaped = False
 
     def find(self, text: str) -> int | None:
-        """Take the next part; return how much of it belongs to the object, None: all, and more."""
+        """Take the next piece; return how many of its characters are the object's. None: the object
+        does not end in it."""
         for i, character in enumerate(text):
             if self._escaped:
                 self._escaped = False

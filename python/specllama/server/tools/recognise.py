@@ -1,4 +1,4 @@
-"""Which format of calls a model was trained on."""
+"""Recognises the format of calls that a model was trained on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specllama.server.tools.llama3 import Llama3Format
 from specllama.server.tools.mistral import MistralArgsFormat, MistralFormat
 from specllama.server.tools.tool import Tool
 
-# Most characters between an opening and the name.
+# Most characters between the opening of a call and its head.
 _BETWEEN = 4
 
 _NAME, _OTHER = "a_tool_to_look_for", "another_tool"
@@ -32,8 +32,8 @@ _CALLED: list[Message] = [
 
 
 def call_format(template: ChatTemplate) -> CallFormat:
-    """Return the format in which a chat template writes calls, if it is one that is known here and
-    the template tells the model of its tools; else the generic one."""
+    """Return the format in which a chat template writes calls. It is the generic format if that one
+    is not known here, or if the template does not describe tools to the model."""
     for one in (MistralArgsFormat(), MistralFormat(), HermesFormat(), Llama3Format()):
         if _writes(template, one):
             return one
@@ -57,7 +57,7 @@ def _writes(template: ChatTemplate, calls: CallFormat) -> bool:
 def _rendered(
     template: ChatTemplate, messages: list[Message], tools: list[Tool], calls: CallFormat
 ) -> str | None:
-    """Return a prompt, None where the template does not take its messages."""
+    """Return a prompt; None if the template does not take its messages."""
     try:
         return template.render(calls.conversation(messages, tools), calls.template_args(tools))
     except ArgumentError:

@@ -1,4 +1,4 @@
-"""A tool's JSON schema, checked, and as far as a grammar can express it."""
+"""Checks a tool's JSON schema, and reduces it to what a grammar can express."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean",
 _DEEPEST = 32
 _MOST_PARTS = 2000
 _LONGEST_PATTERN = 2000
-"""Bytes of its rule."""
+"""Most bytes of a pattern's GBNF rule."""
 _MOST_IN_PATTERN = 2000
-"""Repetitions, those within others multiplied: as many llama.cpp does not read."""
+"""Repetitions of a pattern, nested ones multiplied; llama.cpp does not read so many."""
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 def expressible(schema: Any, field: str) -> dict[str, Any]:
-    """Return a schema of objects that allows at least what the given one does, and little more:
-    what a grammar can hold a text to. Raises ApiError, with the name of the field, where the given
-    one is no schema.
+    """Return a schema of objects that a grammar can enforce. It allows all that the given schema
+    allows, and little more. Raises ApiError, with the name of the field, if the given value is not
+    a schema.
 
-    Left out are bounds of numbers but integers, patterns that no grammar is made of, long bounds of
-    lengths, references to anywhere but the schema's definitions, and what combines schemas
-    otherwise than by anyOf and oneOf; of a very long schema everything.
+    These are left out: bounds of numbers that are not integers, patterns that cannot become a
+    grammar, large bounds of lengths, references to anything but the schema's definitions, and
+    combinations of schemas other than anyOf and oneOf. A very long schema is left out as a whole.
     """
     if not isinstance(schema, dict):
         raise ApiError(400, f"{field} must be a JSON schema, an object.", param=field)
@@ -47,7 +47,7 @@ def expressible(schema: Any, field: str) -> dict[str, Any]:
 
 
 def without_lengths(schema: Any) -> Any:
-    """Return a schema that `expressible` has returned, without bounds of lengths."""
+    """Return a schema, as returned by `expressible`, without its bounds of lengths."""
     if isinstance(schema, list):
         return [without_lengths(one) for one in schema]
     if not isinstance(schema, Mapping):
@@ -135,7 +135,7 @@ class _Reader:
                 self._refuse(f"{field}.type", "a JSON type")
         if not isinstance(kinds, list):
             return None
-        # Constants say it all.
+        # Constants need no type beside them.
         some = [{}] if "enum" in schema or "const" in schema else [{"type": one} for one in kinds]
         rest = {key: value for key, value in schema.items() if key != "type"}
         parts = [self._part(rest | one, field, depth + 1) for one in some]
@@ -157,7 +157,7 @@ class _Reader:
             name: self._part(one, f"{field}.properties.{name}", depth + 1)
             for name, one in self._object(schema, "properties", field).items()
         }
-        required = schema.get("required") or []  # null: as some clients write an empty list
+        required = schema.get("required") or []  # some clients write null for an empty list
         if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
             self._refuse(f"{field}.required", "a list of names")
         more = schema.get("additionalProperties")
@@ -165,7 +165,7 @@ class _Reader:
             more = self._part(more, f"{field}.additionalProperties", depth + 1)
         if schema.get("type") not in (None, "object"):
             return None
-        if "*" in properties:  # so the converter calls what may come besides
+        if "*" in properties:  # the converter's own key, for further properties
             return dict(ANY_OBJECT)
         if properties:
             kept = {"type": "object", "properties": properties, "required": required}

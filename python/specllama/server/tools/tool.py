@@ -1,4 +1,4 @@
-"""A function that a model may have called."""
+"""Tools that a model may call, from the fields of a request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 
 @dataclass(frozen=True)
 class ToolForm:
-    """How an API names tools.
+    """How an API's requests describe tools.
 
     Attributes:
-        kind: The type of those that a client brings, which may be left out. Where what is said of
-            one stands in the tool itself, others are the API's owner's (web_search, ...), which
-            clients always name, too: these are passed over.
+        kind: The `type` of a client's own tools; clients may leave it out. If `inside` is "",
+            clients also list tools of the API's owner (web_search, ...), which have other types;
+            these are ignored.
         schema: The field that has the schema of the arguments.
-        inside: The field that has what is said of a tool; "": the tool itself.
+        inside: The field whose object describes the tool; "": the tool itself does.
     """
 
     kind: str
@@ -39,12 +39,12 @@ MESSAGES = ToolForm("custom", "input_schema")
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may have called.
+    """A function that a model may call.
 
     Attributes:
-        name: What it is called.
+        name: The function's name.
         parameters: The schema of its arguments, as far as a grammar can express it.
-        given: All that was said of it, as the API has it: {"type": "function", "function": {...}}.
+        given: The whole description as in chat completions: {"type": "function", "function": ...}.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Tool:
 
 
 def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
-    """Return the tools that a request names, none if it names none. Raises ApiError."""
+    """Return the tools in a request; [] if it has none. Raises ApiError."""
     given = fields.any("tools")
     if given is None:
         return []
@@ -74,7 +74,7 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
 
 
 def _said(fields: Fields, form: ToolForm) -> Fields:
-    """Return what is said of a tool."""
+    """Return the fields that describe a tool."""
     if not form.inside:
         return fields
     fields.required(form.inside)
@@ -99,10 +99,10 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
 
 
 def unmeasured(tool: Tool) -> Tool:
-    """Return a tool whose arguments may be of any length."""
+    """Return the tool with arguments of any length allowed."""
     return Tool(tool.name, without_lengths(tool.parameters), tool.given)
 
 
 def loosened(tool: Tool) -> Tool:
-    """Return a tool whose arguments may be any object."""
+    """Return the tool with any object allowed as its arguments."""
     return Tool(tool.name, ANY_OBJECT, tool.given)

@@ -1,4 +1,4 @@
-"""Generations that do not wait for the drafts that come, one after the other over a connection."""
+"""Generations, one after the other over a connection, that do not wait for the client's drafts."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from specllama.server.verify.opening import Opening, names_of
 from specllama.server.verify.verification import answer
 
 Host = Callable[[Fields], Awaitable[tuple[Opening, Handle]]]
-"""Begins a generation. Raises ApiError."""
+"""A function that begins a generation. Raises ApiError."""
 
 
 class AheadSocket:
-    """A connection over which generations go ahead.
+    """A connection over which generations run without waiting for drafts.
 
-    The client sends what opens one, hears every round, and sends drafts meanwhile; when it has
-    ended, the next may be opened. A draft that comes when nothing is open was late, and is dropped.
-    What cannot be understood ends the connection, as does a pause of `Settings.idle` seconds
-    between two generations; the end of the connection ends the generation.
+    The client sends a message that opens a generation, is told every round, and sends drafts
+    meanwhile; after its end it may open the next. A draft that comes while no generation is open
+    came too late, and is dropped. A message that cannot be understood ends the connection, and so
+    does a pause of `Settings.idle` seconds between two generations. The end of the connection ends
+    the generation.
 
     Args:
         socket: The connection.
-        settings: What is allowed.
+        settings: The server's settings.
         host: Begins a generation.
 
     Attributes:
-        busy: A generation was asked for and has not ended.
+        busy: Whether a generation was asked for and has not ended.
     """
 
     def __init__(self, socket: WebSocket, settings: Settings, host: Host) -> None:
@@ -46,11 +47,11 @@ class AheadSocket:
         self._handle: Handle | None = None
         self.busy = False
         self._is_first = True
-        # What opens the next; an error in what the client sent; None: it is gone.
+        # Fields that open a generation; an error in a message; None: the client is gone.
         self._openings: asyncio.Queue[Fields | ApiError | None] = asyncio.Queue()
 
     async def serve(self) -> None:
-        """Serve it to its end."""
+        """Serve the connection to its end."""
         await self._socket.accept()
         hearing = asyncio.ensure_future(self._hear())
         try:
@@ -60,13 +61,13 @@ class AheadSocket:
         except ApiError as error:
             await refuse(self._socket, error)
         except (WebSocketDisconnect, RuntimeError):
-            pass  # it is gone
+            pass  # the client is gone
         finally:
             hearing.cancel()
             self.cancel()
 
     def cancel(self) -> None:
-        """End the generation at work."""
+        """End the running generation, if there is one."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -82,14 +83,14 @@ class AheadSocket:
     async def _generate(self, fields: Fields) -> None:
         opening, handle = await self._host(fields)
         self._handle = handle
-        if not self._openings.empty():  # gone meanwhile, or talking nonsense
+        if not self._openings.empty():  # the client is gone, or sent nonsense
             handle.cancel()
         timer = asyncio.get_running_loop().call_later(self._settings.timeout, handle.cancel)
         try:
             await self._tell_rounds(handle, told(opening))
         except SpecllamaError as error:
             if not self._openings.empty():
-                return  # that is why
+                return  # the client is why it was cancelled
             if isinstance(error, ClosedError):
                 raise gone() from None
             raise ApiError.of(error, names_of(fields)) from None
@@ -103,13 +104,13 @@ class AheadSocket:
             news = {**head, **await answer(handle, rounds)}
             head = {}
             if rounds[-1].done:
-                self._handle, self.busy = None, False  # who hears of it may open the next
+                self._handle, self.busy = None, False  # before telling: then it may open one
             await self._socket.send_json(news)
             if rounds[-1].done:
                 return
 
     async def _hear(self) -> None:
-        """Take what comes until the client is gone, or says what cannot be understood."""
+        """Take messages until the client is gone, or until one cannot be understood."""
         try:
             while True:
                 body = await _receive(self._socket, self._settings.max_body)
@@ -131,17 +132,17 @@ class AheadSocket:
 
 
 def told(opening: Opening) -> dict[str, Any]:
-    """Return what a client that sent a text does not know."""
+    """Return the prompt's token ids for a client that sent a text; nothing for others."""
     return {"prompt": opening.prompt} if opening.was_text else {}
 
 
 def gone() -> ApiError:
-    """Return what is said of a generation that is there no more."""
+    """Return the error for a generation that no longer exists."""
     return ApiError(410, "There is no such generation any more; open it again.", code="gone")
 
 
 async def refuse(socket: WebSocket, error: ApiError) -> None:
-    """Say what is wrong, and close."""
+    """Send an error, and close the connection."""
     with suppress(WebSocketDisconnect, RuntimeError):
         await socket.send_json({**error.body, "status": error.status})
         await socket.close(1008)
@@ -162,7 +163,7 @@ def _take_draft(fields: Fields, handle: Handle) -> None:
 
 
 async def _receive(socket: WebSocket, max_bytes: int) -> bytes:
-    """Return a message, text or bytes. Raises WebSocketDisconnect, and ApiError for a long one."""
+    """Return a message, text or bytes. Raises WebSocketDisconnect; ApiError if it is too long."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1000))

@@ -1,4 +1,4 @@
-"""A draft as it comes over the wire."""
+"""A draft as clients send it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from specllama.server.fields import Fields
 
 
 class Offered:
-    """A draft, and its branches if it has any: `[n, token, token, ...]` for what may come in its
-    place behind its first n tokens. Raises ApiError.
+    """A draft, and its branches if it has any: `[n, token, token, ...]` are tokens that may come
+    after the draft's first n tokens, in place of its others. Raises ApiError.
 
     Args:
-        fields: Of the body.
-        most: Most tokens of the draft in a row.
+        fields: The body's fields.
+        most: Most tokens of the draft, without branches.
     """
 
     def __init__(self, fields: Fields, most: int) -> None:
@@ -47,12 +47,12 @@ class Offered:
             )
 
     def leave(self, handle: Handle, n_before: int, confidence: list[float]) -> None:
-        """Leave it for a generation. Raises what `Handle.offer` does."""
+        """Offer the draft to a generation. Raises what `Handle.offer` raises."""
         handle.offer(n_before, self._tokens, confidence, self._branches)
 
 
 def ids_of(fields: Fields, name: str) -> list[int]:
-    """Return the token ids of a field; none if it was left out. Raises ApiError."""
+    """Return the token ids in a field; [] if it was left out. Raises ApiError."""
     ids = fields.any(name)
     if ids is None or ids == "":
         return []

@@ -1,4 +1,4 @@
-"""From the body that opens a generation to one in the session."""
+"""Reads the body that opens a generation, and begins that in the session."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from specllama.server.settings import Settings
 from specllama.server.verify.offered import ids_of
 
 _NOT_HERE = ("trace", "echo", "reference", "json_schema", "acceptance", "lenience")
-"""Options that concern who asks, not the target; and what would have the text depend on drafts."""
+"""Refused options: those that concern the client only, or would make the text depend on drafts."""
 
 
 class Opening:
-    """What a client asks for, read from its fields. Raises ApiError.
+    """The generation that a client asks for, read from its fields. Raises ApiError.
 
     Attributes:
         prompt: Token ids of the prompt.
-        was_text: It came as a text.
-        generated: Token ids that an earlier generation has given before it broke off.
+        was_text: Whether the prompt was sent as text.
+        generated: Token ids that an earlier generation gave before it broke off.
     """
 
     def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
         self._session = session
-        # A server that was started again may have another model.
+        # A restarted server may have another model than the client knows.
         vocabulary = fields.text("vocabulary")
         if vocabulary not in ("", f"{session.core.vocabulary:016x}"):
             raise ApiError(
@@ -54,15 +54,15 @@ class Opening:
         self._options = _options(fields)
 
     def host(self, *, paced: bool) -> Handle:
-        """Begin it. Raises what `SpecSession.host` does."""
+        """Begin the generation. Raises what `SpecSession.host` raises."""
         options = self._options
-        if self._reference and not paced:  # who waits for drafts copies nothing
+        if self._reference and not paced:  # a paced one uses only the client's drafts
             options = {**options, "reference": self._reference}
         return self._session.host(self.prompt, paced=paced, generated=self.generated, **options)
 
 
 def names_of(fields: Fields) -> list[str]:
-    """Return what a client has named in a body, the options included."""
+    """Return the names of all fields in a body, and of all options."""
     options = fields.any("options")
     return [*fields.given, *(options if isinstance(options, dict) else ())]
 
@@ -71,7 +71,7 @@ def _options(opening: Fields) -> GenerateOptions:
     fields = opening.object("options")
     options: dict[str, Any] = {**fields.given}
     given = opening.any("options") or {}
-    if given.get("max_tokens", 0) is None:  # here that is a value: until the context is full
+    if given.get("max_tokens", 0) is None:  # not left out: until the context is full
         options["max_tokens"] = None
     for name in options:
         field = f"options.{name}"
@@ -85,7 +85,7 @@ def _options(opening: Fields) -> GenerateOptions:
 
 
 def _biases(fields: Fields) -> dict[int, float]:
-    """Return biases by token, of pairs; null is minus infinity, which JSON does not have."""
+    """Return biases by token, read from pairs; null is minus infinity, which JSON does not have."""
     try:
         pairs = [(token, float("-inf") if bias is None else bias)
                  for token, bias in fields.any("logit_bias")]  # fmt: skip

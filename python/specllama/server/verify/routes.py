@@ -24,23 +24,23 @@ from specllama.server.verify.opening import Opening, names_of
 from specllama.server.verify.verification import Verification
 
 _MOST_OPEN = 64
-"""Generations that may wait for their drafts at once."""
+"""Most generations, of all clients, that may be open and wait for drafts."""
 _MOST_EACH = 32
-"""Generations, whichever way they get on, that a client may have; and connections."""
+"""Most generations of a client, paced and ahead together; and most WebSockets of a client."""
 _LONGEST_NAME = 64
 
 
 class Verify:
-    """A target for those who draft elsewhere.
+    """A target for clients that draft elsewhere.
 
-    A GET tells what it is. A POST opens a generation and answers with its first token; a POST to
-    that one's path verifies a draft, and a DELETE ends it. A WebSocket at `ahead` is told every
-    round as it comes, and takes drafts meanwhile.
+    A GET describes the target. A POST opens a generation and answers with its first token; a POST
+    to that generation's path verifies a draft, and a DELETE ends it. A WebSocket at `ahead` is sent
+    every round as it comes, and takes drafts meanwhile.
 
     Args:
-        session: The session, open with offers=True.
-        settings: What is allowed.
-        began: Called with each generation.
+        session: The session, opened with offers=True.
+        settings: The server's settings.
+        began: Called with each generation that begins.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Verify:
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._calls: Counter[str] = Counter()
-        self._named: dict[str, str] = {}  # what clients call them; ids
-        self._beginning: list[str] = []  # clients of those that are not in _open yet
-        self._ahead: dict[AheadSocket, str] = {}  # with their clients
+        self._named: dict[str, str] = {}  # ids, by the clients' names
+        self._beginning: list[str] = []  # clients of those not yet in _open
+        self._ahead: dict[AheadSocket, str] = {}  # clients, by socket
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """The paths."""
+        """The routes of these paths."""
         return [
             Route("/v1/verify", self._describe),
             Route("/v1/verify", self._begin, methods=["POST"]),
@@ -68,7 +68,7 @@ class Verify:
         ]
 
     def end_all(self) -> None:
-        """End what is open; its clients may begin it again elsewhere."""
+        """End all open generations; their clients may begin them again elsewhere."""
         for name in list(self._open):
             self._forget(name)
         for one in self._ahead:
@@ -86,7 +86,7 @@ class Verify:
             "n_ctx": session.n_ctx,
             "n_vocab": session.n_vocab,
             "n_threads": session.n_threads,
-            # As a text: JSON's numbers are not sure to have 64 bits.
+            # As text, because not every JSON reader keeps 64 bits of a number.
             "vocabulary": f"{core.vocabulary:016x}",
             "bos": core.bos,
             "eos": core.eos,
@@ -113,14 +113,14 @@ class Verify:
             self._beginning.remove(client)
         one = self._open[id_] = Verification(opening, handle, client)
         if self._named.get(fields.text("name"), id_) != id_:
-            self._forget(id_)  # asked for again meanwhile
+            self._forget(id_)  # the same name was opened again meanwhile
             raise gone()
         return JSONResponse(
             {"id": id_, **told(opening), **await self._answer(id_, one.first, fields)}
         )
 
     def _replace(self, fields: Fields, id_: str) -> None:
-        """End what a client has opened before by the same name: its answer was lost."""
+        """End the generation opened before with the same name: its answer did not arrive."""
         name = fields.text("name")
         if len(name) > _LONGEST_NAME:
             fields.refuse("name", f"at most {_LONGEST_NAME} characters")
@@ -137,7 +137,7 @@ class Verify:
             raise _too_many("generations")
 
     def _n_of(self, client: str) -> int:
-        """Return how many generations of a client are at work, or about to be."""
+        """Return how many generations of a client are running, or about to begin."""
         waiting = [one.client for one in self._open.values() if not one.over]
         ahead = [whose for one, whose in self._ahead.items() if one.busy]
         return [*waiting, *self._beginning, *ahead].count(client)
@@ -164,14 +164,14 @@ class Verify:
 
     async def _answer(self, name: str, round_: Callable[[], Any], fields: Fields) -> dict[str, Any]:
         one = self._open[name]
-        # Nobody's time is up while he waits for the server.
+        # A generation is not idle while its client waits for the server.
         self._calls[name] += 1
         if timer := self._timers.pop(name, None):
             timer.cancel()
         try:
             news: dict[str, Any] = await round_()
         except SpecllamaError as error:
-            if one.over:  # what is wrong with a draft alone ends nothing
+            if one.over:  # an invalid draft does not end it
                 self._forget(name)
             if isinstance(error, ClosedError):
                 raise gone() from None
@@ -188,7 +188,7 @@ class Verify:
         return len(self._open) + len(self._beginning)
 
     def _drop_finished(self) -> None:
-        """Make room: the last answers of generations that are over are kept while there is."""
+        """Make room if it is needed: until then, finished generations keep their last answer."""
         for name in [name for name, one in self._open.items() if one.over]:
             if self._n_open < _MOST_OPEN:
                 return
@@ -199,7 +199,7 @@ class Verify:
         return Response(status_code=204)
 
     def _count_idle(self, name: str) -> None:
-        """Count its idle time from now."""
+        """Count a generation's idle time from now."""
         if name not in self._open:
             return
         loop = asyncio.get_running_loop()
@@ -225,7 +225,7 @@ class Verify:
             del self._ahead[one]
 
     async def _host_ahead(self, client: str, fields: Fields) -> tuple[Opening, Handle]:
-        if self._n_of(client) > _MOST_EACH:  # this one counts
+        if self._n_of(client) > _MOST_EACH:  # it includes this one
             raise _too_many("generations")
         return await self._host(fields, paced=False)
 
@@ -235,5 +235,5 @@ def _too_many(what: str) -> ApiError:
 
 
 def _client(connection: HTTPConnection) -> str:
-    """Return who asks, by his address: the key is the same for all."""
+    """Return the client's address, which identifies it, as the key is the same for all."""
     return connection.client.host if connection.client else ""

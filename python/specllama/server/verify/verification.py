@@ -1,4 +1,4 @@
-"""A generation whose drafts come over HTTP, one round for each."""
+"""A generation whose drafts come over HTTP: one request, one draft, one round."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from specllama.server.verify.opening import Opening
 class Verification:
     """A generation that waits for a draft before each round but the first.
 
-    The same round asked for again has the same answer: a client that lost its connection may
-    repeat what it sent last.
+    If the last round is asked for again, its answer is the same: a client that lost its connection
+    may repeat its last request.
 
     Attributes:
-        client: Whose it is.
+        client: The address of the client that opened it.
     """
 
     def __init__(self, opening: Opening, handle: Handle, client: str) -> None:
@@ -35,7 +35,7 @@ class Verification:
         self._answer: dict[str, Any] = {}
 
     async def first(self) -> dict[str, Any]:
-        """Wait for the prompt's round and return its answer."""
+        """Wait for the round of the prompt and return its answer."""
         async with self._lock:
             return await self._next(0)
 
@@ -65,11 +65,11 @@ class Verification:
             return await self._next(number)
 
     def end(self) -> None:
-        """End it where it is."""
+        """End the generation where it is."""
         self._handle.cancel()
 
     def _agreed(self, n: int, digest: str) -> int:
-        """Return how many generated tokens are the same on both sides: n, or none for sure."""
+        """Return how many generated tokens are known to be the same on both sides: n, or 0."""
         if n == len(self._generated):
             own = self._digest
         elif n < len(self._generated):
@@ -87,12 +87,12 @@ class Verification:
             self._digest.add(one.tokens)
             del self._generated[one.n_generated :]
         self._answer = {"round": number, **await answer(self._handle, rounds)}
-        self._round = number  # not before: what fails is not answered with the round before it
+        self._round = number  # last: after a failure, this number must not get the old answer
         return self._answer
 
 
 class DisagreementError(ApiError):
-    """The two sides are not at the same place."""
+    """Client and server do not have the same tokens or rounds."""
 
     def __init__(self, agreed: int, n_rounds: int) -> None:
         super().__init__(
@@ -108,8 +108,8 @@ class DisagreementError(ApiError):
 
 
 async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
-    """Return what rounds gave, as JSON. Raises ClosedError for a generation that was ended before
-    its end."""
+    """Return the results of rounds as a JSON object. Raises ClosedError if the generation was
+    cancelled."""
     last = rounds[-1]
     fields: dict[str, Any] = {
         "n": last.n_generated,
