@@ -1,4 +1,4 @@
-"""Tokens that may come next, as they are drafted and sent."""
+"""Drafts: tokens that may come next, in the form in which they are drafted and sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specllama.formats.wire import MOST_TOLD
 
 
 class Branch(NamedTuple):
-    """What may come in place of a draft's tokens, behind the first `depth` of them."""
+    """Tokens that may come after the first `depth` tokens of a draft, in place of its others."""
 
     depth: int
     tokens: list[int]
@@ -19,13 +19,13 @@ class Branch(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Tokens that may come one after the other."""
+    """A row of tokens that may come, with what is known of each."""
 
     tokens: list[int]
     evidence: list[Evidence]
 
     def agreed(self, tokens: Sequence[int]) -> int:
-        """Return how many of them, from the first, are those that came."""
+        """Return the number of leading tokens that this way and `tokens` have in common."""
         n = 0
         for drafted, token in zip(self.tokens, tokens, strict=False):
             if drafted != token:
@@ -36,7 +36,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Draft:
-    """Tokens that may come, and what is known of each: a trunk, and branches that leave it."""
+    """Tokens that may come, with what is known of each: a trunk, and branches that leave it."""
 
     tokens: list[int] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
@@ -48,28 +48,28 @@ class Draft:
         self.evidence.append(evidence)
 
     def ways(self) -> Iterator[Way]:
-        """Yield what may come, the trunk first, and of the branches each with what leads to it."""
+        """Yield the trunk, then each branch with the part of the trunk that leads to it."""
         yield Way(self.tokens, self.evidence)
         for depth, tokens, evidence in self.branches:
             yield Way([*self.tokens[:depth], *tokens], [*self.evidence[:depth], *evidence])
 
     def agreed(self, tokens: Sequence[int]) -> int:
-        """Return how many tokens of the trunk, from the first, are those that came."""
+        """Return the number of leading tokens that the trunk and `tokens` have in common."""
         return Way(self.tokens, self.evidence).agreed(tokens)
 
     def foreseen(self, tokens: Sequence[int]) -> int:
-        """Return how many of the tokens that came, from the first, stand on one of its ways."""
+        """Return how many leading tokens of `tokens` the draft foresees, by its best way."""
         return max(way.agreed(tokens) for way in self.ways())
 
     def after(self, tokens: Sequence[int]) -> Draft:
-        """Return what is left of it behind tokens that came; nothing if none of its ways goes on
-        from there."""
+        """Return what is left of the draft after `tokens` came; an empty draft if none of its ways
+        has them and goes on."""
         n = len(tokens)
         ways = [way for way in self.ways() if way.agreed(tokens) == n < len(way.tokens)]
         return joined(Way(way.tokens[n:], way.evidence[n:]) for way in ways)
 
     def add_rest(self, other: Draft) -> int:
-        """Add what another has behind the same trunk, if it has; return how many tokens."""
+        """If another draft begins with this trunk, add its further tokens; return how many."""
         n = len(self.tokens)
         if other.tokens[:n] != self.tokens:
             return 0
@@ -82,8 +82,8 @@ class Draft:
         return Draft(self.tokens[:n], self.evidence[:n])
 
     def told(self) -> tuple[dict[str, Any], list[Evidence]]:
-        """Return it as it is sent, and what is known of each token: of branches as many as may
-        be."""
+        """Return the fields to send, with as many branches as may be sent, and what is known of
+        each token in them."""
         evidence = [*self.evidence]
         branches = []
         for branch in self.branches:
@@ -96,7 +96,7 @@ class Draft:
 
 
 def joined(ways: Iterator[Way]) -> Draft:
-    """Return the draft of some ways, the likeliest first."""
+    """Return a draft whose trunk is the first way that is not empty; others become branches."""
     draft = Draft()
     for way in ways:
         if not draft.tokens:
@@ -107,13 +107,13 @@ def joined(ways: Iterator[Way]) -> Draft:
 
 
 def numbered(nodes: Sequence[tuple[int, Evidence, int]], n_trunk: int, kept: Set[int]) -> Draft:
-    """Return the draft that some of the nodes of a tree are; with each there is its parent.
+    """Return the draft that consists of some nodes of a tree.
 
     Args:
-        nodes: Of each its token, what is known of it, and the number of its parent or -1; the
-            trunk's come first.
-        n_trunk: How many these are.
-        kept: Numbers.
+        nodes: Each node's token, what is known of it, and its parent's number or -1; the trunk's
+            nodes come first.
+        n_trunk: Number of the trunk's nodes.
+        kept: Numbers of the nodes to keep; a kept node's parent must be kept.
     """
     draft = Draft()
     for one in range(n_trunk):
@@ -130,5 +130,5 @@ def numbered(nodes: Sequence[tuple[int, Evidence, int]], n_trunk: int, kept: Set
             aside.reverse()
             tokens, evidence = [one[0] for one in aside], [one[1] for one in aside]
             draft.branches.append(Branch(at + 1, tokens, evidence))
-    # Where nothing of the trunk is kept, the first branch is one.
+    # If no node of the trunk is kept, the first branch becomes the trunk.
     return draft if draft.tokens else joined(draft.ways())

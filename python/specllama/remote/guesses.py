@@ -1,4 +1,4 @@
-"""What a draft model would have said in place of what it said."""
+"""The tokens that a draft model would have chosen in place of the one it chose."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from specllama._core.plan import Evidence
 
 
 class Guesses:
-    """Second and third choices by the request's own rule, of the tokens that the model holds for
-    the likeliest.
+    """Finds second, third, ... choices by the request's own rule, among the model's likeliest
+    tokens.
 
     Args:
-        sampling: How the request chooses.
-        n_vocab: Tokens that there are.
-        n_beside: Guesses beside the first.
+        sampling: Options by which the request chooses tokens.
+        n_vocab: Size of the vocabulary, in tokens.
+        n_beside: Guesses wanted besides the first.
     """
 
     def __init__(self, sampling: _core.SamplingOptions, n_vocab: int, n_beside: int) -> None:
@@ -28,12 +28,12 @@ class Guesses:
         self._n_beside = n_beside
 
     def beside(self, said: TokenLogprobs, before: Sequence[int]) -> list[tuple[int, Evidence]]:
-        """Return them, the likeliest first, and what is believed of each when those before it are
-        wrong.
+        """Return the guesses, in the order in which the rule chooses them; with each, the believed
+        probability that it is right if all before it are wrong.
 
         Args:
-            said: What the model said, and of the likeliest tokens how likely they are.
-            before: All tokens before it.
+            said: The token that the model chose, and log-probabilities of the likeliest tokens.
+            before: All tokens before that token.
         """
         others = {token: logprob for token, logprob in said.top if token != said.token}
         tokens = list(others)

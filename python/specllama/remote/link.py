@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 6
 _FIRST_PAUSE = 0.1
-"""Seconds before the second attempt; before each other one twice as many as before the last."""
+"""Seconds before the second attempt; the pause doubles before each further one."""
 _CONNECT_SECONDS = 10.0
 _FROM_PROXIES = (502, 503, 504)
-"""HTTP status where the server behind it is not there, maybe for a moment."""
+"""HTTP status of a proxy that does not reach the server, perhaps only for a moment."""
 
 
 class GoneError(RemoteError):
-    """The server has forgotten a generation, or is at another place of it."""
+    """The server has forgotten a generation, or has other tokens of it than the client."""
 
 
 class NotFoundError(RemoteError):
-    """The server has nothing there."""
+    """The server has nothing at this path."""
 
 
 class Link:
-    """Asks a server for its target's work.
+    """Sends requests to a server that has the target.
 
-    What breaks off is asked for again some times: each round has its number, and its answer is
-    kept there until the next.
+    A request that breaks off is repeated several times. That is safe: each round has its number,
+    and the server keeps a round's answer until the next.
 
     Args:
-        url: Where the server is, e.g. "http://192.168.0.7:8080".
-        key: The API key; None: it needs none.
+        url: The server's address, e.g. "http://192.168.0.7:8080".
+        key: The API key; None: the server needs none.
         timeout: Most seconds to wait for an answer.
-        kind: Of server that it has to be, for errors.
+        kind: The kind of server that it must be, for error messages.
 
     Raises:
         ArgumentError: The URL cannot be used, or a package is missing.
@@ -80,23 +80,23 @@ class Link:
         )
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return an answer. Raises as `post`."""
+        """Return the answer to a GET. Raises what `post` raises."""
         return self._ask("GET", path)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return an answer.
+        """Return the answer to a POST.
 
         Raises:
-            ArgumentError: The server refuses what was asked.
-            QueueFullError: It is busy, or has as many generations of this client as it may.
-            GoneError: What was asked about is not there any more.
-            NotFoundError: There is nothing there.
-            RemoteError: It cannot be reached, or failed.
+            ArgumentError: The server refuses the request as invalid.
+            QueueFullError: The server is busy, or this client has as many generations as it may.
+            GoneError: The generation that the request is about no longer exists.
+            NotFoundError: The server has nothing at this path.
+            RemoteError: The server cannot be reached, or failed.
         """
         return self._ask("POST", path, json.dumps(body, separators=(",", ":")).encode())
 
     def delete(self, path: str) -> None:
-        """Have something forgotten; whether that works does not matter."""
+        """Ask the server to forget something; errors are ignored."""
         import httpx
 
         with suppress(httpx.HTTPError):
@@ -111,10 +111,10 @@ class Link:
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
             try:
-                # Closed by who asked for it.
+                # Whoever called this closes it.
                 return self._connect(
                     url,
-                    # It sends them in Latin-1; the key is UTF-8.
+                    # websockets sends headers in Latin-1, but the key is to go out in UTF-8.
                     additional_headers={
                         name: value.encode().decode("latin-1")
                         for name, value in self._headers.items()
@@ -158,7 +158,7 @@ class Link:
                 last = str(error)
             except httpx.TransportError as error:
                 last = str(error) or type(error).__name__
-            except httpx.RequestError as error:  # packed in another way than it says
+            except httpx.RequestError as error:  # e.g. encoded otherwise than it says
                 raise RemoteError(f"{self.url} answered what cannot be read: {error}.") from None
         raise RemoteError(f"Cannot reach {self.url}: {last}.")
 
@@ -168,7 +168,7 @@ class Link:
             time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
 
     def parsed(self, message: str | bytes) -> dict[str, Any]:
-        """Return the object that a message is as JSON. Raises RemoteError if it is none."""
+        """Return the JSON object in a message. Raises RemoteError if the message is not one."""
         told = _object(message)
         if told is None:
             raise RemoteError(f"{self.url} gave no JSON object; is it {self._kind} server?")
@@ -188,7 +188,7 @@ class _BrokenOffError(Exception):
 
 
 def _object(message: str | bytes) -> dict[str, Any] | None:
-    """Return the object that a message is as JSON; None if it is none."""
+    """Return the JSON object in a message; None if the message is not one."""
     try:
         told = json.loads(message)
     except (ValueError, RecursionError):
@@ -203,13 +203,13 @@ def _is_server(url: str) -> bool:
         parts = urlsplit(url)
         has_port = parts.port != 0
         httpx.URL(url)
-    except (ValueError, httpx.InvalidURL):  # no address, or a port that is no number
+    except (ValueError, httpx.InvalidURL):  # not an address, or the port is not a number
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port
 
 
 def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
-    """Return the error that an answer is."""
+    """Return the exception for an answer that reports an error."""
     error = told.get("error")
     said = error.get("message", "") if isinstance(error, dict) else told.get("message", "")
     message = said or f"HTTP status {status}."

@@ -1,4 +1,4 @@
-"""One question and one answer for each round."""
+"""Generations in lockstep: one request and one answer for each round."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MOST_TRIES = 5
 
 
 class Lockstep:
-    """Drafts, asks, and hears what came of it. The planner that decides how much is drafted knows
-    the time of the target's decodes, which the server tells, and of the way, which is measured:
-    the longer the way, the longer the drafts.
+    """Drafts, has the draft verified, and takes in the answer. The planner that decides how much is
+    drafted knows the time of the target's decodes, which the server reports, and the time of the
+    round trip, which is measured: the longer the trip, the longer the drafts.
 
     Args:
-        party: Whose text it is, and who drafts.
-        exchange: Who is asked.
+        party: The text and its drafters.
+        exchange: Asks the target.
     """
 
     def __init__(self, party: Party, exchange: Exchange) -> None:
@@ -30,14 +30,14 @@ class Lockstep:
         self._exchange = exchange
         self._open = False
         self._phase: Phase | None = None
-        self._n_decoded = 0  # tokens of the text, by the draft model
+        self._n_decoded = 0  # tokens of the text decoded by the draft model
         self._offers: list[Draft] = []
         self._trees: list[Tree] = []
-        self._n_again = 0  # tokens of a branch that the next decode takes in once more
+        self._n_again = 0  # accepted tokens of a branch, which the next decode repeats
 
     def round(self) -> None:
-        """Go on by a round. Raises what `Link.post` does, but for GoneError: a generation that the
-        server has forgotten is opened again."""
+        """Run one round. Raises what `Link.post` raises. After GoneError, as the server has
+        forgotten the generation, it is opened again, and raised only if that fails repeatedly."""
         for n_left in reversed(range(_MOST_TRIES)):
             try:
                 self._ask()
@@ -48,11 +48,11 @@ class Lockstep:
                     raise
 
     def close(self) -> None:
-        """Have the server forget it."""
+        """Have the server forget the generation."""
         self._forget()
 
     def _forget(self) -> None:
-        # Its place there is free at once; of what is over, the last answer is.
+        # This frees its place there at once. A finished one has none, and its last answer may stay.
         was_open, self._open = self._open, False
         if was_open and not (self._party.text.done and self._party.text.finish_reason):
             self._exchange.close()
@@ -80,7 +80,7 @@ class Lockstep:
         tokens = party.hear(told, draft, took)
         n_drafted, seconds = party.decode_of(told)
         party.trip.observe(took - seconds)
-        # Where others share its batches, a server may verify less of it.
+        # n_drafted may be less than was sent: a server shares its batches among requests.
         party.planner.observe_decode(n_drafted + 1 + self._n_again, n_context, seconds)
         longest = max(len(one.tokens) for one in self._offers)
         foreseen = max(one.foreseen(tokens) for one in self._offers)
@@ -96,7 +96,7 @@ class Lockstep:
         party.planner.learn(turn)
 
     def _draft(self) -> tuple[Turn, Draft]:
-        """Return what to verify, and the round as the planner knows it."""
+        """Return the draft to verify, and the planner's record of the round."""
         party = self._party
         began = time.monotonic()
         room = max(min(party.longest, party.text.n_left - 1), 0)
@@ -140,9 +140,9 @@ class Lockstep:
         )
 
     def _choose(self, room: int, n_known: int, n_rest: int) -> tuple[Turn, Draft]:
-        """Return what to verify of the drafts at hand, each with what the others have beside it.
-        n_known, n_rest: Of the last one's tokens, those of the first: before its own, and behind
-        them."""
+        """Return the part to verify of the drafts at hand, each merged with the others' branches.
+        n_known, n_rest: numbers of the last draft's tokens that are the first draft's, before and
+        after the draft model's own."""
         party = self._party
         offers = self._offers
         turn = self._turn(room)
@@ -161,7 +161,7 @@ class Lockstep:
         return turn, self._trees[at].draft(rows) if at >= 0 else Draft()
 
     def _with_model(self, turn: Turn, draft: Draft, room: int) -> Draft:
-        """Return a draft with what the draft model adds to it."""
+        """Return a draft with the tokens that the draft model adds to it."""
         party = self._party
         longer = Draft([*draft.tokens], [*draft.evidence])
         planned = party.spec_length is None
@@ -178,7 +178,7 @@ class Lockstep:
             if drafted is None:
                 continue
             now = time.monotonic()
-            if len(longer.tokens) > len(draft.tokens):  # the first took in what it did not know
+            if len(longer.tokens) > len(draft.tokens):  # the first step also took in text
                 party.planner.observe_drafting(1, 1, 0, party.text.n_tokens, now - last)
             last = now
             add_guess(longer, drafted)

@@ -1,4 +1,4 @@
-"""From the arguments of a session whose target is elsewhere to what it is made on."""
+"""Turns the arguments of a session whose target is elsewhere into its core."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _HERE = frozenset({
     "n_seq", "spec_length", "spec_tree", "cascade", "draft_n_gpu_layers", "draft_device",
     "draft_n_threads", "draft_kv_type", "n_threads", "progress",
 })  # fmt: skip
-"""Options that have a say here; the others are the server's."""
+"""Options that are decided here; the server decides all others."""
 _SGLANG = "sglang+"
 _BATCH = 32
-"""Tokens that a draft model takes in at once: on a CPU that is hardly slower than more."""
+"""Tokens per batch of a draft model: on a CPU, larger batches are hardly faster."""
 _MODES: tuple[Mode, ...] = ("auto", "lockstep", "ahead")
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a target elsewhere is asked; as the arguments of `SpecSession`."""
+    """How requests reach a target elsewhere: three arguments of `SpecSession`."""
 
     mode: Mode
     key: str | None
@@ -39,7 +39,7 @@ class Way:
 
     @classmethod
     def checked(cls, mode: Any, key: Any, timeout: Any) -> Way:
-        """Raises ArgumentError."""
+        """Check the arguments. Raises ArgumentError."""
         if not isinstance(mode, str) or mode not in _MODES:
             raise ArgumentError(
                 f'target_mode must be "auto", "lockstep" or "ahead", not {_check.quoted(mode)}.'
@@ -60,8 +60,8 @@ def open_remote(
     options: Mapping[str, Any],
     defaults: Mapping[str, Any],
 ) -> tuple[RemoteCore, str]:
-    """Connect, load a draft model if there is one, and return what a session is made on, and where
-    its target is. Arguments and errors are those of `SpecSession`."""
+    """Connect, load a draft model if there is one, and return the session's core and the address of
+    its target. Arguments and errors are those of `SpecSession`."""
     for name, value in options.items():
         if name not in _HERE and _check.differ(value, defaults[name]):
             raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
@@ -104,7 +104,7 @@ def open_remote(
 def _connected(
     url: str, key: str | None, seconds: float, mode: Mode, tokenizer: Any, draft: Any
 ) -> tuple[Target, Mode]:
-    """Return the target, and how generations get on. draft: a file, or None."""
+    """Return the target, and the mode of its generations. draft: a GGUF file, or None."""
     if not url.startswith(_SGLANG):
         if tokenizer is not None:
             raise ArgumentError("A specllama server has its own tokenizer; leave it out.")
@@ -125,7 +125,7 @@ def _connected(
 
 
 def _closing(link: Link, connect: Callable[[], Target]) -> Target:
-    """Return what `connect` returns; when it fails, the link is closed."""
+    """Return what `connect` returns; if it fails, close the link."""
     try:
         return connect()
     except BaseException:
@@ -134,7 +134,7 @@ def _closing(link: Link, connect: Callable[[], Target]) -> Target:
 
 
 def _guesses(spec_tree: int | str, spec_length: int | None) -> int:
-    """Return the most guesses at a position."""
+    """Return the most guesses at a position, checked."""
     words = {"auto": None, "off": 1}
     guesses = _check.integer_or("spec_tree", spec_tree, words, low=1, high=8) or 1
     if spec_length is not None and spec_length * guesses > MOST_DRAFTED:
@@ -146,7 +146,7 @@ def _guesses(spec_tree: int | str, spec_length: int | None) -> int:
 
 
 def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Session]:
-    """Return how to load a draft model with a context of so many tokens."""
+    """Return a function that loads the draft model with a context of n_ctx tokens."""
 
     def first(*names: str) -> Any:
         return next((options[name] for name in names if options[name] is not None), None)
@@ -169,7 +169,7 @@ def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Ses
                 context=_core.ContextOptions(
                     n_ctx=n_ctx,
                     n_seq=options["n_seq"],
-                    # While it takes in a text, nothing is heard of who does not wait for it.
+                    # Small batches: during one, news of a server that goes ahead must wait.
                     n_batch=max(_BATCH, options["n_seq"]),
                     n_threads=0 if threads is None else _check.integer("draft_n_threads", threads),
                     flash_attn=_core.Switch.automatic,

@@ -1,4 +1,4 @@
-"""Who takes part in a generation whose target is elsewhere."""
+"""The local side of a generation whose target is elsewhere: its text and its drafters."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from specllama.remote.usefulness import Heard, Usefulness
 T = TypeVar("T")
 
 _MOST_REFERENCE = 64_000
-"""Tokens of a text to copy from that are told; the last count. No answer depends on them, and what
-the server takes in at once is bounded (--max-body)."""
+"""Most tokens of a reference that are sent; the last are kept. No answer depends on them, and the
+server bounds the size of a request (--max-body)."""
 
 
 @dataclass
 class Party:
-    """A text, and who drafts for it.
+    """A text, and the drafters that draft for it.
 
     Attributes:
         text: The text.
-        url: Where its target is.
-        planner, trip, prospects, usefulness: Of all texts of the session.
-        longest: Most tokens of a draft in a row that the target verifies.
-        most_nodes: Most tokens of one, those of branches included.
+        url: The address of the target's server.
+        planner, trip, prospects, usefulness: Shared by all texts of the session.
+        longest: Most tokens of a draft's trunk that the target verifies.
+        most_nodes: Most tokens of a draft, including those of branches.
         guesses: Most tokens at a position; 1: drafts are chains.
-        proposer: Drafts without taking noticeable time; None: nobody does.
-        draft_model: Drafts token by token; None: none.
-        spec_length: Most tokens drafted; None: as many as pay.
+        proposer: Drafter that takes no noticeable time; None: there is none.
+        draft_model: Drafts token by token; None: there is none.
+        spec_length: Most tokens drafted in a row; None: as many as pay.
         tally: The text's statistics.
     """
 
@@ -67,8 +67,8 @@ class Party:
         self._sampling: _core.SamplingOptions | None = None
 
     def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[Drafted | None]:
-        """Yield what the draft model adds to a draft, n tokens at most; None where a step of it
-        gave none, as while it takes in the text."""
+        """Yield the tokens that the draft model adds to a draft, n at most. A step without a token
+        yields None; such steps take in the text."""
         assert self.draft_model is not None
         if self._sampling is None:
             self._sampling = draft_sampling(
@@ -80,7 +80,7 @@ class Party:
             yield drafted
 
     def hear_first(self, told: dict[str, Any], seconds: float) -> list[int]:
-        """Take in the answer that opens a generation, or opens it again."""
+        """Take in the answer to an opening, or to a repeated one; return its new tokens."""
         tokens = self._hear(told, again=True)
         self.tally.prompt(len(tokens), seconds)
         if self.proposer is not None:
@@ -88,7 +88,7 @@ class Party:
         return tokens
 
     def hear(self, told: dict[str, Any], draft: Draft, seconds: float) -> list[int]:
-        """Take in what came of a draft."""
+        """Take in the answer to a draft; return its tokens."""
         tokens = self._hear(told, again=False)
         n_accepted = draft.agreed(tokens)
         self.tally.round(Tree(draft, guesses=self.guesses), tokens, seconds)
@@ -100,16 +100,16 @@ class Party:
 
     @property
     def reference(self) -> dict[str, Any]:
-        """What an opening says of the text that may be copied from, to who copies there."""
+        """The field of an opening with tokens to copy from, for the server's own drafters."""
         tokens = [int(token) for token in self.text.options.reference[-_MOST_REFERENCE:]]
         return {"reference": tokens} if tokens else {}
 
     def decode_of(self, told: dict[str, Any]) -> tuple[int, float]:
-        """Return how many drafted tokens were verified, and what that took."""
+        """Return how many drafted tokens were verified, and the seconds of that decode."""
         return self._understood(lambda: (int(told["drafted"]), float(told["seconds"])))
 
     def overhear(self, told: dict[str, Any], seconds: float) -> list[int]:
-        """Take in what came while drafts were on their way."""
+        """Take in rounds that the server made without waiting; return their tokens."""
         tokens = self._hear(told, again=False)
         heard = self._understood(lambda: _heard(told))
         n_accepted = heard.n_accepted
@@ -140,7 +140,7 @@ class Party:
             ) from None
 
     def end(self) -> None:
-        """The text is over."""
+        """Tell the drafter that the text is over, and keep its errors for the statistics."""
         if self.proposer is not None:
             self.proposer.end()
         if isinstance(self.proposer, Custom):

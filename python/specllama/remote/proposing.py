@@ -18,33 +18,33 @@ from specllama.remote.draft import Branch, Draft, Way, joined, numbered
 from specllama.remote.guesses import Guesses
 
 _MOST_WAYS = 64
-"""Continuations of a drafter of the caller's that are looked at, as in a session."""
+"""Most continuations of a custom drafter that are read, as in a local session."""
 _TOLD_OF = 8
-"""Of how many likely tokens a guess beside the first is chosen."""
+"""At temperatures above 0: likely tokens to choose from, per guess beside the first."""
 
 
 class Proposer(Protocol):
-    """Drafts for one sequence, without taking noticeable time."""
+    """A drafter of one sequence that takes no noticeable time."""
 
     def follow(self, tokens: Sequence[int]) -> None:
-        """Take in what the sequence goes on with."""
+        """Take in tokens by which the sequence grew."""
 
     def draft(self, n: int) -> Draft:
-        """Return n tokens at most in a row."""
+        """Return a draft with at most n tokens in a row."""
 
     def judge(self, draft: Draft, n_accepted: int, next_token: int) -> None:
-        """Hear what became of a draft."""
+        """Learn that n_accepted tokens of a draft were accepted, and then next_token came."""
 
     def end(self) -> None:
-        """The sequence is over."""
+        """Learn that the sequence is over."""
 
 
 class NGrams:
-    """What a session's n-gram drafter does.
+    """Drafts as a local session's n-gram drafter does.
 
     Args:
-        prompt: Tokens that the sequence begins with.
-        reference: Tokens that may be drafted from, too.
+        prompt: The sequence's first tokens.
+        reference: Further tokens to draft from.
         guesses: Most tokens at a position.
     """
 
@@ -77,14 +77,14 @@ class NGrams:
 
 
 class Custom:
-    """A drafter of the caller's own. What goes wrong in it is recorded.
+    """A custom drafter of the caller's. Its exceptions are caught and recorded.
 
     Args:
         drafter: The drafter.
-        lock: Held while it is asked: it need not be safe from several threads.
-        sequence: What the sequence is called.
-        prompt: Its tokens.
-        n_vocab: Tokens that there are.
+        lock: Held during every call of the drafter, which need not be thread-safe.
+        sequence: The id of the sequence.
+        prompt: The sequence's first tokens.
+        n_vocab: Size of the vocabulary, in tokens.
         guesses: Most tokens at a position.
     """
 
@@ -131,7 +131,7 @@ class Custom:
             draft.branches = known.branches
 
     def _way(self, proposed: Iterable[ProposedToken], n: int) -> Way:
-        known = [_evidence(one) for one in islice(proposed, n + 1)]  # an endless one ends, too
+        known = [_evidence(one) for one in islice(proposed, n + 1)]  # also if it is endless
         if len(known) > n:
             raise ValueError(
                 f"The drafter proposed {len(known)} tokens; at most {n} were asked for."
@@ -156,7 +156,7 @@ class Custom:
         try:
             with self._lock:
                 call()
-        except Exception as error:  # whatever it is: a draft is never needed
+        except Exception as error:  # never fatal: rounds need no draft
             self.n_errors += 1
             self.last_error = f"{type(error).__name__}: {error}"
 
@@ -173,9 +173,9 @@ class Drafted(NamedTuple):
     """A token of a draft model.
 
     Attributes:
-        token: Its id.
-        evidence: How likely it is by the model's own distribution.
-        beside: What else it might have said, the likelier first.
+        token: The token's id.
+        evidence: The token's probability in the model's own distribution.
+        beside: Further guesses at the position, in the order in which the rule chooses them.
     """
 
     token: int
@@ -186,11 +186,11 @@ class Drafted(NamedTuple):
 class DraftModel:
     """A smaller model with the target's vocabulary, in this process.
 
-    It chooses by the target's own rule with the target's own noise (see `GenerateOptions.seed`),
-    so that the two agree as often as can be.
+    It chooses tokens by the target's own rule with the target's own noise (see
+    `GenerateOptions.seed`), so that the two agree as often as possible.
 
     Args:
-        core: The draft model as a session that decodes plainly.
+        core: The draft model, as a session without drafters.
 
     Attributes:
         guesses: Most tokens at a position.
@@ -202,7 +202,7 @@ class DraftModel:
         self._decoded: list[int] = []
 
     def n_decoded(self, text: Sequence[int]) -> int:
-        """Return how many of a text's first tokens it need not decode again."""
+        """Return how many of a text's first tokens are decoded already."""
         pairs = zip(text, self._decoded, strict=False)
         same = takewhile(lambda pair: pair[0] == pair[1], pairs)
         return sum(1 for _ in same)
@@ -210,9 +210,8 @@ class DraftModel:
     def tokens(
         self, text: Sequence[int], n: int, sampling: _core.SamplingOptions
     ) -> Iterator[Drafted | None]:
-        """Yield the tokens that it goes on with behind a text, n at most; None where a step gave
-        none, as while it takes in the text. What has been decoded of the text is not decoded
-        again."""
+        """Yield the tokens with which the model continues a text, n at most. A step without a token
+        yields None; such steps take in the text. Tokens decoded before are not decoded again."""
         room = min(n, self._core.n_ctx - len(text))
         if room < 1:
             return
@@ -241,17 +240,17 @@ class DraftModel:
             self._decoded = before[:-1]
 
     def close(self) -> None:
-        """Free it."""
+        """Free the model."""
         self._core.close()
 
 
 def draft_sampling(
     target: _core.SamplingOptions, seed: int, *, guesses: int = 1
 ) -> _core.SamplingOptions:
-    """Return how a draft model chooses for a request: as the target, but for its grammar.
-    guesses: Tokens that are wanted of each position."""
+    """Return the options by which a draft model chooses for a request: the target's, without its
+    grammar. guesses: tokens wanted at each position."""
     n_beside = guesses - 1
-    # Where tokens are drawn, the second choice is often none of the likeliest.
+    # At temperatures above 0, the second choice is often not among the few likeliest tokens.
     n_told = n_beside + 1 if target.temperature == 0 else _TOLD_OF * n_beside
     return _core.SamplingOptions(
         temperature=target.temperature,
@@ -274,7 +273,7 @@ def draft_sampling(
 
 
 def add_guess(draft: Draft, drafted: Drafted) -> None:
-    """Add a token of a draft model to a draft, and what might come in its place."""
+    """Add a token of a draft model to a draft, with its other guesses as branches."""
     depth = len(draft.tokens)
     draft.add(drafted.token, drafted.evidence)
     for token, evidence in drafted.beside:

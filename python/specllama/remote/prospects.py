@@ -1,4 +1,4 @@
-"""What each way of getting on promises."""
+"""Estimates the speed of each mode, lockstep and ahead."""
 
 from __future__ import annotations
 
@@ -6,56 +6,55 @@ from collections.abc import Callable
 from typing import Literal
 
 _KEPT = 256.0
-"""Tokens that a share remembers, about."""
+"""Tokens that a share remembers, roughly."""
 _PRIOR = 0.5
 _PRIOR_COUNTS = 16.0
-"""What is believed of drafts that were never seen, and how many tokens that counts for."""
+"""The share assumed before anything was observed, and the number of tokens it counts for."""
 _TIE = 0.95
-"""Of what ahead promises, lockstep has to promise so much: a target that waits between rounds has
-time for others, and drafts made here are used to the full."""
+"""Lockstep is chosen if it promises at least this fraction of ahead's speed: a target that waits
+between rounds has time for other requests, and drafts made here are used to the full."""
 
 
 class Share:
-    """The part of a text that drafts foresee, from what was seen last."""
+    """The fraction of a text's tokens that drafts foresee, estimated from recent ones."""
 
     def __init__(self) -> None:
         self._n_right = 0.0
         self._n_heard = 0.0
 
     def observe(self, n_right: int, n_heard: int) -> None:
-        """See that of so many tokens so many were foreseen, those before each having been."""
+        """Observe n_heard tokens, of which n_right were foreseen; those before each were, too."""
         kept = max(1 - n_heard / _KEPT, 0.0)
         self._n_right = self._n_right * kept + n_right
         self._n_heard = self._n_heard * kept + n_heard
 
     @property
     def seen(self) -> bool:
-        """Whether anything was."""
+        """Whether anything was observed."""
         return self._n_heard > 0
 
     @property
     def value(self) -> float:
-        """From 0 to 1."""
+        """The estimate, from 0 to 1."""
         n_right = self._n_right + _PRIOR * _PRIOR_COUNTS
         return n_right / (self._n_heard + _PRIOR_COUNTS)
 
 
 class Prospects:
-    """Weighs lockstep and ahead by tokens a second, with E(g) = 1 + a + ... + a^g tokens of a round
-    that verifies g drafted ones, of which a are right, each at the best g:
+    """Compares lockstep and ahead by tokens per second, each with its best draft length g. A round
+    that verifies g draft tokens, each right with probability a, gives E(g) = 1 + a + ... + a^g:
 
-        lockstep    E(g) / (trip + g d + v(1 + g))    a: of what is drafted here
-        ahead       E(g) / v(1 + g)                   a: of what the server has used, by itself
+        lockstep    E(g) / (trip + g d + v(1 + g))    a: share of the drafts made here
+        ahead       E(g) / v(1 + g)                   a: share of those the server used by itself
 
-    Whichever of the two was not seen yet is believed to be as the other; where nobody drafts, a is
-    0.
+    A share that was not observed yet is taken to equal the other; where nobody drafts, a is 0.
 
     Args:
-        seconds: v(n), what a decode of n tokens takes there.
+        seconds: v(n), the seconds of a decode of n tokens by the target.
         most: Tokens of the longest draft.
-        drafts_here: Somebody drafts here.
-        drafts_there: The server has drafters of its own.
-        alike: They draft as is done here, so that what is seen of one holds for both.
+        drafts_here: Whether there is a drafter here.
+        drafts_there: Whether the server has drafters of its own.
+        alike: Whether both sides draft in the same way, so that one share serves for both.
     """
 
     def __init__(
@@ -75,26 +74,26 @@ class Prospects:
         self.there = self.here if alike and drafts_there else Share()
 
     def drafted(self, n_drafted: int, n_right: int, n_came: int) -> None:
-        """See that of a draft made here so many tokens were right, of so many that came."""
+        """Observe a draft made here: n_right tokens were right, and the round gave n_came."""
         _see(self.here, n_drafted, n_right, min(n_right + 1, n_came))
 
     def heard(self, n_drafted: int, n_accepted: int, n_came: int) -> None:
-        """See what rounds gave that the server made by itself."""
+        """Observe rounds that the server made without waiting; they gave n_came tokens."""
         _see(self.there, n_drafted, n_accepted, n_came)
 
     def lockstep(self, trip: float, step: float) -> float:
-        """Tokens a second. step: what drafting a token takes."""
+        """Expected tokens per second in lockstep. step: d, the seconds of drafting a token."""
         right = self.here if self.here.seen else self.there
         return self._best(right.value if self._drafts_here else 0.0, trip, step)
 
     def ahead(self) -> float:
-        """Tokens a second."""
+        """Expected tokens per second ahead."""
         right = self.there if self.there.seen else self.here
         drafts = self._drafts_there or self.there.seen
         return self._best(right.value if drafts else 0.0, 0, 0)
 
     def mode(self, trip: float, step: float) -> Literal["lockstep", "ahead"]:
-        """The way to go."""
+        """The mode to use for the next generation."""
         return "lockstep" if self.lockstep(trip, step) >= _TIE * self.ahead() else "ahead"
 
     def _best(self, right: float, trip: float, step: float) -> float:
@@ -108,5 +107,5 @@ class Prospects:
 
 
 def _see(share: Share, n_drafted: int, n_right: int, n_heard: int) -> None:
-    # A draft that was right to its end says nothing of what follows; none foresees nothing.
+    # A draft that was right to its end tells nothing of the next token. No draft: none foreseen.
     share.observe(n_right, n_right if 0 < n_drafted == n_right else n_heard)

@@ -1,4 +1,4 @@
-"""A target that `specllama serve` has."""
+"""A target served by `specllama serve`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Served:
     """See `Target`.
 
     Args:
-        link: To the server.
+        link: The link to the server.
     """
 
     def __init__(self, link: Link) -> None:
@@ -50,7 +50,7 @@ class Served:
         return text
 
     def check(self, options: _core.GenerateOptions) -> None:
-        pass  # the server says what it has
+        pass  # the server itself refuses what it does not have
 
     def way(self, party: Party, mode: Mode, timeout: float) -> Way:
         if mode == "ahead":
@@ -63,12 +63,12 @@ class Served:
 
 
 class _About:
-    """What a server says of its target. Raises RemoteError if that is not what one says."""
+    """A server's description of its target. Raises RemoteError if a field is missing or wrong."""
 
     def __init__(self, link: Link) -> None:
         self._url = link.url
         self._told = link.get("/v1/verify")
-        # Who knows nothing of branches says nothing of them.
+        # A server that does not know branches does not mention them.
         self._told.setdefault("guesses", 1)
         self._told.setdefault("most_nodes", self._told.get("longest_draft"))
         try:

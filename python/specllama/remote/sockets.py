@@ -1,4 +1,4 @@
-"""Connections that one generation leaves to the next."""
+"""Idle connections, kept for the next generation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Sockets:
-    """WebSockets to /v1/verify/ahead: opening one takes two trips, which the next generation is
-    spared. From any thread.
+    """WebSockets to /v1/verify/ahead. Opening one takes two round trips, which the next generation
+    saves by using an idle one. Safe from any thread.
 
     Args:
-        link: To the server.
+        link: The link to the server.
     """
 
     def __init__(self, link: Link) -> None:
@@ -27,7 +27,7 @@ class Sockets:
         self._closed = False
 
     def take(self) -> ClientConnection:
-        """Return a connection over which nothing is at work. Raises what `Link.socket` does."""
+        """Return an idle or a new connection. Raises what `Link.socket` raises."""
         from websockets.protocol import State
 
         while True:
@@ -37,10 +37,10 @@ class Sockets:
                 return self._link.socket("/v1/verify/ahead")
             if socket.state is State.OPEN:
                 return socket
-            close(socket)  # the server has given it up
+            close(socket)  # the server has closed it
 
     def give(self, socket: ClientConnection) -> None:
-        """Leave one to the next."""
+        """Keep an idle connection for the next generation."""
         with self._lock:
             if not self._closed:
                 self._idle.append(socket)
@@ -48,7 +48,7 @@ class Sockets:
         close(socket)
 
     def close(self) -> None:
-        """Close what is idle, and what will be."""
+        """Close all idle connections, and those given from now on."""
         with self._lock:
             self._closed = True
             sockets, self._idle = self._idle, []
@@ -57,6 +57,6 @@ class Sockets:
 
 
 def close(socket: ClientConnection) -> None:
-    """Close a connection, whatever has become of it."""
+    """Close a connection, in whatever state it is."""
     with suppress(OSError):
         socket.close()

@@ -11,24 +11,24 @@ from specllama.remote.party import Party
 
 
 class Way(Protocol):
-    """How a generation gets on: in lockstep, or ahead."""
+    """The mode of a running generation: in lockstep, or ahead."""
 
     def round(self) -> None:
-        """Go on by a round."""
+        """Run one round."""
 
     def close(self) -> None:
-        """Leave it."""
+        """Leave the generation; the server need not keep it."""
 
 
 class RemoteStream:
-    """As `_core.Stream`.
+    """The same interface as `_core.Stream`.
 
     Args:
-        party: Its text, and who takes part.
-        way: How it gets on.
-        advance: Has the session go on by a round of one at least.
-        retire: Has the session end what is abandoned, as soon as nobody is at work.
-        ended: Called when it is over.
+        party: The text and its drafters.
+        way: The mode in which rounds are run.
+        advance: Makes the session run a round of at least one stream.
+        retire: Makes the session end abandoned streams, as soon as no thread is at work in it.
+        ended: Called with this stream when it is over.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class RemoteStream:
         self._left = False
 
     def round(self) -> None:
-        """Go on by a round. What goes wrong ends it, and is raised by who reads it."""
+        """Run one round. An error ends the stream; its reader gets it from `take`."""
         try:
             self._way.round()
         except Exception as error:
             self._error = error
             self._party.text.end(None)
-        finally:  # also where it is interrupted
+        finally:  # also after an interrupt
             if self._party.text.done:
                 self._leave()
 
     def end(self, error: Exception | None = None) -> None:
-        """End it where it is; its reader hears the error. Not during a round."""
+        """End the stream where it is; `take` then raises `error`. Must not be called in a round."""
         if not self._party.text.done:
             self._error = error
             self._party.text.end(None)
@@ -102,14 +102,14 @@ class RemoteStream:
 
     @property
     def abandoned(self) -> bool:
-        """Whether it is to end."""
+        """Whether the stream was cancelled and is to end."""
         return self._abandoned
 
     def _leave(self) -> None:
         if self._left:
             return
         self._left = True
-        try:  # an interrupt may come anywhere; its place is free in any case
+        try:  # an interrupt may come anywhere, but must not keep its place taken
             self._way.close()
         finally:
             try:

@@ -1,4 +1,4 @@
-"""What a generation elsewhere did: its statistics."""
+"""The statistics of a generation whose target is elsewhere."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from specllama.remote.tree import Tree
 
 
 class Tally:
-    """Counts rounds as they come.
+    """Counts a generation's rounds and tokens as they come.
 
     Attributes:
         exact: Whether the target's session is in the exact configuration; known at the end.
-        n_reused: Tokens of the prompt that its memory held; known at the end.
-        draft_seconds: What drafting took here.
-        n_draft_decoded: Tokens that a draft model decoded.
-        n_errors, last_error: Of a drafter of the caller's.
+        n_reused: Tokens of the prompt that the target's KV memory held; known at the end.
+        draft_seconds: Seconds that drafting took here.
+        n_draft_decoded: Tokens that a draft model gave.
+        n_errors, last_error: Number of errors of a custom drafter, and the last one; "": none.
     """
 
     def __init__(self, seed: int, n_prompt: int) -> None:
@@ -40,18 +40,18 @@ class Tally:
 
     @property
     def n_rounds(self) -> int:
-        """Rounds so far."""
+        """Number of rounds so far."""
         return len(self._rounds)
 
     def prompt(self, n_tokens: int, seconds: float) -> None:
-        """Count the round that ends the prompt, which gave so many tokens."""
+        """Count the round that ended the prompt and gave n_tokens tokens."""
         self._n_first = n_tokens
         self._rounds.append((0, 0))
         self._prefill += seconds
 
     def round(self, draft: Tree, tokens: Sequence[int], seconds: float) -> None:
-        """Count a round that gave some tokens; seconds: from the question to the answer, the way
-        included."""
+        """Count a round of a draft that gave `tokens`; seconds: from the request to its answer,
+        round trip included."""
         accepted = set(draft.path(tokens))
         self._rounds.append((len(draft.tokens), len(accepted)))
         for i, one in enumerate(draft.evidence):
@@ -62,11 +62,11 @@ class Tally:
         self._verify += seconds
 
     def overheard(self, n_drafted: int, n_accepted: int, seconds: float) -> None:
-        """Count what the server has verified by itself, of whoever's drafts."""
+        """Count what the server verified without waiting, whoever drafted it."""
         self._rounds.append((n_drafted, n_accepted))
         self._drafted["other"] += n_drafted
         self._accepted["other"] += n_accepted
-        for i in range(n_drafted):  # what it branched like is not told: as a chain
+        for i in range(n_drafted):  # branches are not told: count a chain
             _count(self._by_position, i, i < n_accepted)
             _count(self._by_rank, 0, i < n_accepted)
         self._verify += seconds
@@ -74,7 +74,7 @@ class Tally:
     def stats(
         self, n_generated: int, decode_seconds: list[float], draft_step_seconds: float
     ) -> Stats:
-        """Return the figures so far."""
+        """Return the statistics so far."""
         return Stats(
             seed=self._seed,
             exact=self.exact,

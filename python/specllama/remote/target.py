@@ -1,4 +1,4 @@
-"""A target elsewhere, whoever serves it."""
+"""The interface of a target elsewhere, whatever serves it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Mode = Literal["auto", "lockstep", "ahead"]
 
 
 class About(Protocol):
-    """What a target is, by the names of `GET /v1/verify` (docs/remote.md)."""
+    """The description of a target: the fields of `GET /v1/verify` (docs/remote.md)."""
 
     def __getitem__(self, name: str) -> Any: ...
 
@@ -23,8 +23,8 @@ class Target(Protocol):
     """A model on a server.
 
     Attributes:
-        url: Where it is.
-        about: What it is.
+        url: The server's address.
+        about: The description of the model.
     """
 
     @property
@@ -33,31 +33,31 @@ class Target(Protocol):
     def about(self) -> About: ...
 
     def ping(self) -> None:
-        """Have something answered that takes no time: the way there and back."""
+        """Wait for an answer that takes the server no time, to measure the round trip."""
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str: ...
 
     def check(self, options: _core.GenerateOptions) -> None:
-        """Raise ArgumentError for options that it does not have and other targets do."""
+        """Raise ArgumentError for options that other targets have, but this one does not."""
 
     def way(self, party: Party, mode: Mode, timeout: float) -> Way:
-        """Return how a generation gets on."""
+        """Return what runs the rounds of a generation, in lockstep or ahead."""
 
     def close(self) -> None:
         """Close all connections."""
 
 
 class Exchange(Protocol):
-    """Questions about one text, and their answers, which are those of `POST /v1/verify`. Both
-    raise what `Link.post` does."""
+    """Asks a target about one text. The answers are those of `POST /v1/verify`. `open` and `verify`
+    raise what `Link.post` raises."""
 
     def open(self) -> dict[str, Any]:
-        """Begin the text, or begin again where it is."""
+        """Open the generation, or open it again after the tokens so far."""
 
     def verify(self, draft: Draft) -> dict[str, Any]:
-        """Have a draft verified; of its branches as many as the target can."""
+        """Have a draft verified, with as many of its branches as the target can verify."""
 
     def close(self) -> None:
-        """It is not gone on with."""
+        """Give the generation up."""

@@ -1,4 +1,4 @@
-"""What is known here of a text that a target elsewhere writes."""
+"""The local copy of a text that a target elsewhere generates."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ _DEFAULT_MAX_TOKENS = 256
 
 
 class Text:
-    """A prompt, its options, and what has come so far.
+    """A prompt, its options, and what has been received of its generation.
 
     Args:
         prompt: Token ids.
-        options: Of the generation.
-        n_ctx: Tokens that the target's context holds.
+        options: Options of the generation.
+        n_ctx: Size of the target's context, in tokens.
         vocabulary: The hash of the target's vocabulary.
 
     Attributes:
-        seed: Given, or drawn here: who begins again gets the same tokens.
-        generated: Token ids that have come.
-        chunks: Chunks that have come and were not read.
-        finish_reason: Why it ended, if it has.
-        stop_string: That which ended it; "" if none has.
-        done: It has ended, for whatever reason.
+        seed: The seed; drawn here if none was given, so that a repeated opening gives the same
+            tokens.
+        generated: Token ids received so far.
+        chunks: Chunks that were received but not read.
+        finish_reason: Why the text ended; None if it has not, or was ended early.
+        stop_string: The stop string that ended the text; "" if none has.
+        done: Whether the text has ended, for whatever reason.
     """
 
     def __init__(
@@ -51,10 +52,10 @@ class Text:
         self.stop_string = ""
         self.done = False
         self._parts: list[str] = []
-        self._held = ""  # behind these: a stop string may begin with it
+        self._held = ""  # text after these, in which a stop string may begin
         self._lock = threading.Lock()  # rounds and readers may be in different threads
         self._n_chunks = 0
-        self._n_opened = 0  # of the generated tokens that the server was given
+        self._n_opened = 0  # generated tokens sent with the last opening
         room = n_ctx - len(self.prompt)
         most = options.max_tokens
         if most is None:
@@ -63,23 +64,23 @@ class Text:
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of prompt and text."""
+        """Number of tokens of the prompt and the generated text."""
         return len(self.prompt) + len(self.generated)
 
     @property
     def n_left(self) -> int:
-        """Tokens that may still come."""
+        """Most tokens that may still be generated."""
         return self._most - len(self.generated)
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """The generated text so far."""
         return "".join([*self._parts, self._held])
 
     def opening(self) -> dict[str, Any]:
-        """Return what a server is asked that is to go on with it."""
-        # Of tokens that it is given it has no log-probabilities; those of the last ones have not
-        # come when their text may be part of a stop string.
+        """Return the body of a request to a server to begin or continue this text."""
+        # A server gives no log-probabilities of tokens that it is sent. So if they are wanted, only
+        # tokens whose chunks have come are sent: a stop string may hold back the last chunks.
         wants_logprobs = self.options.sampling.logprobs >= 0
         self._n_opened = self._n_chunks if wants_logprobs else len(self.generated)
         return {
@@ -90,8 +91,8 @@ class Text:
         }
 
     def hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
-        """Take in an answer, and return its tokens, of those only what is new. again: it is the
-        first of a generation that was begun again, whose chunks begin at the beginning."""
+        """Take in an answer and return those of its tokens that are new. again: the answer is to an
+        opening, perhaps a repeated one, so its chunks begin at the beginning of the text."""
         tokens = [_check.integer("a token", token, low=0) for token in told["tokens"]]
         n_known = len(self.generated) - self._n_opened if again else 0
         chunks = [chunk_from_wire(one) for one in told["chunks"]]
@@ -109,20 +110,20 @@ class Text:
         return tokens[n_known:]
 
     def take(self) -> tuple[list[Chunk], bool]:
-        """Return the chunks not yet taken, and whether it has ended and these are the last."""
+        """Return the chunks not yet taken, and whether they are the last as the text has ended."""
         with self._lock:
             chunks, self.chunks = self.chunks, []
             return chunks, self.done
 
     def end(self, reason: Literal["stop", "length"] | None) -> None:
-        """End it."""
+        """End the text, for this reason; None: it was ended early."""
         with self._lock:
             self._end(reason)
 
     def _end(self, reason: Literal["stop", "length"] | None) -> None:
         self.done = True
         self.finish_reason = reason
-        if reason is not None:  # a reason needs a chunk to stand on
+        if reason is not None:  # the reason is reported by a last chunk
             last = self.chunks.pop() if self.chunks else None
             self.chunks.append(
                 Chunk(
@@ -143,7 +144,7 @@ class Text:
 
 
 def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
-    """Return the options that concern the target, by the names of `GenerateOptions`."""
+    """Return the options that concern the target, by their names in `GenerateOptions`."""
     sampling = options.sampling
     named: dict[str, Any] = {
         name: getattr(sampling, name)

@@ -1,4 +1,4 @@
-"""A draft and what others have beside it, token by token."""
+"""A draft, merged with the tokens that other drafts have beside it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from specllama.remote.draft import Draft, Way, numbered
 
 
 class Tree:
-    """The tokens of a draft and of others that leave it or go on from it, numbered: those of the
-    draft's own trunk first.
+    """A tree of the tokens of a draft and of other drafts that branch off or continue it. The nodes
+    are numbered; those of the draft's own trunk come first.
 
     Args:
         draft: The draft.
-        others: What else there is; nothing, if the draft has no tokens.
+        others: Other drafts; ignored if the draft has no tokens.
         guesses: Most tokens at a position.
 
     Attributes:
-        tokens, evidence: Of each token, what it is and what is known of it.
-        parents: The number of the one that it comes after; -1: none.
-        depths: How many come before it.
-        ranks: How many were there in its place before it.
+        tokens, evidence: Each node's token, and what is known of it.
+        parents: Each node's parent, by number; -1: it has none.
+        depths: How many nodes lead to each node.
+        ranks: How many siblings precede each node; 0: it is the first guess at its position.
     """
 
     def __init__(self, draft: Draft, others: Iterable[Draft] = (), *, guesses: int) -> None:
@@ -31,7 +31,7 @@ class Tree:
         self.parents: list[int] = []
         self.depths: list[int] = []
         self.ranks: list[int] = []
-        self._children: dict[int, dict[int, int]] = {-1: {}}  # by number and token
+        self._children: dict[int, dict[int, int]] = {-1: {}}  # [parent][token]: the child's number
         self._n_trunk = len(draft.tokens)
         self._guesses = guesses
         for one in (draft, *others) if draft.tokens else ():
@@ -40,12 +40,12 @@ class Tree:
 
     @property
     def sides(self) -> list[tuple[Evidence, int]]:
-        """What is known of each token beside the trunk, and which one it comes after."""
+        """The evidence and the parent of each node that is not on the trunk."""
         n = self._n_trunk
         return list(zip(self.evidence[n:], self.parents[n:], strict=True))
 
     def path(self, tokens: Sequence[int]) -> list[int]:
-        """Return the numbers of those that came, as far as they are there."""
+        """Return the numbers of the nodes that `tokens` follow, as far as the tree has them."""
         path: list[int] = []
         at = -1
         for token in tokens:
@@ -57,14 +57,14 @@ class Tree:
         return path
 
     def n_aside(self, path: Sequence[int]) -> int:
-        """Return how many of a path's come after a guess that was not the first in its place, that
-        one included."""
+        """Return how many nodes of a path there are from the first one that is not the first guess
+        at its position."""
         first = next((i for i, one in enumerate(path) if self.ranks[one] > 0), len(path))
         return len(path) - first
 
     def judged(self, tokens: Sequence[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the number, from the trunk's end on, of each token beside it that the target was
-        heard about, those before it in its place being wrong, and whether it was right."""
+        """Yield, for each side node that the target's tokens judge, its number counted from the
+        trunk's end, and whether it was right. A node is judged if no earlier sibling is right."""
         at = -1
         for token in tokens:
             for drafted, child in self._children[at].items():
@@ -77,8 +77,8 @@ class Tree:
             at = self._children[at][token]
 
     def draft(self, kept: Iterable[int]) -> Draft:
-        """Return the draft that some of them are; with each there is the one that it comes
-        after."""
+        """Return the draft that consists of some nodes. If `kept` has a node, it must have its
+        parent."""
         nodes = list(zip(self.tokens, self.evidence, self.parents, strict=True))
         return numbered(nodes, self._n_trunk, set(kept))
 

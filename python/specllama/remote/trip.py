@@ -1,4 +1,4 @@
-"""How long the way to a server and back takes."""
+"""The time of a round trip to a server."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _KEPT = 15
 
 
 class Trip:
-    """Seconds that a round takes beside the target's work: the median of those seen last."""
+    """Seconds of a round besides the target's work: the median of the last 15 observed."""
 
     def __init__(self) -> None:
         self._seen: deque[float] = deque(maxlen=_KEPT)
 
     def observe(self, seconds: float) -> None:
-        """See one."""
+        """Add the seconds of one round trip; negative ones count as 0."""
         self._seen.append(max(seconds, 0.0))
 
     @property
     def seconds(self) -> float:
-        """As of now; 0 where none was seen."""
+        """The median; 0 before anything was observed."""
         return median(self._seen) if self._seen else 0.0

@@ -1,4 +1,4 @@
-"""Whether drafts that a server need not wait for bring anything."""
+"""Decides whether drafts are useful to a server that does not wait for them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from dataclasses import dataclass
 from specllama._core.plan import CostCurve
 
 _TRIED = 16
-"""Rounds by which a draft model is judged."""
+"""Rounds after which a try of the draft model is judged."""
 _LEAST = 0.02
-"""Part of those rounds' time that it has to save."""
+"""Least fraction of those rounds' time that the draft model has to save."""
 _MOST_LOST = 0.05
-"""Part of those rounds' time that decodes which take longer may cost before they are over; of more
-while the model still takes in the text."""
+"""Fraction of those rounds' time by which decodes may become slower before a try ends early. While
+the draft model takes in the text there may be more rounds; then it is a fraction of all of them."""
 _FIRST_SILENCE = 64
 _LONGEST_SILENCE = 1024
-"""Rounds without it before it is tried again: twice as many after each try in vain."""
+"""Fewest and most rounds without the draft model between tries; doubled after each useless try."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What a server tells of rounds it made by itself.
+    """A server's report of rounds that it made without waiting for drafts.
 
     Attributes:
-        n_rounds: How many.
-        n_drafted, n_accepted: Tokens that were verified in them, whoever drafted them, and the
-            right ones.
-        n_offered: Of these, those that were drafted here.
-        n_used: Of those, the right ones.
-        seconds: What the decodes took.
+        n_rounds: Number of rounds.
+        n_drafted, n_accepted: Draft tokens that were verified, whoever drafted them, and those of
+            them that were accepted.
+        n_offered, n_used: The parts of n_drafted and n_accepted that were drafted here.
+        seconds: Seconds of the decodes.
     """
 
     n_rounds: int
@@ -41,45 +40,45 @@ class Heard:
 
 
 class Usefulness:
-    """Decides whether a draft model is asked that drafts for a server which goes on by itself.
+    """Decides whether to ask a draft model that drafts for a server which does not wait for it.
 
-    A token of its that was right saves a plain decode, and costs what its place in a wider decode
-    does. Against that stands what it costs the server's decodes where both models share a memory or
-    processors: by how much longer they take than in rounds in which it was not asked. When it did
-    not save enough in some rounds it is asked no more for a while; the while grows with every try
-    in vain. A try begins with its first token; it may take in the text before for as long as that
-    costs the server little.
+    An accepted token of the draft model saves a plain decode; every token costs its row in a wider
+    decode. If both models share memory or processors, the draft model also slows down the server's
+    decodes: by the difference to rounds in which it was not asked. If it did not save enough in
+    _TRIED rounds, it is not asked for a while, which grows with every useless try. A try begins
+    with the model's first token; before that it may take in the text, as long as this costs the
+    server little.
 
-    It reads no clock, and the same rounds give the same decisions. One serves a session.
+    No clock is read here: the same rounds give the same decisions. One object serves a session.
 
     Args:
-        cost: What decodes take there when nobody drafts here.
+        cost: Cost of the server's decodes while nobody drafts here.
     """
 
     def __init__(self, cost: CostCurve) -> None:
         self._cost = cost
         self._silence = _FIRST_SILENCE
-        self._n_silent = 0  # rounds still to go without it
-        self._n_on_way = -1  # rounds that know nothing of its first offer; -1: there was none
+        self._n_silent = 0  # rounds still to pass without asking it
+        self._n_on_way = -1  # rounds made before its first offer arrived; -1: no offer yet
         self._has_offered = False
         self._start()
 
     @property
     def wanted(self) -> bool:
-        """Whether it is to be asked."""
+        """Whether the draft model is to be asked."""
         return self._n_silent == 0
 
     def offer(self) -> None:
-        """It has drafted a token."""
+        """Note that the draft model has drafted a token."""
         self._has_offered = True
 
     def hear(self, heard: Heard, n_context: int, trip: float) -> None:
-        """Take in rounds that were made.
+        """Take in a report of rounds.
 
         Args:
-            heard: What was told.
+            heard: The report.
             n_context: Tokens of the text.
-            trip: Seconds of the way there and back.
+            trip: Seconds of the round trip to the server.
         """
         if heard.n_rounds < 1 or not 0 < heard.seconds < math.inf:
             return

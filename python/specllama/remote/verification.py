@@ -1,4 +1,4 @@
-"""A text that a specllama server verifies drafts for."""
+"""The questions about a text to a specllama server that verifies its drafts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 class Verification:
-    """Asks /v1/verify. Each round has its number, and the hash of all tokens says that both sides
-    are at the same place.
+    """Asks /v1/verify; see `Exchange`. Each round has its number, and the hash of all tokens shows
+    whether both sides have the same text.
 
     Args:
-        link: To the server.
+        link: The link to the server.
         text: The text.
     """
 
@@ -34,8 +34,8 @@ class Verification:
         self._n_digested = 0
 
     def open(self) -> dict[str, Any]:
-        """Begin the text, or begin again where it is."""
-        # Asked again, since the answer was lost, it takes the place of what was opened first.
+        """Open the generation, or open it again after the tokens so far."""
+        # If this is repeated as the answer was lost, the name makes it replace the first opening.
         told = self._link.post("/v1/verify", {"name": self._name, **self._text.opening()})
         name = told.get("id")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -62,7 +62,7 @@ class Verification:
         return told
 
     def close(self) -> None:
-        """Have the server forget it."""
+        """Have the server forget the generation."""
         if self._id:
             self._link.delete(f"/v1/verify/{self._id}")
         self._id = ""

@@ -1,4 +1,4 @@
-"""SGLang's /generate, as far as it is needed here."""
+"""The part of SGLang's /generate that is needed here."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from specllama.remote.link import GoneError, Link
 Row = list[tuple[int, float]]
 """The likeliest tokens at a position and the logarithms of their probabilities, likeliest first."""
 
-# All that bends the logarithms and that a server may have preferences for
-# (--preferred-sampling-params) is given.
+# Every parameter that changes the log-probabilities is sent: for those left out, a server may have
+# defaults of its own (--preferred-sampling-params).
 _SAMPLING = {
     "max_new_tokens": 1,
     "min_new_tokens": 0,
@@ -27,12 +27,12 @@ _SAMPLING = {
 
 @dataclass(frozen=True)
 class Told:
-    """What SGLang says of some positions.
+    """SGLang's answer about some positions.
 
     Attributes:
-        rows: One for each.
-        seconds: What it took there; 0 where that is not told.
-        n_cached: Leading tokens that its memory held.
+        rows: One row for each position.
+        seconds: Seconds that the request took at the server; 0 if it does not say.
+        n_cached: Leading tokens that the server's KV memory held.
     """
 
     rows: list[Row]
@@ -41,11 +41,11 @@ class Told:
 
 
 class Generate:
-    """Asks /generate. Both methods raise what `Link.post` does, and RemoteError for an answer that
-    is none of SGLang's.
+    """Asks /generate. Both methods raise what `Link.post` raises, and RemoteError if the answer is
+    not one of SGLang's.
 
     Args:
-        link: To the server.
+        link: The link to the server.
     """
 
     def __init__(self, link: Link) -> None:
@@ -56,14 +56,14 @@ class Generate:
 
         Args:
             tokens: The text, one token at least.
-            draft: What may follow it.
-            n_top: How many tokens of a row are told.
+            draft: Tokens that may follow the text.
+            n_top: Number of tokens in each row.
         """
         meta = self._ask({
             "input_ids": [*tokens, *draft],
             "top_logprobs_num": n_top,
-            # The last token of the text is the first that is computed: its own place, of which
-            # nothing is told, is before the draft's. With no draft some versions tell of no place.
+            # The text's last token is the first that is computed. Its own entry is None, and is
+            # dropped; the draft's follow. Without a draft some versions have no entries at all.
             "logprob_start_len": len(tokens) - 1,
         })  # fmt: skip
         try:
@@ -80,7 +80,7 @@ class Generate:
         return Told(rows, seconds if math.isfinite(seconds) else 0.0, n_cached)
 
     def texts(self, tokens: Sequence[int]) -> list[str | None]:
-        """Return the text of each token; None where it is not told."""
+        """Return the text of each token; None if the server does not tell it."""
         meta = self._ask({
             "input_ids": list(tokens),
             "logprob_start_len": 0,
@@ -96,7 +96,7 @@ class Generate:
         fields = {"sampling_params": _SAMPLING, "return_logprob": True, "stream": False}
         try:
             meta = self._link.post("/generate", {**body, **fields}).get("meta_info")
-        except GoneError as error:  # nothing is held there that could be gone
+        except GoneError as error:  # SGLang keeps nothing that could be gone
             raise RemoteError(f"{self._link.url} failed: {error}") from None
         if not isinstance(meta, dict):
             raise self._strange("meta_info is missing")

@@ -1,4 +1,4 @@
-"""A text that an SGLang server tells log-probabilities for."""
+"""Rounds of a text for which an SGLang server gives log-probabilities."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from specllama.remote.text import Text
 from specllama.remote.trip import Trip
 
 _LEAST_SHARE = 0.1
-"""Of a round's time that is the decode's, however long the way is thought to be."""
+"""Least fraction of a round's time that counts as the decode's, whatever the round trip takes."""
 
 
 class Rounds:
-    """See `Exchange`. The tokens are chosen here, by the project's own rule from what SGLang tells,
-    so that they depend on the seed and the position alone.
+    """See `Exchange`. The tokens are chosen here, by the project's own rule, from log-probabilities
+    that SGLang gives. So which token comes depends only on the seed and the position.
 
     Args:
-        generate: Who is asked.
+        generate: Asks the server.
         tokenizer: The vocabulary.
         text: The text.
-        trip: The way there and back.
+        trip: The time of the round trip.
 
     Raises:
         ArgumentError: An option of sampling is out of range.
@@ -52,7 +52,7 @@ class Rounds:
         self._n_cached = 0
 
     def open(self) -> dict[str, Any]:
-        """Begin the text, or begin again where it is."""
+        """Open the generation, or open it again after the tokens so far."""
         if self._text.n_left == 0:
             return self._answer([], 0, "length", 0.0)
         return self._round([], first=True)
@@ -62,7 +62,7 @@ class Rounds:
         return self._round(draft.tokens, first=False)
 
     def close(self) -> None:
-        """It is not gone on with; SGLang need not know."""
+        """Give the generation up; SGLang need not be told."""
 
     def _round(self, draft: list[int], *, first: bool) -> dict[str, Any]:
         before = [*self._text.prompt, *self._text.generated]
@@ -101,7 +101,7 @@ class Rounds:
     def _commit(
         self, token: int, from_draft: bool, row: Row, n_new: int
     ) -> Literal["stop", "length"] | None:
-        """Take in a token, the n_new-th of the round; return why the text ends, if it does."""
+        """Add a token, the n_new-th of the round, to the text; return why that ends, if it does."""
         if self._tokenizer.is_end(token):
             return "stop"
         logprobs = None

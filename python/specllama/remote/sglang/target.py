@@ -1,4 +1,4 @@
-"""A target that an SGLang server has."""
+"""A target served by an SGLang server."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from specllama.remote.stream import Way
 from specllama.remote.target import About, Mode
 
 MOST_TOP = 64
-"""Most tokens that SGLang is asked to tell of a position; each is some 30 bytes."""
+"""Most tokens per position that SGLang is asked for; each takes about 30 bytes."""
 _ROOM = 6
-"""Tokens of a context that an input must leave free."""
+"""Tokens of SGLang's context that an input must leave free."""
 
 
 class SGLang:
-    """See `Target`. Vocabulary and chat template are those of a file here.
+    """See `Target`. Vocabulary and chat template come from a local file.
 
     Args:
-        link: To the server.
-        path: A GGUF with the vocabulary of the model there.
+        link: The link to the server.
+        path: A GGUF with the vocabulary of the server's model.
 
     Raises:
-        ModelError: The file cannot be used, or has another vocabulary.
-        RemoteError: The server cannot be reached, or is none of SGLang's.
+        ModelError: The file cannot be used, or its vocabulary differs from the server's.
+        RemoteError: The server cannot be reached, or is not an SGLang server.
     """
 
     def __init__(self, link: Link, path: str) -> None:
@@ -62,7 +62,7 @@ class SGLang:
         }
 
     def _served(self) -> tuple[str, int]:
-        """Return the name of what is served, and how many tokens text and generation may have."""
+        """Return the name of the served model, and the most tokens of prompt and generation."""
         models = self._link.get("/v1/models").get("data")
         model = models[0] if isinstance(models, list) and models else {}
         name, n_ctx = model.get("id"), self._info().get("max_req_input_len")
@@ -76,7 +76,7 @@ class SGLang:
         return name, n_ctx
 
     def _info(self) -> dict[str, Any]:
-        for path in ("/server_info", "/get_server_info"):  # as it is called, and was before
+        for path in ("/server_info", "/get_server_info"):  # the path now, and its former name
             try:
                 return self._link.get(path)
             except NotFoundError:
@@ -84,7 +84,7 @@ class SGLang:
         return {}
 
     def ping(self) -> None:
-        self._link.get("/v1/models")  # its /health may generate a token
+        self._link.get("/v1/models")  # not /health, which may generate a token
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         tokens: list[int] = self._tokenizer.tokenize(

@@ -1,4 +1,4 @@
-"""Whether a server's tokens are those of a file."""
+"""Checks whether a server's tokens are those of a file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SHORTEST = 3
 
 
 def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, path: str) -> None:
-    """Compare some words from all over the vocabulary, as far as the server tells its own. Raises
-    ModelError where they differ, and what `Generate.texts` does."""
+    """Compare some words, spread over the vocabulary, if the server tells its own ones. Raises
+    ModelError if they differ, and what `Generate.texts` raises."""
     words = _words(tokenizer)
     try:
         texts = generate.texts(list(words))
     except ArgumentError as error:
         raise ModelError(f"{url} refuses tokens of {path}: {error}") from None
     for (token, word), text in zip(words.items(), texts, strict=True):
-        # Spaces before a word are lost in some tokenizers when it stands alone.
+        # Some tokenizers drop the space before a word that stands alone.
         if text is not None and text.strip() != word:
             raise ModelError(
                 f"Token {token} is {text.strip()!r} at {url} and {word!r} in {path}; take a GGUF "
@@ -28,7 +28,7 @@ def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, p
 
 
 def _words(tokenizer: _core.Tokenizer) -> dict[int, str]:
-    """Return tokens that are words, without what stands around them."""
+    """Return words by token, without the spaces around them."""
     found: dict[int, str] = {}
     step = max(tokenizer.n_vocab // _N_WORDS, 1)
     for first in range(0, tokenizer.n_vocab, step):
