@@ -13,7 +13,7 @@ from specllama.session import SpecSession
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Generate and write the trace; the exit code."""
+    """Generate and write the trace; return the exit code."""
     prompt = arguments.prompt if arguments.file is None else _files.read_prompt(arguments.file)
     with SpecSession(**_arguments.session_options(arguments)) as session:
         options = _arguments.sampling_options(arguments)

@@ -36,8 +36,8 @@ class Lockstep:
         self._n_again = 0  # accepted tokens of a branch, which the next decode repeats
 
     def round(self) -> None:
-        """Run one round. Raises what `Link.post` raises. After GoneError, as the server has
-        forgotten the generation, it is opened again, and raised only if that fails repeatedly."""
+        """Run one round. Raises what `Link.post` raises. A generation that the server has forgotten
+        (GoneError) is opened again; the error is raised only after several tries."""
         for n_left in reversed(range(_MOST_TRIES)):
             try:
                 self._ask()

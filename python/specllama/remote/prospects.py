@@ -23,7 +23,7 @@ class Share:
         self._n_heard = 0.0
 
     def observe(self, n_right: int, n_heard: int) -> None:
-        """Observe n_heard tokens, of which n_right were foreseen; those before each were, too."""
+        """Observe n_heard tokens, n_right of them foreseen. Each followed foreseen ones only."""
         kept = max(1 - n_heard / _KEPT, 0.0)
         self._n_right = self._n_right * kept + n_right
         self._n_heard = self._n_heard * kept + n_heard
@@ -45,7 +45,7 @@ class Prospects:
     that verifies g draft tokens, each right with probability a, gives E(g) = 1 + a + ... + a^g:
 
         lockstep    E(g) / (trip + g d + v(1 + g))    a: share of the drafts made here
-        ahead       E(g) / v(1 + g)                   a: share of those the server used by itself
+        ahead       E(g) / v(1 + g)                   a: share of the drafts the server used
 
     A share that was not observed yet is taken to equal the other; where nobody drafts, a is 0.
 

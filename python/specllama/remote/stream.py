@@ -11,7 +11,7 @@ from specllama.remote.party import Party
 
 
 class Way(Protocol):
-    """The mode of a running generation: in lockstep, or ahead."""
+    """Runs the rounds of a generation, in lockstep or ahead."""
 
     def round(self) -> None:
         """Run one round."""
@@ -25,7 +25,7 @@ class RemoteStream:
 
     Args:
         party: The text and its drafters.
-        way: The mode in which rounds are run.
+        way: Runs the rounds.
         advance: Makes the session run a round of at least one stream.
         retire: Makes the session end abandoned streams, as soon as no thread is at work in it.
         ended: Called with this stream when it is over.

@@ -59,7 +59,7 @@ class Usefulness:
         self._cost = cost
         self._silence = _FIRST_SILENCE
         self._n_silent = 0  # rounds still to pass without asking it
-        self._n_on_way = -1  # rounds made before its first offer arrived; -1: no offer yet
+        self._n_on_way = -1  # coming rounds that began before its first offer; -1: none yet
         self._has_offered = False
         self._start()
 

@@ -1,4 +1,4 @@
-"""How fast tokens have been coming lately."""
+"""The recent rate of generated tokens."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Request:
         ]
 
     def check(self, core: Core) -> None:
-        """Raise ArgumentError if the request could never begin. The grammar is not checked."""
+        """Raise ArgumentError if the request could never begin. Its grammar is not parsed here."""
         core.check(self.tokens, self._core_options())
 
     def _core_options(self) -> _core.GenerateOptions:

@@ -200,4 +200,5 @@ async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[C
     finally:
         for task in waiting:
             task.cancel()
-            task.add_done_callback(lambda one: one.cancelled() or one.exception())  # no warning
+            # Retrieves the error; else asyncio would log it.
+            task.add_done_callback(lambda one: one.cancelled() or one.exception())

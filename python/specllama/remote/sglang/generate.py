@@ -52,7 +52,7 @@ class Generate:
         self._link = link
 
     def rows(self, tokens: Sequence[int], draft: Sequence[int], n_top: int) -> Told:
-        """Return from what each token of a draft was to be chosen, and what follows it.
+        """Return a row for each token of a draft, from which it is to be chosen, and one after it.
 
         Args:
             tokens: The text, one token at least.

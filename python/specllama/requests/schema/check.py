@@ -12,7 +12,7 @@ from specllama.errors import ArgumentError
 from specllama.requests.schema.references import References
 
 MOST_REPEATED = 65536
-"""Bound of minLength and the like: a grammar with more repetitions could not be parsed."""
+"""Most repetitions that a schema may ask for; a grammar with more could not be parsed."""
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")

@@ -1,11 +1,11 @@
-// An answer on the page: its text as it comes, what it took, its trace.
+// An answer on the page: its text as it comes, its figures and its trace.
 
 import {append, show, showBlocks} from "./text.js";
 import {picture} from "./trace.js";
 
 const percent = (part, whole) => `${Math.round(100 * part / whole)} %`;
 
-/** A button that looks like a word. */
+/** Make a button that looks like a word. */
 export function tool(name, action) {
   const button = document.createElement("button");
   button.type = "button";
@@ -14,8 +14,8 @@ export function tool(name, action) {
   return button;
 }
 
-/** Put a text on the clipboard and say so on the button; browsers allow it on this machine, and
-    elsewhere over https only. */
+/** Put a text on the clipboard and say so on the button. Browsers allow this only for pages from
+    this machine or over https. */
 export async function copy(text, button) {
   const name = button.textContent;
   try {
@@ -28,7 +28,7 @@ export async function copy(text, button) {
 }
 
 export class Answer {
-  /** `prompt`: what it continues, shown before it; null: it is part of a conversation. */
+  /** `prompt`: the text that the answer continues, shown before it; null in a conversation. */
   constructor(element, prompt, parts = []) {
     this.parts = parts;
     this.element = element;
@@ -92,7 +92,7 @@ export class Answer {
     return figures;
   }
 
-  /** Take in what a generation yields. */
+  /** Take in an event that `generate` yields. */
   take(event) {
     if ("text" in event) this.add(event.text, event.drafted);
     if (event.usage) this.usage = event.usage;

@@ -1,4 +1,4 @@
-// What the page asks of the server.
+// The requests that the page makes to the server.
 
 const headers = key =>
   ({"Content-Type": "application/json", ...(key && {Authorization: `Bearer ${key}`})});
@@ -12,13 +12,13 @@ async function ask(path, options) {
   }
 }
 
-/** The model, or null where a key is needed. */
+/** Return the model; null if a key is needed, or another one. */
 export async function model(key) {
   const response = await ask("/v1/models", {headers: headers(key)});
   return response.status === 401 ? null : (await response.json()).data[0];
 }
 
-/** How many requests are at work, and wait. */
+/** Return how many requests are running, and how many wait. */
 export const load = async () => (await ask("/health")).json();
 
 async function* events(response) {
@@ -35,9 +35,9 @@ async function* events(response) {
 }
 
 /**
- * Generate: of a conversation if the body has messages, else behind its prompt.
+ * Generate an answer to the body's messages if it has any, else a continuation of its prompt.
  *
- * Yields {text, drafted} for each token, {reason, trace} where it ends, and {usage}.
+ * Yields {text, drafted} for each token, {reason, trace} at the end, and {usage}.
  */
 export async function* generate(body, key, signal) {
   const chat = "messages" in body;

@@ -1,4 +1,4 @@
-// The page: a conversation, or a text that is continued.
+// The page: a conversation, or the continuation of a text.
 
 import * as api from "./api.js";
 import * as store from "./store.js";
@@ -10,7 +10,7 @@ const KEPT = [...NUMBERS, "stop", "system"];
 const COMPLETION_TOKENS = 256;
 
 let chat = store.fresh();
-let leaving = null;  // ends the request at work
+let leaving = null;  // aborts the running request
 let model = null;
 
 const mode = () => document.querySelector("[name=mode]:checked").value;
@@ -68,7 +68,7 @@ function openChat(one) {
   showChats();
   at("welcome").hidden = chat.turns.length > 0;
   at("answers").scrollTop = at("answers").scrollHeight;
-  if (!touch.matches) at("prompt").focus();  // there it would call up the keys
+  if (!touch.matches) at("prompt").focus();  // on touch screens the keyboard would open
 }
 
 function item(who) {
@@ -92,7 +92,7 @@ function userTurn(index) {
   return made;
 }
 
-/** Cut the conversation before a message of the user's; its text. */
+/** Cut the conversation before a message of the user's, and return the message's text. */
 function backTo(index) {
   const text = store.text(chat.turns[index]);
   chat.turns.length = index;
@@ -104,7 +104,7 @@ function backTo(index) {
   return text;
 }
 
-/** The last answer can be had again. */
+/** Give the last answer a button that generates it again. */
 function showLast() {
   at("turns").querySelector(".again")?.remove();
   const last = chat.turns.length - 1;
@@ -132,7 +132,7 @@ async function converse(text) {
     await fill(answer, {...wanted(), messages});
   } finally {
     if (answer.said) store.keep(chat);
-    else {  // what was asked for is not lost
+    else {  // put the user's message back, so that it is not lost
       const again = backTo(chat.turns.length - 2);
       at("prompt").value ||= again;
     }
@@ -148,7 +148,7 @@ async function complete(prompt) {
   await fill(answer, {max_tokens: COMPLETION_TOKENS, ...wanted(), prompt});
 }
 
-/** Have an answer filled, and keep its end in sight for those who are there. */
+/** Fill an answer from a generation. If the view is at the end, keep it there. */
 async function fill(answer, body) {
   const view = at("answers");
   let following = true;
@@ -176,7 +176,7 @@ async function fill(answer, body) {
   }
 }
 
-/** Do one thing at a time, and say what went wrong. */
+/** Do some work, one at a time (see `leaving`), and show its error, if any. */
 async function run(work) {
   leaving = new AbortController();
   at("error").textContent = "";
@@ -207,8 +207,8 @@ at("end").addEventListener("click", () => leaving?.abort());
 at("fresh").addEventListener("click", () => { if (!leaving) openChat(store.fresh()); });
 document.addEventListener("keydown", key => { if (key.key === "Escape") leaving?.abort(); });
 
-// Enter sends a message, as in other chats; a text to continue has lines, and on a screen without
-// keys there is a button.
+// Enter sends a message, as in other chats. It does not send a text to continue, which may need line
+// breaks, and nothing on touch screens, which have the button.
 const touch = matchMedia("(pointer: coarse)");
 at("prompt").addEventListener("keydown", key => {
   if (key.key !== "Enter" || key.isComposing) return;

@@ -1,4 +1,4 @@
-// What the browser remembers: settings, and a conversation under each key. Never the API key.
+// What the browser stores: settings, and each conversation under its own key. Never the API key.
 
 const PREFIX = "specllama.chat.";
 const SETTINGS = "specllama.settings";
@@ -7,7 +7,7 @@ function read(key) {
   try {
     return JSON.parse(localStorage.getItem(key));
   } catch {
-    return null;  // kept by something else, or the browser keeps nothing
+    return null;  // not JSON of ours, or the browser stores nothing
   }
 }
 
@@ -16,7 +16,7 @@ function write(key, value) {
     try {
       localStorage.setItem(key, JSON.stringify(value));
       return;
-    } catch {  // it is full: the oldest conversation makes room
+    } catch {  // the storage is full: drop the oldest conversation
       const oldest = chats().pop();
       if (!oldest || PREFIX + oldest.id === key) return;
       forget(oldest);
@@ -24,7 +24,7 @@ function write(key, value) {
   }
 }
 
-/** The conversations, the latest first: {id, time, turns: [{role, parts}]}. */
+/** Return the conversations, the latest first: {id, time, turns: [{role, parts}]}. */
 export function chats() {
   let keys = [];
   try {
@@ -50,5 +50,5 @@ export function forget(chat) {
 export const settings = () => read(SETTINGS) ?? {};
 export const keepSettings = values => write(SETTINGS, values);
 
-/** What was said: its parts without who drafted them. */
+/** Return the text of a turn, joined from its parts. */
 export const text = turn => turn.parts.map(([part]) => part).join("");

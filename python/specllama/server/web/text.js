@@ -1,21 +1,21 @@
-// Text with who drafted it, as elements.
+// Elements that show a text and which parts of it were drafted.
 
-/** Add a part to [text, drafted] pairs; neighbours of one kind are one. */
+/** Add a part to [text, drafted] pairs, joined with the last pair if that is of the same kind. */
 export function append(parts, text, drafted) {
   const last = parts[parts.length - 1];
   if (last && last[1] === drafted) last[0] += text;
   else parts.push([text, drafted]);
 }
 
-/** Show parts in an element: its text is theirs, to the last blank. */
+/** Show parts in an element, whose text then equals theirs, blanks included. */
 export function show(element, parts) {
   element.replaceChildren(...parts.map(span));
 }
 
-/** The same, with what stands between fences of backticks as code. */
+/** Do the same, with text between fences (``` or ~~~) shown as code. */
 export function showBlocks(element, parts) {
   const blocks = [];
-  let open = null;  // the fence that began the code at hand
+  let open = null;  // the fence that opened the current code block
   for (const line of lines(parts)) {
     const text = line.map(([part]) => part).join("");
     const fence = /^ {0,3}(`{3,}|~{3,})(.*)/.exec(text);
@@ -43,7 +43,7 @@ function span([text, drafted]) {
   return made;
 }
 
-/** Parts by lines, each with its end. */
+/** Split parts into lines, each with its line break. */
 function lines(parts) {
   const found = [[]];
   for (const [text, drafted] of parts)

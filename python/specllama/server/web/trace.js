@@ -1,11 +1,11 @@
-// The picture of a trace, as the server draws it, for those who have no mouse, too.
+// The picture of a trace, as drawn by the server, made usable without a mouse.
 
-/** Return an element that shows a trace. What hovering shows of a token stands below it: of the one
-    that was tapped, or to which the arrow keys lead. */
+/** Return an element that shows a trace. Below it stands what hovering over a token would show: for
+    the token that was tapped or reached by the arrow keys. */
 export function picture(html) {
   const box = document.createElement("div");
   box.className = "trace";
-  box.innerHTML = html;  // by our server, which escapes every text in it
+  box.innerHTML = html;  // safe: our server escapes every text in it
   const told = document.createElement("output");
   told.textContent = "Tap a token, or go to it with the arrow keys, to see where it came from.";
   box.append(told);
