@@ -207,8 +207,8 @@ at("end").addEventListener("click", () => leaving?.abort());
 at("fresh").addEventListener("click", () => { if (!leaving) openChat(store.fresh()); });
 document.addEventListener("keydown", key => { if (key.key === "Escape") leaving?.abort(); });
 
-// Enter sends a message, as in other chats. It does not send a text to continue, which may need line
-// breaks, and nothing on touch screens, which have the button.
+// Enter sends a message, as in other chats. It does not send a text to continue, which may need
+// line breaks, and sends nothing on touch screens, which have the button.
 const touch = matchMedia("(pointer: coarse)");
 at("prompt").addEventListener("keydown", key => {
   if (key.key !== "Enter" || key.isComposing) return;
