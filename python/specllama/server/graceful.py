@@ -62,8 +62,8 @@ class GracefulServer(uvicorn.Server):
             signal.signal(signal.SIGTERM, before)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # Send small writes at once; else each waits for the client's delayed ACK, up to 40 ms.
-        # (asyncio sets this option only if the socket object's protocol is TCP.)
+        # What is written in parts goes out at once, not when the client's 40 ms for its next word
+        # are over. (asyncio sees to that only where the socket knows that it is TCP.)
         for listening in sockets or []:
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await super().startup(sockets)
