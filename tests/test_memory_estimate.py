@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 from c_library import compiled, needs_compiler
 from conftest import EXACT_HERE
-from random_model import write_hybrid, write_hybrid_with_snapshots, write_recurrent
+from random_model import (
+    write_delta_net,
+    write_dense,
+    write_hybrid,
+    write_hybrid_with_snapshots,
+    write_recurrent,
+)
 from specllama import OutOfMemoryError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -20,8 +26,20 @@ LOAD = """
 import sys
 from specllama import SpecSession, _core
 _core.set_verbose(True)
-SpecSession(sys.argv[1], "ngram", spec_length=8, n_ctx=64, n_seq=3, n_threads=1).close()
+SpecSession(sys.argv[1], "ngram", spec_length=8, n_ctx=8192, n_seq=3, n_threads=1).close()
 """
+
+
+def log(model: Path, cache: Path) -> str:
+    """What llama.cpp says as a session opens."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOAD, str(model)],
+        capture_output=True,
+        errors="replace",
+        check=True,
+        env=os.environ | {"SPECLLAMA_CACHE": str(cache)},
+    )
+    return run.stderr
 
 
 def refusal(model: Path) -> str:
@@ -35,18 +53,24 @@ def refusal(model: Path) -> str:
 def test_recurrent_states_are_counted(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     """As llama.cpp counts them when it allocates them."""
     model = write(tmp_path / "model.gguf")
-    run = subprocess.run(
-        [sys.executable, "-c", LOAD, str(model)],
-        capture_output=True,
-        errors="replace",
-        check=True,
-        env=os.environ | {"SPECLLAMA_CACHE": str(tmp_path)},
-    )
-    (found,) = re.findall(r"size = +([\d.]+) MiB \( *3 cells, .* rs_seq\)", run.stderr)
+    (found,) = re.findall(r"size = +([\d.]+) MiB \( *3 cells, .* rs_seq\)", log(model, tmp_path))
     told = re.search(r"states (\d+) MiB", refusal(model))
     assert told is not None
     # There for 3 requests, here for 64.
     assert int(told[1]) == pytest.approx(float(found) / 3 * 64, abs=1.0)
+
+
+@pytest.mark.parametrize("write", [write_dense, write_delta_net])
+def test_layers_with_attention_are_counted(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    """As llama.cpp counts them when it allocates the KV memory."""
+    model = write(tmp_path / "model.gguf")
+    (found,) = re.findall(
+        r"size = +([\d.]+) MiB \( *(\d+) cells, .* layers, +\d+/(\d+) seqs", log(model, tmp_path)
+    )
+    mib, n_cells, n_parts = map(float, found)
+    told = re.search(r"KV memory for 64 times 16777216 tokens (\d+) MiB", refusal(model))
+    assert told is not None
+    assert int(told[1]) == pytest.approx(mib / (n_cells * n_parts) * (64 << 24), rel=0.01)
 
 
 def test_a_device_is_named(tmp_path: Path) -> None:

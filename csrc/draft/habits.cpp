@@ -8,7 +8,7 @@ namespace specllama {
 
 Habits::Place Habits::place(std::string_view text, TokenSpan left) {
     const std::size_t last = text.find_last_not_of(" \t\r\n");
-    const std::string_view end = text.substr(std::min(last, text.size()));
+    const std::string_view end = last == text.npos ? text : text.substr(last);
     return fnv1a(left, fnv1a(end.substr(end.size() - std::min(end.size(), kReach))));
 }
 

@@ -68,7 +68,7 @@ class File : private GgufReader {
             return static_cast<double>(number(prefix + name).value_or(0));
         };
         const double width = value("embedding_length");
-        const double n_layers = value("block_count");
+        const double n_layers = value("block_count") - n_without_attention(recurrent);
         const double n_heads = value("attention.head_count");
         header.slides = value("attention.sliding_window") > 0;
         header.target_width = static_cast<int>(value("target_hidden_size"));
@@ -105,6 +105,14 @@ class File : private GgufReader {
                     layers.insert(name.substr(0, at));
         }
         return layers;
+    }
+
+    // How many of these layers have no attention beside their recurrent state.
+    int n_without_attention(const std::set<std::string>& recurrent) const {
+        const auto has_none = [&](const std::string& layer) {
+            return gguf_find_tensor(gguf(), (layer + ".attn_k.weight").c_str()) < 0;
+        };
+        return static_cast<int>(std::ranges::count_if(recurrent, has_none));
     }
 
     // Adds tensor i if activations are multiplied with it: no vector, and no table that rows are

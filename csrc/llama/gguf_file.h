@@ -37,8 +37,7 @@ struct Header {
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
     // Numbers that the KV memory of one token takes; 0: no attention, or a number of heads per
-    // layer. With sliding windows a lower bound: one layer counts. Recurrent layers count as if
-    // they had attention.
+    // layer. With sliding windows a lower bound: one layer counts.
     double kv_numbers_per_token = 0;
     // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp
     // keeps snapshots of that state for this architecture.

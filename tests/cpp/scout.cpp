@@ -171,6 +171,13 @@ TEST(a_habit_is_kept_over_other_texts_and_may_break) {
     CHECK(scout.bytes() == "a:");
 }
 
+TEST(white_space_counts_where_there_is_nothing_else) {
+    const std::vector<Token> left = {1, 2};
+    CHECK(Habits::place("\n", left) != Habits::place("", left));
+    CHECK(Habits::place("\n", left) != Habits::place("\n ", left));
+    CHECK(Habits::place("ab: ", left) == Habits::place("x: ", left));
+}
+
 TEST(another_text_has_the_same_habits) {
     Habits habits;
     Scout first = scout_of({"{a:1", "{a: 1"}, nullptr, habits);
