@@ -162,7 +162,7 @@ def test_of_a_sequence_no_more_than_it_may_have() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
+def test_in_a_split_memory_those_that_draft_draft_as_much(seed: int) -> None:
     rng = random.Random(seed)
     chains = [survivals(rng, 5) for _ in range(6)]
 
@@ -182,7 +182,7 @@ def test_decoded_alike_those_that_draft_draft_as_much(seed: int) -> None:
     allotment = Allotment()
     for gains, place in zip(chains, places, strict=True):
         add_chain(allotment, gains, place=place)
-    allotment.allot_alike(seconds)
+    allotment.allot_split(seconds)
     chosen = lengths(allotment, len(chains))
     g = max(chosen)
     assert chosen == [g if len(own) >= g else 0 for own in chains]

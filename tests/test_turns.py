@@ -68,7 +68,7 @@ def test_what_was_drawn_is_verified_whole_or_not_at_all() -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_decoded_alike_they_draft_as_much_or_nothing(curve: str) -> None:
-    planner = Planner(alike=True)
+    planner = Planner(split=True)
     for _ in range(5):
         for n in (1, 2, 4, 8, 16, 32, 64):
             planner.cost.observe(n, 0, float(CURVES[curve][n]))

@@ -72,7 +72,6 @@ void print_table(const Stats& stats) {
                  stats.tokens_per_round());
     std::fprintf(stderr, "drafted   %7d tokens  %8d accepted  %5.1f %%\n", stats.drafted,
                  stats.accepted, 100 * stats.acceptance_rate());
-    if (stats.padded > 0) std::fprintf(stderr, "padded    %7d rows\n", stats.padded);
     if (stats.drafted > 0) {
         std::fputs("accepted by position", stderr);
         for (std::size_t i = 0; i < stats.drafted_by_position.size(); ++i) {

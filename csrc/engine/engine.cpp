@@ -253,9 +253,7 @@ double Engine::decode(Group group) {
             batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
                        true);
     }
-    const int n_padded = pad(group, n_context);
     target_.decode(batch_);
-    ready_[group.last - 1]->stats.padded += n_padded;
     const double seconds = watch.seconds();
     bool ends_prompt = false;
     for (std::size_t i = group.first; i < group.last; ++i) {
@@ -266,23 +264,6 @@ double Engine::decode(Group group) {
     // The time of a decode that ends a prompt says nothing about the rounds that follow.
     if (!ends_prompt) speculator_.observe_decode(batch_.size(), n_context, seconds);
     return seconds;
-}
-
-// Adds rows where a wider decode is cheaper: further tokens of the last sequence, behind its trunk.
-// They are cut from the memory like rejected tokens. Where several sequences lie apart, nothing is
-// added, since the last one would have more rows than the others. Returns the number of rows added.
-int Engine::pad(Group group, int n_context) {
-    const std::size_t last = group.last - 1;
-    if (target_.memory().split() && last != group.first) return 0;
-    Sequence& sequence = *ready_[last];
-    const int n = batch_.size();
-    const int width = speculator_.planner().width(n, n_context);
-    const int n_held = sequence.n_cached() + n_rows(last);
-    if (width > target_.n_batch() || n_held + width - n > target_.n_ctx()) return 0;
-    Position position = sequence.n_tokens() + speculator_.draft(last).n_trunk();
-    while (batch_.size() < width)
-        batch_.add(sequence.tokens().back(), position++, sequence.id(), true);
-    return width - n;
 }
 
 // Walks from the last committed token along the tokens that the target chooses, as far as they are

@@ -59,7 +59,6 @@ class Engine {
     int n_rows(std::size_t i) const;
     std::size_t end_of_group(std::size_t first) const;
     double decode(Group group);
-    int pad(Group group, int n_context);
     void verify(Group group, double seconds);
     void verify(std::size_t i, Sequence& sequence, double seconds);
     void absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path);

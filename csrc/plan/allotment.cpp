@@ -48,7 +48,7 @@ void Allotment::allot(Prices prices) {
     seconds_ = prices[n + best];
 }
 
-void Allotment::allot_alike(Prices prices) {
+void Allotment::allot_split(Prices prices) {
     const auto length = [](const Participant& one, int g) {
         return std::min(one.longest, one.most) < g ? 0 : g;
     };

@@ -59,7 +59,7 @@ class Allotment {
     // The same for a split memory, where only neighbours with equally many rows are decoded at
     // once. All sequences that draft then verify the same number of rows, and wherever the number
     // changes from one place to the next, another decode begins.
-    void allot_alike(Prices prices);
+    void allot_split(Prices prices);
 
     // The rows that are verified, each behind its predecessor.
     const std::vector<Row>& chosen() const { return chosen_; }

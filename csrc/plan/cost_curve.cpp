@@ -75,10 +75,7 @@ double CostCurve::learn(int n, double log_seconds, double most) {
 
 void CostCurve::derive() {
     prices_.clear();
-    int cheapest = kMaxTokens;
-    for (int n = kMaxTokens; n > 0; --n) {
-        if (log_seconds_[n - 1] <= log_seconds_[cheapest - 1]) cheapest = n;
-        widths_[n - 1] = static_cast<unsigned char>(cheapest);
+    for (int n = 1; n <= kMaxTokens; ++n) {
         // More tokens cost less than one only where a processor's kernel for one is slow, so that
         // is believed only as far as it is beyond doubt.
         double believed = log_seconds_[n - 1];
@@ -89,30 +86,19 @@ void CostCurve::derive() {
     }
 }
 
-int CostCurve::width(int n, int n_context) const {
-    // A single token is plain decoding, which is never padded.
-    if (n <= 1 || n > kMaxTokens || widths_[n - 1] == n) return n;
-    const int wider = widths_[n - 1];
-    const double ratio = seconds(n, n_context) / seconds(wider, n_context);
-    const double margin = tuning::kBeyondDoubt * doubt(wider, n);
-    // log(ratio) <= ratio - 1, so the logarithm is seldom needed.
-    return ratio - 1 > margin && std::log(ratio) > margin ? wider : n;
-}
-
-std::span<const double> CostCurve::prices(int n_most, int n_context, bool pads) const {
+std::span<const double> CostCurve::prices(int n_most, int n_context) const {
     if (n_context != priced_context_) prices_.clear();
     priced_context_ = n_context;
     if (prices_.empty()) prices_.push_back(0);
     double part = 1;
     int known = 0;  // the n that `part` was computed for
     for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n) {
-        const int rows = pads ? width(n, n_context) : n;
         // Widths beyond kMaxTokens are as much in doubt as kMaxTokens.
-        if (std::min(rows, kMaxTokens) != known) {
-            known = std::min(rows, kMaxTokens);
+        if (std::min(n, kMaxTokens) != known) {
+            known = std::min(n, kMaxTokens);
             part = std::exp(static_cast<float>(-tuning::kOptimism * doubt(known, last_)));
         }
-        prices_.push_back(part * seconds(rows, n_context));
+        prices_.push_back(part * seconds(n, n_context));
     }
     return prices_;
 }

@@ -44,16 +44,12 @@ class CostCurve {
     // Expected seconds of a decode of n tokens (n >= 1), always positive and finite.
     double seconds(int n, int n_context) const;
 
-    // Number of rows of the cheapest decode with room for n tokens. It is more than n where kernels
-    // take less time for a whole block of rows than for a part of one, beyond doubt.
-    int width(int n, int n_context) const;
-
     // [n]: seconds to reckon with when a decode of n tokens is chosen, for n from 0 to at least
     // n_most: the expected seconds, lowered by kOptimism times the doubt about their ratio to the
     // last decode's. (Optimism in the face of uncertainty: Auer, Cesa-Bianchi, Fischer,
-    // "Finite-time analysis of the multiarmed bandit problem", 2002.) pads: whether decodes get
-    // width() rows; it must be the same in every call. Valid until the next call of any member.
-    std::span<const double> prices(int n_most, int n_context, bool pads) const;
+    // "Finite-time analysis of the multiarmed bandit problem", 2002.) Valid until the next call of
+    // any member.
+    std::span<const double> prices(int n_most, int n_context) const;
 
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
@@ -78,12 +74,11 @@ class CostCurve {
     // standard deviations off. Returns the value that it counted as.
     double learn(int n, double log_seconds, double most);
     void wander(double speed_sd, double shape_sd);
-    void derive();  // fills seconds_ and widths_
+    void derive();  // fills seconds_
     double learned(int n, int m) const;
 
     Row log_seconds_;  // [n - 1]: mean of the model, at an empty context
     Row seconds_;      // [n - 1]: what follows from it
-    std::array<unsigned char, kMaxTokens> widths_;  // [n - 1]: width(n) at an empty context
     // Covariance of the errors of log_seconds_, in parts: the variances that wandering has added up
     // to, less learned_[n - 1][m - 1] (m <= n), which decodes have taken off again.
     double speed_ = 0;

@@ -90,8 +90,8 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
         first += turn.offers.size();
     }
     const Allotment::Prices prices = this->prices(common, allotment_.n_most());
-    if (alike_ && turns.size() > 1)
-        allotment_.allot_alike(prices);
+    if (split_ && turns.size() > 1)
+        allotment_.allot_split(prices);
     else
         allotment_.allot(prices);
 }
@@ -210,9 +210,9 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
     for (const Turn& turn : turns) n_drafted += turn.choice.n_draft;
     const double plain = price(common, common.n_rows);
     const double extra = allotment_.seconds() - plain;
-    const double believed = alike_ && turns.size() > 1
+    const double believed = split_ && turns.size() > 1
                                 ? allotment_.seconds()
-                                : seconds(common.n_rows + n_drafted, common.n_context);
+                                : cost_.seconds(common.n_rows + n_drafted, common.n_context);
     for (Turn& turn : turns) {
         Choice& choice = turn.choice;
         if (choice.n_draft == 0) choice.offer = -1;
@@ -285,7 +285,7 @@ void Planner::learn(const Turn& turn) {
     const Choice& choice = turn.choice;
     // Seconds of this decode with n_drafted drafted tokens, as now expected.
     const auto took = [&](int n_drafted) {
-        return seconds(choice.n_committed + n_drafted, turn.n_tokens);
+        return cost_.seconds(choice.n_committed + n_drafted, turn.n_tokens);
     };
     const double plain = took(0);
     const double token_seconds = (plain + turn.overhead) / choice.n_sequences;

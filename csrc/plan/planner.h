@@ -39,9 +39,8 @@ namespace specllama {
 // and each request has its Phase. Calls allocate only when more is at hand than ever before.
 class Planner {
  public:
-    // pads: whether decodes get more rows than are wanted where that makes them cheaper.
-    // alike: whether the memory is split, see Allotment::allot_alike.
-    explicit Planner(bool pads = false, bool alike = false) : pads_(pads), alike_(alike) {}
+    // split: whether the sequences lie apart in the memory, see Allotment::allot_split.
+    explicit Planner(bool split = false) : split_(split) {}
 
     // What is known at the start of a request.
     Phase begin(double temperature, int n_prompt) const;
@@ -61,12 +60,6 @@ class Planner {
 
     // Learns from the outcome of a turn.
     void learn(const Turn& turn);
-
-    // Rows that a decode of n tokens should have, and its expected seconds with these.
-    int width(int n, int n_context) const { return pads_ ? cost_.width(n, n_context) : n; }
-    double seconds(int n, int n_context) const {
-        return cost_.seconds(width(n, n_context), n_context);
-    }
 
     // What the draft model's steps took: see DraftCost::observe.
     void observe_drafting(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
@@ -95,7 +88,7 @@ class Planner {
     double caution_to_verify(const Turn& turn, const Offer& offer) const;
     // [n]: seconds to reckon with for a decode of n rows, up to n_most: see CostCurve::prices.
     Allotment::Prices prices(const Common& common, int n_most) const {
-        return cost_.prices(n_most, common.n_context, pads_);
+        return cost_.prices(n_most, common.n_context);
     }
     double price(const Common& common, int n_rows) const { return prices(common, n_rows)[n_rows]; }
     // Extra seconds of the draft model's first token, as it must take in turn.n_behind tokens; and
@@ -112,8 +105,7 @@ class Planner {
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns);
 
-    bool pads_;
-    bool alike_;
+    bool split_;
     CostCurve cost_;
     DraftCost draft_cost_;
     Acceptance acceptance_;

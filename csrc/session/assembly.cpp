@@ -204,8 +204,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     auto engine = std::make_unique<Engine>(
         *context, Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
-                             limits(options, most_leaves), model->vocab(),
-                             memory.n_cuttable() == Memory::kAnyNumber, memory.split()));
+                             limits(options, most_leaves), model->vocab(), memory.split()));
     if (options.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");

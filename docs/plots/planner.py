@@ -99,8 +99,7 @@ def _drafted(
         n = turn.choice.n_draft
         positions.append(i)
         lengths.append(n)
-        width = planner.width(n + 1, i)
-        planner.observe_decode(width, i, SECOND * float(curve[width - 1]))
+        planner.observe_decode(n + 1, i, SECOND * float(curve[n]))
         accepted = min(n, n_right)
         turn.came(accepted, [min(n_right, accepted + 1)])
         planner.learn(turn)

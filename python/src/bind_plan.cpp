@@ -86,7 +86,6 @@ void bind_cost_curve(py::module_& m) {
         .def(py::init())
         .def("observe", &CostCurve::observe, py::arg("n"), py::arg("n_context"), py::arg("seconds"))
         .def("seconds", &CostCurve::seconds, py::arg("n"), py::arg("n_context") = 0)
-        .def("width", &CostCurve::width, py::arg("n"), py::arg("n_context") = 0)
         .def(
             "doubt",
             [](const CostCurve& curve, int n, int m_) {
@@ -128,9 +127,9 @@ void bind_allotment(py::module_& m) {
             },
             py::arg("price"))
         .def(
-            "allot_alike",
+            "allot_split",
             [](Allotment& allotment, const Price& price) {
-                allotment.allot_alike(prices(allotment, price));
+                allotment.allot_split(prices(allotment, price));
             },
             py::arg("price"))
         .def_property_readonly("chosen",
@@ -188,8 +187,7 @@ void bind_plan(py::module_& m) {
         .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),
              py::arg("n_judged") = std::nullopt, py::arg("n_again") = 0);
     py::class_<Planner>(m, "Planner", "Decides how many tokens of which draft are verified.")
-        .def(py::init<bool, bool>(), py::kw_only(), py::arg("pads") = false,
-             py::arg("alike") = false)
+        .def(py::init<bool>(), py::kw_only(), py::arg("split") = false)
         .def("begin", &Planner::begin, py::arg("temperature") = 0.0, py::arg("n_prompt") = 0)
         .def("choose", &choose, py::arg("turns"))
         .def(
@@ -204,7 +202,6 @@ void bind_plan(py::module_& m) {
         .def(
             "learn", [](Planner& planner, const HeldTurn& held) { planner.learn(held.turn); },
             py::arg("turn"))
-        .def("width", &Planner::width, py::arg("n"), py::arg("n_context") = 0)
         .def(
             "observe_decode",
             [](Planner& planner, int n, int n_context, double seconds) {

@@ -49,7 +49,7 @@ class Machine:
     def __init__(self, curve: NDArray[np.float64], seed: int) -> None:
         self.curve = curve
         self.rng = np.random.default_rng(seed)
-        self.planner = Planner(pads=True)
+        self.planner = Planner()
         for _ in range(10):
             if n := self.planner.cost.next_probe(MAX_DRAFT + 1):
                 self.planner.cost.observe(n, 0, self.heard(self.curve[n - 1]))
@@ -58,9 +58,8 @@ class Machine:
         return SECOND * cost * float(np.exp(NOISE * self.rng.normal()))
 
     def decode(self, n: int, n_context: int) -> float:
-        width = min(self.planner.width(n, n_context), len(self.curve))
-        cost = float(self.curve[width - 1])
-        self.planner.observe_decode(width, n_context, self.heard(cost))
+        cost = float(self.curve[min(n, len(self.curve)) - 1])
+        self.planner.observe_decode(n, n_context, self.heard(cost))
         return cost
 
 

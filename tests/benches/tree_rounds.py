@@ -218,7 +218,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
         planner.choose([turn])
         chosen = trees[max(turn.choice.offer, 0)]
         path = chosen.walk(text[i:], set(turn.rows)) if turn.choice.n_draft else []
-        n_rows = planner.width(1 + again + turn.choice.n_draft, position)
+        n_rows = 1 + again + turn.choice.n_draft
         decode = float(curve[n_rows - 1])
         planner.observe_decode(n_rows, position, decode * SECOND)
         time += spent + decode

@@ -61,15 +61,6 @@ TEST(times_that_cannot_be_are_ignored) {
     CHECK(!curve.measured(4));
 }
 
-TEST(a_wider_decode_is_taken_where_it_is_cheaper) {
-    CostCurve curve;
-    for (int i = 0; i < 20; ++i)
-        for (int n = 1; n <= 16; ++n) curve.observe(n, 0, n == 7 ? 0.05 : 0.01 + 0.001 * n);
-    CHECK(curve.width(7, 0) == 8);
-    CHECK(curve.width(6, 0) == 6);
-    for (int n = 1; n <= CostCurve::kMaxTokens; ++n) CHECK(curve.width(n, 0) >= n);
-}
-
 TEST(points_are_restored) {
     CostCurve curve;
     for (const int n : {1, 4, 16}) curve.observe(n, 0, 0.02 + 0.001 * n);

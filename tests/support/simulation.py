@@ -228,9 +228,8 @@ def planned_with_model(
         choice = turn.choice
         g = choice.n_draft
         accepted = min(g, int(text.run[i]))
-        n_rows = planner.width(g + 1, i)
-        took = float(curve[n_rows])
-        planner.observe_decode(n_rows, i, took * float(np.exp(noise * rng.normal())))
+        took = float(curve[g + 1])
+        planner.observe_decode(g + 1, i, took * float(np.exp(noise * rng.normal())))
         turn.came(accepted, [min(accepted + 1, n, int(text.run[i]))])
         planner.learn(turn)
         run.drafted.append(g)

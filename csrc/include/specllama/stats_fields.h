@@ -42,7 +42,6 @@ void visit_stats(Visitor visit) {
     visit("drafted", &Stats::drafted);
     visit("accepted", &Stats::accepted);
     visit("certain", &Stats::certain);
-    visit("padded", &Stats::padded);
     visit("draft_decoded_tokens", &Stats::draft_decoded_tokens);
     visit("acceptance_rate", &Stats::acceptance_rate);
     visit("tokens_per_round", &Stats::tokens_per_round);

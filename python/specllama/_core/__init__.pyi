@@ -207,7 +207,6 @@ class Stats:
             then cut off.
         certain: Tokens that were not verified, since the grammar allowed no other; the token that
             ends the text may be one of them. They belong to no round.
-        padded: Rows added to target decodes because the wider decode took less time.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
         tokens_per_round: generated_tokens / rounds.
@@ -269,8 +268,6 @@ class Stats:
     def accepted(self) -> int: ...
     @property
     def certain(self) -> int: ...
-    @property
-    def padded(self) -> int: ...
     @property
     def draft_decoded_tokens(self) -> int: ...
     @property

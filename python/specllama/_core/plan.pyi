@@ -47,9 +47,6 @@ class CostCurve:
     def seconds(self, n: int, n_context: int = 0) -> float:
         """Return the expected seconds of a decode of n tokens, never less than those of one."""
 
-    def width(self, n: int, n_context: int = 0) -> int:
-        """Return the rows, n or more, of the cheapest decode that has room for n tokens."""
-
     def doubt(self, n: int, m: int = 1) -> float:
         """Return the standard deviation of log(v(n) / v(m)).
 
@@ -292,7 +289,7 @@ class Allotment:
     def allot(self, price: Callable[[int], float]) -> None:
         """Choose the rows. price: gives the seconds of a decode of n rows."""
 
-    def allot_alike(self, price: Callable[[int], float]) -> None:
+    def allot_split(self, price: Callable[[int], float]) -> None:
         """The same if only neighbours with equal numbers of rows are decoded at once."""
 
     @property
@@ -312,12 +309,11 @@ class Planner:
     It reads no clock: the same calls give the same choices.
     """
 
-    def __init__(self, *, pads: bool = False, alike: bool = False) -> None:
+    def __init__(self, *, split: bool = False) -> None:
         """
         Args:
-            pads: Whether decodes get extra rows where that makes them cheaper.
-            alike: Whether only neighbours in the memory with equal numbers of rows are decoded at
-                once.
+            split: Whether the sequences lie apart in the memory, so that only neighbours with equal
+                numbers of rows are decoded at once.
         """
 
     def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> Phase:
@@ -341,9 +337,6 @@ class Planner:
 
     def learn(self, turn: Turn) -> None:
         """Take in what came of a turn."""
-
-    def width(self, n: int, n_context: int = 0) -> int:
-        """Return the rows that a decode of n tokens should have."""
 
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
         """Take in the seconds that the target took to decode n tokens."""

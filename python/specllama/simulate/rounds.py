@@ -50,9 +50,8 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
         planner.choose([turn])
         g = turn.choice.n_draft
         accepted = min(g, int(drafts.right[i]))
-        n_rows = planner.width(g + 1, position)
-        cost = float(curve[n_rows - 1])
-        planner.observe_decode(n_rows, position, cost * _SECOND)
+        cost = float(curve[g])
+        planner.observe_decode(g + 1, position, cost * _SECOND)
         turn.came(accepted, [min(len(draft), int(drafts.right[i]), accepted + 1)])
         planner.learn(turn)
         time += cost
@@ -62,7 +61,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
 
 def calibrated_planner(curve: Curve) -> Planner:
     """Return a planner that knows of a curve what a session measures before its first request."""
-    planner = Planner(pads=True)
+    planner = Planner()
     for _ in range(_N_PROBES):
         if n := planner.cost.next_probe(MAX_DRAFT + 1):
             planner.cost.observe(n, 0, float(curve[n - 1]) * _SECOND)
