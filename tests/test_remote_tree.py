@@ -1,4 +1,4 @@
-"""Drafts with branches, as a client has them: their ways, what is left of them, their numbers."""
+"""Drafts with branches, as a client has them: their chains, what is left of them, their numbers."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ import random
 from specllama._core import Source
 from specllama._core.plan import Evidence
 from specllama.formats.wire import MOST_TOLD
-from specllama.remote.draft import Branch, Draft, Way, joined
+from specllama.remote.draft import Branch, Chain, Draft, joined
 from specllama.remote.tree import Tree
 
 
-def way(*tokens: int) -> Way:
-    return Way(list(tokens), [Evidence(Source.other, confidence=token / 1000) for token in tokens])
+def chain(*tokens: int) -> Chain:
+    return Chain(
+        list(tokens), [Evidence(Source.other, confidence=token / 1000) for token in tokens]
+    )
 
 
-def draft(*ways: Way) -> Draft:
-    return joined(iter(ways))
+def draft(*chains: Chain) -> Draft:
+    return joined(iter(chains))
 
 
-def ways_of(one: Draft) -> list[list[int]]:
-    return [tokens for tokens, _ in one.ways()]
+def chains_of(one: Draft) -> list[list[int]]:
+    return [tokens for tokens, _ in one.chains()]
 
 
-def test_ways_make_a_trunk_and_what_leaves_it() -> None:
-    one = draft(way(), way(1, 2, 3), way(1, 2), way(1, 5, 6), way(4), way(1, 2, 3, 7))
+def test_chains_make_a_trunk_and_what_leaves_it() -> None:
+    one = draft(chain(), chain(1, 2, 3), chain(1, 2), chain(1, 5, 6), chain(4), chain(1, 2, 3, 7))
     assert one.tokens == [1, 2, 3]
     told = [(branch.depth, branch.tokens) for branch in one.branches]
     assert told == [(1, [5, 6]), (0, [4]), (3, [7])]
-    assert ways_of(one) == [[1, 2, 3], [1, 5, 6], [4], [1, 2, 3, 7]]
+    assert chains_of(one) == [[1, 2, 3], [1, 5, 6], [4], [1, 2, 3, 7]]
 
 
 def test_what_is_left_behind_tokens() -> None:
-    one = draft(way(1, 2, 3), way(1, 5, 6, 7), way(1, 5, 8), way(4))
-    assert ways_of(one.after([])) == ways_of(one)
-    assert ways_of(one.after([1])) == [[2, 3], [5, 6, 7], [5, 8]]
-    assert ways_of(one.after([1, 5])) == [[6, 7], [8]]
-    assert one.after([1, 5]).evidence[0].confidence == way(6).evidence[0].confidence
+    one = draft(chain(1, 2, 3), chain(1, 5, 6, 7), chain(1, 5, 8), chain(4))
+    assert chains_of(one.after([])) == chains_of(one)
+    assert chains_of(one.after([1])) == [[2, 3], [5, 6, 7], [5, 8]]
+    assert chains_of(one.after([1, 5])) == [[6, 7], [8]]
+    assert one.after([1, 5]).evidence[0].confidence == chain(6).evidence[0].confidence
     for gone in ([1, 2, 3], [4], [9], [1, 9], [1, 5, 6, 7, 8]):
         assert not one.after(gone).tokens
     assert one.foreseen([1, 5, 6, 9]) == 3
@@ -44,15 +46,15 @@ def test_what_is_left_behind_tokens() -> None:
 
 
 def test_what_is_told_has_an_end() -> None:
-    one = draft(way(*range(1, 65)), *(way(*range(i, i + 64)) for i in range(100, 900, 100)))
+    one = draft(chain(*range(1, 65)), *(chain(*range(i, i + 64)) for i in range(100, 900, 100)))
     body, evidence = one.told()
     assert len(evidence) == MOST_TOLD
     assert len(body["draft"]) + sum(len(branch) - 1 for branch in body["branches"]) == MOST_TOLD
-    assert draft(way(1, 2)).told()[0] == {"draft": [1, 2]}
+    assert draft(chain(1, 2)).told()[0] == {"draft": [1, 2]}
 
 
 def test_a_tree_has_the_trunk_first() -> None:
-    others = [draft(way(1, 2), way(1, 3, 4)), draft(way(5, 6))]
+    others = [draft(chain(1, 2), chain(1, 3, 4)), draft(chain(5, 6))]
     tree = Tree(others[1], others, guesses=2)
     assert tree.tokens == [5, 6, 1, 2, 3, 4]
     assert tree.parents == [-1, 0, -1, 2, 2, 4]
@@ -67,7 +69,7 @@ def test_a_tree_has_the_trunk_first() -> None:
 
 def test_who_is_heard_about() -> None:
     """Of guesses at one position each once those before it were wrong."""
-    tree = Tree(draft(way(1, 2), way(3, 4), way(5)), guesses=3)
+    tree = Tree(draft(chain(1, 2), chain(3, 4), chain(5)), guesses=3)
     assert list(tree.judged([1, 2])) == []
     assert list(tree.judged([3, 9])) == [(0, True), (1, False)]
     assert list(tree.judged([5, 9])) == [(0, False), (2, True)]
@@ -78,8 +80,8 @@ def test_a_tree_is_a_draft_again() -> None:
     """Whatever is kept of it, as long as each has what it comes after."""
     rng = random.Random(2)
     for _ in range(300):
-        ways = [way(*rng.choices(range(1, 4), k=rng.randrange(1, 6))) for _ in range(5)]
-        tree = Tree(draft(*ways), guesses=3)
+        chains = [chain(*rng.choices(range(1, 4), k=rng.randrange(1, 6))) for _ in range(5)]
+        tree = Tree(draft(*chains), guesses=3)
         kept: set[int] = set()
         for node, parent in enumerate(tree.parents):
             if (parent < 0 or parent in kept) and rng.random() < 0.7:
@@ -98,7 +100,7 @@ def path_of(tree: Tree, node: int) -> list[int]:
 
 
 def test_a_branch_may_go_on_from_the_end() -> None:
-    one = Draft([1], way(1).evidence, [Branch(1, [2], way(2).evidence)])
+    one = Draft([1], chain(1).evidence, [Branch(1, [2], chain(2).evidence)])
     tree = Tree(one, guesses=2)
     assert tree.parents == [-1, 0]
     assert tree.n_aside(tree.path([1, 2])) == 0  # the target has it in its trunk, too

@@ -191,8 +191,8 @@ class RemoteCore:
             draft_model=self._draft_model,
             spec_length=self._spec_length,
         )
-        way = self._target.way(party, mode, self._timeout)
-        return RemoteStream(party, way, self.step, self._retire_soon, self._leave)
+        runner = self._target.runner(party, mode, self._timeout)
+        return RemoteStream(party, runner, self.step, self._retire_soon, self._leave)
 
     def _proposer(
         self, tokens: list[int], options: _core.GenerateOptions, mode: Mode

@@ -18,14 +18,14 @@ class Branch(NamedTuple):
     evidence: list[Evidence]
 
 
-class Way(NamedTuple):
-    """A row of tokens that may come, with what is known of each."""
+class Chain(NamedTuple):
+    """A draft without branches: a row of tokens that may come, with what is known of each."""
 
     tokens: list[int]
     evidence: list[Evidence]
 
     def agreed(self, tokens: Sequence[int]) -> int:
-        """Return the number of leading tokens that this way and `tokens` have in common."""
+        """Return the number of leading tokens that this chain and `tokens` have in common."""
         n = 0
         for drafted, token in zip(self.tokens, tokens, strict=False):
             if drafted != token:
@@ -47,26 +47,26 @@ class Draft:
         self.tokens.append(token)
         self.evidence.append(evidence)
 
-    def ways(self) -> Iterator[Way]:
+    def chains(self) -> Iterator[Chain]:
         """Yield the trunk, then each branch with the part of the trunk that leads to it."""
-        yield Way(self.tokens, self.evidence)
+        yield Chain(self.tokens, self.evidence)
         for depth, tokens, evidence in self.branches:
-            yield Way([*self.tokens[:depth], *tokens], [*self.evidence[:depth], *evidence])
+            yield Chain([*self.tokens[:depth], *tokens], [*self.evidence[:depth], *evidence])
 
     def agreed(self, tokens: Sequence[int]) -> int:
         """Return the number of leading tokens that the trunk and `tokens` have in common."""
-        return Way(self.tokens, self.evidence).agreed(tokens)
+        return Chain(self.tokens, self.evidence).agreed(tokens)
 
     def foreseen(self, tokens: Sequence[int]) -> int:
-        """Return how many leading tokens of `tokens` the draft foresees, by its best way."""
-        return max(way.agreed(tokens) for way in self.ways())
+        """Return how many leading tokens of `tokens` the draft foresees, by its best chain."""
+        return max(chain.agreed(tokens) for chain in self.chains())
 
     def after(self, tokens: Sequence[int]) -> Draft:
-        """Return what is left of the draft after `tokens` came; an empty draft if none of its ways
-        has them and goes on."""
+        """Return what is left of the draft after `tokens` came; an empty draft if none of its
+        chains has them and goes on."""
         n = len(tokens)
-        ways = [way for way in self.ways() if way.agreed(tokens) == n < len(way.tokens)]
-        return joined(Way(way.tokens[n:], way.evidence[n:]) for way in ways)
+        chains = [chain for chain in self.chains() if chain.agreed(tokens) == n < len(chain.tokens)]
+        return joined(Chain(chain.tokens[n:], chain.evidence[n:]) for chain in chains)
 
     def add_rest(self, other: Draft) -> int:
         """If another draft begins with this trunk, add its further tokens; return how many."""
@@ -95,14 +95,14 @@ class Draft:
         return body | ({"branches": branches} if branches else {}), evidence
 
 
-def joined(ways: Iterator[Way]) -> Draft:
-    """Return a draft whose trunk is the first way that is not empty; others become branches."""
+def joined(chains: Iterator[Chain]) -> Draft:
+    """Return a draft whose trunk is the first chain that is not empty; others become branches."""
     draft = Draft()
-    for way in ways:
+    for chain in chains:
         if not draft.tokens:
-            draft.tokens, draft.evidence = list(way.tokens), list(way.evidence)
-        elif (n := draft.agreed(way.tokens)) < len(way.tokens):
-            draft.branches.append(Branch(n, list(way.tokens[n:]), list(way.evidence[n:])))
+            draft.tokens, draft.evidence = list(chain.tokens), list(chain.evidence)
+        elif (n := draft.agreed(chain.tokens)) < len(chain.tokens):
+            draft.branches.append(Branch(n, list(chain.tokens[n:]), list(chain.evidence[n:])))
     return draft
 
 
@@ -131,4 +131,4 @@ def numbered(nodes: Sequence[tuple[int, Evidence, int]], n_trunk: int, kept: Set
             tokens, evidence = [one[0] for one in aside], [one[1] for one in aside]
             draft.branches.append(Branch(at + 1, tokens, evidence))
     # If no node of the trunk is kept, the first branch becomes the trunk.
-    return draft if draft.tokens else joined(draft.ways())
+    return draft if draft.tokens else joined(draft.chains())

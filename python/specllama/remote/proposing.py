@@ -14,10 +14,10 @@ from specllama import _core
 from specllama._core import MatchedToken, Prediction, Source
 from specllama._core.plan import Evidence, NGramFollower
 from specllama.drafter import Drafter, ProposedToken
-from specllama.remote.draft import Branch, Draft, Way, joined, numbered
+from specllama.remote.draft import Branch, Chain, Draft, joined, numbered
 from specllama.remote.guesses import Guesses
 
-_MOST_WAYS = 64
+_MOST_CHAINS = 64
 """Most continuations of a custom drafter that are read, as in a local session."""
 _TOLD_OF = 8
 """At temperatures above 0: likely tokens to choose from, per guess beside the first."""
@@ -121,16 +121,16 @@ class Custom:
         answer = iter(() if proposal is None else proposal)
         proposed: list[Any] = list(islice(answer, 1))
         if proposed and isinstance(proposed[0], (list, tuple, np.ndarray)):
-            proposed += islice(answer, _MOST_WAYS - 1)
-            ways = [self._way(one, n) for one in proposed]
+            proposed += islice(answer, _MOST_CHAINS - 1)
+            chains = [self._read(one, n) for one in proposed]
         else:
-            ways = [self._way(chain(proposed, answer), n)]
-        known = joined(iter(ways))
+            chains = [self._read(chain(proposed, answer), n)]
+        known = joined(iter(chains))
         draft.tokens, draft.evidence = known.tokens, known.evidence
         if self._guesses > 1:
             draft.branches = known.branches
 
-    def _way(self, proposed: Iterable[ProposedToken], n: int) -> Way:
+    def _read(self, proposed: Iterable[ProposedToken], n: int) -> Chain:
         known = [_evidence(one) for one in islice(proposed, n + 1)]  # also if it is endless
         if len(known) > n:
             raise ValueError(
@@ -141,7 +141,7 @@ class Custom:
                 raise ValueError(
                     f"The drafter proposed token {token}; the model has {self._n_vocab} tokens."
                 )
-        return Way([token for token, _ in known], [evidence for _, evidence in known])
+        return Chain([token for token, _ in known], [evidence for _, evidence in known])
 
     def judge(self, draft: Draft, n_accepted: int, next_token: int) -> None:
         tokens = np.array(draft.tokens, dtype=np.int32)

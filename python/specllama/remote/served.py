@@ -12,7 +12,7 @@ from specllama.remote.link import Link
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.party import Party
 from specllama.remote.sockets import Sockets
-from specllama.remote.stream import Way
+from specllama.remote.stream import Runner
 from specllama.remote.target import Mode
 from specllama.remote.verification import Verification
 
@@ -52,7 +52,7 @@ class Served:
     def check(self, options: _core.GenerateOptions) -> None:
         pass  # the server itself refuses what it does not have
 
-    def way(self, party: Party, mode: Mode, timeout: float) -> Way:
+    def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
         if mode == "ahead":
             return Ahead(party, self._link, self._sockets, timeout)
         return Lockstep(party, Verification(self._link, party.text))

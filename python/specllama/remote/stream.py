@@ -10,7 +10,7 @@ from specllama.errors import ArgumentError
 from specllama.remote.party import Party
 
 
-class Way(Protocol):
+class Runner(Protocol):
     """Runs the rounds of a generation, in lockstep or ahead."""
 
     def round(self) -> None:
@@ -25,7 +25,7 @@ class RemoteStream:
 
     Args:
         party: The text and its drafters.
-        way: Runs the rounds.
+        runner: Runs the rounds.
         advance: Makes the session run a round of at least one stream.
         retire: Makes the session end abandoned streams, as soon as no thread is at work in it.
         ended: Called with this stream when it is over.
@@ -34,13 +34,13 @@ class RemoteStream:
     def __init__(
         self,
         party: Party,
-        way: Way,
+        runner: Runner,
         advance: Callable[[], object],
         retire: Callable[[], object],
         ended: Callable[[RemoteStream], object],
     ) -> None:
         self._party = party
-        self._way = way
+        self._runner = runner
         self._advance = advance
         self._retire = retire
         self._ended = ended
@@ -52,7 +52,7 @@ class RemoteStream:
     def round(self) -> None:
         """Run one round. An error ends the stream; its reader gets it from `take`."""
         try:
-            self._way.round()
+            self._runner.round()
         except Exception as error:
             self._error = error
             self._party.text.end(None)
@@ -110,7 +110,7 @@ class RemoteStream:
             return
         self._left = True
         try:  # an interrupt may come anywhere, but must not keep its place taken
-            self._way.close()
+            self._runner.close()
         finally:
             try:
                 self._party.end()

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 from specllama import _core
 from specllama.remote.draft import Draft
 from specllama.remote.party import Party
-from specllama.remote.stream import Way
+from specllama.remote.stream import Runner
 
 Mode = Literal["auto", "lockstep", "ahead"]
 
@@ -42,7 +42,7 @@ class Target(Protocol):
     def check(self, options: _core.GenerateOptions) -> None:
         """Raise ArgumentError for options that other targets have, but this one does not."""
 
-    def way(self, party: Party, mode: Mode, timeout: float) -> Way:
+    def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
         """Return what runs the rounds of a generation, in lockstep or ahead."""
 
     def close(self) -> None:

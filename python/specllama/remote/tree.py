@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from specllama._core.plan import Evidence
 from specllama.formats.wire import MOST_TOLD
-from specllama.remote.draft import Draft, Way, numbered
+from specllama.remote.draft import Chain, Draft, numbered
 
 
 class Tree:
@@ -35,8 +35,8 @@ class Tree:
         self._n_trunk = len(draft.tokens)
         self._guesses = guesses
         for one in (draft, *others) if draft.tokens else ():
-            for way in one.ways():
-                self._add(way)
+            for chain in one.chains():
+                self._add(chain)
 
     @property
     def sides(self) -> list[tuple[Evidence, int]]:
@@ -82,9 +82,9 @@ class Tree:
         nodes = list(zip(self.tokens, self.evidence, self.parents, strict=True))
         return numbered(nodes, self._n_trunk, set(kept))
 
-    def _add(self, way: Way) -> None:
+    def _add(self, chain: Chain) -> None:
         at = -1
-        for token, evidence in zip(*way, strict=True):
+        for token, evidence in zip(*chain, strict=True):
             beside = self._children[at]
             if token not in beside:
                 if len(beside) == self._guesses or len(self.tokens) == MOST_TOLD:

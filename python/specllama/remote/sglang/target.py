@@ -14,7 +14,7 @@ from specllama.remote.party import Party
 from specllama.remote.sglang.generate import Generate
 from specllama.remote.sglang.rounds import Rounds
 from specllama.remote.sglang.vocabulary import check_vocabulary
-from specllama.remote.stream import Way
+from specllama.remote.stream import Runner
 from specllama.remote.target import About, Mode
 
 MOST_TOP = 64
@@ -121,7 +121,7 @@ class SGLang:
         if sampling.penalty_last_n != 0 and penalties != (1, 0, 0):
             _refuse("penalties")
 
-    def way(self, party: Party, mode: Mode, timeout: float) -> Way:
+    def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
         return Lockstep(party, Rounds(self._generate, self._tokenizer, party.text, party.trip))
 
     def close(self) -> None:
