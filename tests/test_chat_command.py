@@ -239,6 +239,13 @@ def test_bad_arguments(chat: Run, bundled_model: Path, model: Path) -> None:
         assert len(said.err.strip().splitlines()) == 1
 
 
+def test_a_key_of_the_environment_is_for_a_url(
+    chat: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECLLAMA_TARGET_KEY", "secret")
+    assert chat("-m", str(model), "-n", "1", lines="u\n").out == ":\n"
+
+
 def test_ctrl_c_ends_a_script(scripted: Script) -> None:
     model = scripted(PIECES, then=None, chat_template=TEMPLATE, n_ctx=200_000)
     command = [sys.executable, "-m", "specllama", *OPTIONS, "-m", str(model), "-c", "200000"]

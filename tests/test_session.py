@@ -387,6 +387,21 @@ def test_what_a_session_is_opened_with_is_checked(options: dict[str, Any], messa
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"target_mode": "lockstep"}, {"target_key": "k"}, {"target_key": ""}, {"target_timeout": 5},
+        {"tokenizer": "x.gguf"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_of_a_target_elsewhere_need_one(options: dict[str, Any]) -> None:
+    (name,) = options
+    message = f"^{name} is for a target elsewhere; give target, or leave it out"
+    with pytest.raises(ArgumentError, match=message):
+        SpecSession(**options)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"stop": np.array(3)}, "stop must be a str or several"),

@@ -20,7 +20,7 @@ from specllama.model.chat_template import Message
 from specllama.model.core import Core
 from specllama.model.opening import check_draft, open_core
 from specllama.model.template_options import TemplateOptions
-from specllama.remote.opening import Way, open_remote
+from specllama.remote.opening import TargetOptions, open_remote
 from specllama.requests import beams
 from specllama.requests.background import BackgroundRequests
 from specllama.requests.beams import Beam, BeamOptions
@@ -87,7 +87,7 @@ class SpecSession(BackgroundRequests, Closing):
             draft_device, draft_n_threads, draft_kv_type, n_seq, n_threads (the draft model's),
             spec_length, spec_tree, cascade, chat_template, template_args, max_queue, progress and
             verbose may be given. "sglang+http://...": an SGLang server (docs/remote-sglang.md).
-            None: the model is here.
+            None: the model is here, and the four options that follow may not be given.
         target_mode: "lockstep": a request and an answer for each round; "ahead": the target does
             not wait for drafts; "auto": chosen for each generation by the time that the network
             and decodes take.
@@ -230,19 +230,17 @@ class SpecSession(BackgroundRequests, Closing):
             "progress": on_load,
         }
         check_draft(draft)
-        way = Way.checked(target_mode, target_key, target_timeout)
+        elsewhere = TargetOptions.checked(
+            target, target_mode, target_key, target_timeout, tokenizer
+        )
         core: Core
-        if target is None:
-            if tokenizer is not None:
-                raise ArgumentError("tokenizer is for a target by SGLang; leave it out.")
+        if elsewhere is None:
             core, path = open_core(model, draft, **options)
         else:
             arguments = signature(SpecSession).parameters
             defaults = {name: one.default for name, one in arguments.items()}
             core, path = open_remote(
-                target,
-                way,
-                tokenizer,
+                elsewhere,
                 draft,
                 {"model": model, **options},
                 defaults | {"progress": on_load},

@@ -136,10 +136,12 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
 def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return SpecSession's arguments, read from the options that `add_target_url` added. Raises
     ArgumentError if others of these are given without the URL."""
-    if arguments.target_url is None and (arguments.target_key or arguments.target_mode != "auto"):
-        raise ArgumentError(
-            "--target-key and --target-mode are of a target elsewhere; give its URL with -u."
-        )
+    if arguments.target_url is None:
+        if arguments.target_key or arguments.target_mode != "auto":
+            raise ArgumentError(
+                "--target-key and --target-mode are of a target elsewhere; give its URL with -u."
+            )
+        return {"target": None}
     key = arguments.target_key or os.environ.get("SPECLLAMA_TARGET_KEY") or None
     return {
         "target": arguments.target_url,

@@ -30,16 +30,27 @@ _MODES: tuple[Mode, ...] = ("auto", "lockstep", "ahead")
 
 
 @dataclass(frozen=True)
-class Way:
-    """How requests reach a target elsewhere: three arguments of `SpecSession`."""
+class TargetOptions:
+    """Where a target elsewhere is, and how requests reach it.
 
-    mode: Mode
-    key: str | None
-    timeout: float
+    Attributes:
+        url: The argument `target` of `SpecSession`.
+        mode, key, timeout: Its arguments `target_mode`, `target_key` and `target_timeout`.
+        tokenizer: Its argument of that name.
+    """
+
+    url: str
+    mode: Mode = "auto"
+    key: str | None = None
+    timeout: float = 600.0
+    tokenizer: str | os.PathLike[str] | None = None
 
     @classmethod
-    def checked(cls, mode: Any, key: Any, timeout: Any) -> Way:
-        """Check the arguments. Raises ArgumentError."""
+    def checked(
+        cls, url: Any, mode: Any, key: Any, timeout: Any, tokenizer: Any
+    ) -> TargetOptions | None:
+        """Return the options that a session was given; None if there is no URL, since the target
+        is here then. Raises ArgumentError, also for an option that is of no use without a URL."""
         if not isinstance(mode, str) or mode not in _MODES:
             raise ArgumentError(
                 f'target_mode must be "auto", "lockstep" or "ahead", not {_check.quoted(mode)}.'
@@ -49,13 +60,24 @@ class Way:
             raise ArgumentError(
                 f"target_timeout must be above 0 and below a day, not {_check.quoted(timeout)}."
             )
-        return cls(mode, None if key is None else _check.text("target_key", key), seconds)
+        key = None if key is None else _check.text("target_key", key)
+        if url is not None:
+            return cls(_check.text("target", url), mode, key, seconds, tokenizer)
+        for name, value, default in (
+            ("target_mode", mode, cls.mode),
+            ("target_key", key, cls.key),
+            ("target_timeout", seconds, cls.timeout),
+            ("tokenizer", tokenizer, cls.tokenizer),
+        ):
+            if _check.differ(value, default):
+                raise ArgumentError(
+                    f"{name} is for a target elsewhere; give target, or leave it out."
+                )
+        return None
 
 
 def open_remote(
-    target: str,
-    way: Way,
-    tokenizer: str | os.PathLike[str] | None,
+    target: TargetOptions,
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
     defaults: Mapping[str, Any],
@@ -76,14 +98,7 @@ def open_remote(
         cheap = draft
     elif draft is not None and (not is_file or options["cascade"]):
         cheap = "ngram"
-    served, mode = _connected(
-        _check.text("target", target),
-        way.key,
-        way.timeout,
-        way.mode,
-        tokenizer,
-        draft if is_file else None,
-    )
+    served, mode = _connected(target, draft if is_file else None)
     try:
         core = RemoteCore(
             served,
@@ -93,7 +108,7 @@ def open_remote(
             spec_length=length,
             guesses=_guesses(options["spec_tree"], length),
             mode=mode,
-            timeout=way.timeout,
+            timeout=target.timeout,
         )
     except BaseException:
         served.close()
@@ -101,26 +116,28 @@ def open_remote(
     return core, served.url
 
 
-def _connected(
-    url: str, key: str | None, seconds: float, mode: Mode, tokenizer: Any, draft: Any
-) -> tuple[Target, Mode]:
+def _connected(options: TargetOptions, draft: Any) -> tuple[Target, Mode]:
     """Return the target, and the mode of its generations. draft: a GGUF file, or None."""
-    if not url.startswith(_SGLANG):
-        if tokenizer is not None:
+    if not options.url.startswith(_SGLANG):
+        if options.tokenizer is not None:
             raise ArgumentError("A specllama server has its own tokenizer; leave it out.")
-        link = Link(url, key, seconds)
-        return _closing(link, lambda: Served(link)), mode
-    if mode == "ahead":
+        link = Link(options.url, options.key, options.timeout)
+        return _closing(link, lambda: Served(link)), options.mode
+    if options.mode == "ahead":
         raise ArgumentError(
             'SGLang waits for drafts; target_mode="ahead" cannot be had of it, leave it out.'
         )
-    if tokenizer is None and draft is None:
+    if options.tokenizer is None and draft is None:
         raise ArgumentError(
             "A target by SGLang needs its vocabulary here: give a GGUF as draft, or as tokenizer."
         )
-    named = ("draft", draft) if tokenizer is None else ("tokenizer", tokenizer)
-    path = hub.local_path(*named)
-    link = Link(url.removeprefix(_SGLANG), key, seconds, kind="an SGLang")
+    path = (
+        hub.local_path("draft", draft)
+        if options.tokenizer is None
+        else hub.local_path("tokenizer", options.tokenizer)
+    )
+    url = options.url.removeprefix(_SGLANG)
+    link = Link(url, options.key, options.timeout, kind="an SGLang")
     return _closing(link, lambda: SGLang(link, path)), "lockstep"
 
 
