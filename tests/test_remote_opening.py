@@ -16,6 +16,7 @@ from prompts import PROMPTS
 from random_model import write_dense
 from serving import Server, serve
 from specllama import ArgumentError, ModelError, RemoteError, SpecllamaError, SpecSession
+from specllama.session import BUNDLED_DRAFT
 
 MODULE = PROMPTS["module"]
 
@@ -61,6 +62,12 @@ def test_options_of_the_server(options: dict[str, Any]) -> None:
         ({"target_timeout": "x"}, "target_timeout must be a number"),
         ({"n_seq": 0}, "n_seq must be from 1"),
         ({"spec_length": 65}, "spec_length must be from 1 to 64"),
+        ({"cascade": "off"}, "cascade must be True or False"),
+        ({"n_threads": "x"}, "^n_threads must be a whole number"),
+        ({"draft": BUNDLED_DRAFT, "draft_n_threads": "x"}, "draft_n_threads must be a whole"),
+        ({"draft": BUNDLED_DRAFT, "draft_n_gpu_layers": 1.5}, "draft_n_gpu_layers must be a whole"),
+        ({"draft": BUNDLED_DRAFT, "draft_device": 5}, "draft_device must be a str"),
+        ({"draft": BUNDLED_DRAFT, "draft_kv_type": 5}, "draft_kv_type must be a str"),
         ({"draft": "mtp"}, "needs the model here"),
     ],
 )
@@ -79,6 +86,13 @@ def test_a_draft_model_of_another_vocabulary(server: Server, tmp_path: Path) -> 
         SpecSession(target=server.url, draft=other)
     assert description in str(caught.value)
     assert server.url in str(caught.value)
+
+
+def test_arguments_are_checked_before_a_server_is_asked() -> None:
+    for options in ({"n_seq": 0}, {"spec_tree": 9}, {"n_threads": "x"}, {"cascade": 2}):
+        (name,) = options
+        with pytest.raises(ArgumentError, match=f"^{name} must be"):
+            SpecSession(target="http://127.0.0.1:1", **options)
 
 
 def test_a_server_that_is_not_there() -> None:

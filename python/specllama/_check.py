@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from specllama import _core
 from specllama.errors import ArgumentError
 
 Tokens: TypeAlias = list[int] | NDArray[np.int32]
+T = TypeVar("T")
 
 _INT32 = 2**31
 _LONGEST_PATH = 4096
@@ -40,6 +41,16 @@ def differ(value: Any, other: Any) -> bool:
         return bool(value != other)
     except ValueError:
         return True
+
+
+def first(*values: Any) -> Any:
+    """Return the first value that is not None; None if there is none."""
+    return next((value for value in values if value is not None), None)
+
+
+def optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
+    """Return None for None, and for other values what `check` returns. Raises what that raises."""
+    return None if value is None else check(name, value)
 
 
 def integer(name: str, value: Any, *, low: int = -_INT32, high: int = _INT32 - 1) -> int:

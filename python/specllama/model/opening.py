@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from specllama import _check, _core
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
-
-T = TypeVar("T")
+from specllama.model.draft_options import draft_options
 
 
 def open_core(
@@ -54,7 +53,7 @@ def open_core(
     those of `SpecSession`, except `progress`: it is called with the fraction loaded."""
     context = partial(
         _core.ContextOptions,
-        n_ctx=_check.integer("n_ctx", _first(n_ctx, 0)),
+        n_ctx=_check.integer("n_ctx", _check.first(n_ctx, 0)),
         n_seq=_check.integer("n_seq", n_seq),
         n_batch=_check.integer("n_batch", n_batch),
         flash_attn=_check.switch("flash_attn", flash_attn),
@@ -63,48 +62,43 @@ def open_core(
         max_order=_check.integer("ngram_order", ngram_order),
         window=_check.integer("ngram_window", ngram_window),
         max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
-        draw=ngram_draw,
+        draw=_check.flag("ngram_draw", ngram_draw),
     )
+    offers, cascade = _check.flag("offers", offers), _check.flag("cascade", cascade)
     drafter = draft if isinstance(draft, Drafter) else None
     path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
     draft_path = _draft_path(draft, bundled=model is None)
     mtp = draft == "mtp" or (draft == "auto" and model is not None and _core.brings_head(path))
     target_model = _core.ModelOptions(
         path=path,
-        n_gpu_layers=_optional(_check.integer, "n_gpu_layers", n_gpu_layers),
-        device=_check.text("device", _first(device, "")),
+        n_gpu_layers=_check.optional(_check.integer, "n_gpu_layers", n_gpu_layers),
+        device=_check.text("device", _check.first(device, "")),
         rpc=_servers(rpc),
     )
     target_context = context(
-        n_threads=_check.integer("n_threads", _first(n_threads, 0)),
-        kv_type=_optional(_check.text, "kv_type", kv_type),
+        n_threads=_check.integer("n_threads", _check.first(n_threads, 0)),
+        kv_type=_check.optional(_check.text, "kv_type", kv_type),
     )
     draft_model = None
     if draft_path is not None or mtp:
+        its_model, its_context = draft_options(
+            draft_path or "",
+            context,
+            n_gpu_layers=_check.first(draft_n_gpu_layers, n_gpu_layers),
+            # With `rpc`, `device` may name devices of those servers, which only the target uses.
+            device=_check.first(draft_device, device if rpc is None else None),
+            n_threads=_check.first(draft_n_threads, n_threads),
+            kv_type=_check.first(draft_kv_type, kv_type),
+        )
         draft_model = _core.DraftModelOptions(
             mtp=mtp,
-            model=_core.ModelOptions(
-                path=draft_path or "",
-                n_gpu_layers=_optional(
-                    _check.integer,
-                    "draft_n_gpu_layers",
-                    _first(draft_n_gpu_layers, n_gpu_layers),
-                ),
-                # RPC servers are only for the target: a draft that crosses a network gains little.
-                device=_check.text(
-                    "draft_device", _first(draft_device, device if rpc is None else None, "")
-                ),
-                rpc="",
-            ),
-            context=context(
-                n_threads=_check.integer("draft_n_threads", _first(draft_n_threads, n_threads, 0)),
-                kv_type=_optional(_check.text, "draft_kv_type", _first(draft_kv_type, kv_type)),
-            ),
+            model=its_model,
+            context=its_context,
             p_min=_check.number("draft_p_min", draft_p_min),
-            temperature=_optional(_check.number, "draft_temperature", draft_temperature),
-            top_k=_optional(_check.integer, "draft_top_k", draft_top_k),
-            top_p=_optional(_check.number, "draft_top_p", draft_top_p),
-            min_p=_optional(_check.number, "draft_min_p", draft_min_p),
+            temperature=_check.optional(_check.number, "draft_temperature", draft_temperature),
+            top_k=_check.optional(_check.integer, "draft_top_k", draft_top_k),
+            top_p=_check.optional(_check.number, "draft_top_p", draft_top_p),
+            min_p=_check.optional(_check.number, "draft_min_p", draft_min_p),
         )
     options = _core.SessionOptions(
         model=target_model,
@@ -149,12 +143,3 @@ def _servers(rpc: str | None) -> str:
     if not _check.text("rpc", rpc):
         raise ArgumentError('rpc must be "host:port", or several with commas between them, not "".')
     return rpc
-
-
-def _optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
-    return None if value is None else check(name, value)
-
-
-def _first(*values: Any) -> Any:
-    """Return the first that is not None, if there is one."""
-    return next((value for value in values if value is not None), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from specllama import _check, _core
@@ -12,6 +13,7 @@ from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.formats.wire import MOST_DRAFTED
 from specllama.model import hub
+from specllama.model.draft_options import draft_options
 from specllama.remote.core import RemoteCore
 from specllama.remote.link import Link
 from specllama.remote.served import Served
@@ -60,7 +62,7 @@ class TargetOptions:
             raise ArgumentError(
                 f"target_timeout must be above 0 and below a day, not {_check.quoted(timeout)}."
             )
-        key = None if key is None else _check.text("target_key", key)
+        key = _check.optional(_check.text, "target_key", key)
         if url is not None:
             return cls(_check.text("target", url), mode, key, seconds, tokenizer)
         for name, value, default in (
@@ -89,24 +91,28 @@ def open_remote(
             raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
     if draft == "mtp":
         raise ArgumentError('draft="mtp" needs the model here; let the server draft so.')
+    n_seq = _check.integer("n_seq", options["n_seq"], low=1, high=64)
     length = _check.integer_or(
         "spec_length", options["spec_length"], {"auto": None}, low=1, high=64
     )
+    guesses = _guesses(options["spec_tree"], length)
+    n_threads = _check.optional(_check.integer, "n_threads", options["n_threads"])
+    cascade = _check.flag("cascade", options["cascade"])
     is_file = not (draft is None or isinstance(draft, Drafter) or draft in ("auto", "ngram"))
     cheap: Literal["ngram"] | Drafter | None = None
     if isinstance(draft, Drafter):
         cheap = draft
-    elif draft is not None and (not is_file or options["cascade"]):
+    elif draft is not None and (not is_file or cascade):
         cheap = "ngram"
     served, mode = _connected(target, draft if is_file else None)
     try:
         core = RemoteCore(
             served,
             cheap,
-            _loader(draft, options) if is_file else None,
-            n_seq=_check.integer("n_seq", options["n_seq"], low=1, high=64),
+            _loader(draft, options, n_seq, n_threads) if is_file else None,
+            n_seq=n_seq,
             spec_length=length,
-            guesses=_guesses(options["spec_tree"], length),
+            guesses=guesses,
             mode=mode,
             timeout=target.timeout,
         )
@@ -162,36 +168,31 @@ def _guesses(spec_tree: int | str, spec_length: int | None) -> int:
     return guesses
 
 
-def _loader(draft: Any, options: Mapping[str, Any]) -> Callable[[int], _core.Session]:
+def _loader(
+    draft: Any, options: Mapping[str, Any], n_seq: int, n_threads: int | None
+) -> Callable[[int], _core.Session]:
     """Return a function that loads the draft model with a context of n_ctx tokens."""
 
-    def first(*names: str) -> Any:
-        return next((options[name] for name in names if options[name] is not None), None)
-
-    layers, threads = options["draft_n_gpu_layers"], first("draft_n_threads", "n_threads")
-    kv_type, device = options["draft_kv_type"], options["draft_device"]
-
     def load(n_ctx: int) -> _core.Session:
-        path = hub.local_path("draft", draft)
+        model, context = draft_options(
+            hub.local_path("draft", draft),
+            partial(
+                _core.ContextOptions,
+                n_ctx=n_ctx,
+                n_seq=n_seq,
+                # Small batches: during one, news of a server that goes ahead must wait.
+                n_batch=max(_BATCH, n_seq),
+                flash_attn=_core.Switch.automatic,
+            ),
+            n_gpu_layers=options["draft_n_gpu_layers"],
+            device=options["draft_device"],
+            n_threads=_check.first(options["draft_n_threads"], n_threads),
+            kv_type=options["draft_kv_type"],
+        )
         return _core.Session(
             _core.SessionOptions(
-                model=_core.ModelOptions(
-                    path=path,
-                    n_gpu_layers=None
-                    if layers is None
-                    else _check.integer("draft_n_gpu_layers", layers),
-                    device="" if device is None else _check.text("draft_device", device),
-                    rpc="",
-                ),
-                context=_core.ContextOptions(
-                    n_ctx=n_ctx,
-                    n_seq=options["n_seq"],
-                    # Small batches: during one, news of a server that goes ahead must wait.
-                    n_batch=max(_BATCH, options["n_seq"]),
-                    n_threads=0 if threads is None else _check.integer("draft_n_threads", threads),
-                    flash_attn=_core.Switch.automatic,
-                    kv_type=None if kv_type is None else _check.text("draft_kv_type", kv_type),
-                ),
+                model=model,
+                context=context,
                 spec_length=None,
                 spec_tree=None,
                 draft_model=None,
