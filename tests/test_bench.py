@@ -298,9 +298,6 @@ def test_the_promise() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-n", "2"], "-n must be at least 8, not 2."),
-        (["--repeat", "0"], "--repeat must be at least 1"),
-        (["--texts", "0"], "--texts must be at least 1"),
         (["-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
         (["--workload", "edit,nonsense"], "There is no workload 'nonsense'; there are: replayed, "),
         (["--workload", ""], "--workload names no workload."),

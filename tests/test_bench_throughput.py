@@ -144,7 +144,6 @@ def test_scores() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--concurrency", "1"], "--concurrency must be from 2 to 64, not 1."),
         (["--concurrency", "2", "64"], "but 128 requests are to be made; raise --texts"),
         (["--concurrency", "2", "--html", "a.html"], "--html has no page for --concurrency"),
         (["--concurrency", "2", "--simulate", "a.json"], "leave out --concurrency"),

@@ -131,10 +131,6 @@ def test_report() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-n", "0"], "-n must be from 1"),
-        (["--count", "0"], "--count must be from 1"),
-        (["--n-seq", "0"], "--n-seq must be from 1"),
-        (["--n-seq", "65"], "--n-seq must be from 1 to 64"),
         (["-n", "4000"], "leaves no room in a context of"),
         (["--temp", "-1"], "--temperature must be"),
         (["-f", "none.jsonl"], "none.jsonl cannot be read"),

@@ -178,8 +178,6 @@ def test_the_command_with_bad_input() -> None:
         return process.returncode, process.stderr
 
     assert serve_with("-m", "missing.gguf", "--port", "0")[0] == 2
-    assert serve_with("--port", "70000")[0] == 2
-    assert serve_with("--max-queue", "-1")[0] == 2
     assert serve_with("--api-key", "")[0] == 2
     code, message = serve_with("--port", "0", "-ngl", "0", "--exact", "on", "--flash-attn", "off")
     assert (code, "flash attention is off" in message) == (2, True)

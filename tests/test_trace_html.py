@@ -248,7 +248,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     [
         (["-p", ""], 2, "The prompt is empty"),
         (["-p", "x", "--temp", "-1"], 2, "--temperature must be"),
-        (["-p", "x", "--spec-length", "99"], 2, "--spec-length must be"),
         (["-f", "no/such/file"], 2, "no/such/file cannot be read: No such file"),
         (["-f", "."], 2, "cannot be read: Is a directory"),
         (["-f", sys.executable], 2, "cannot be read: it is not UTF-8"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
 from specllama.requests.json_text import parsed
@@ -52,17 +53,19 @@ def add_session(
         "--no-spec", action="store_const", const="none", dest="drafter",
         help="the same as --draft none",
     )  # fmt: skip
-    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context, for each request")
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
     parser.add_argument(
-        "-ngl", "--n-gpu-layers", "--gpu-layers", type=int, help="GPU layers (as many as fit)"
+        "-c", "--ctx-size", type=whole(), help="tokens of context, for each request"
+    )
+    parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
+    parser.add_argument(
+        "-ngl", "--n-gpu-layers", "--gpu-layers", type=whole(), help="GPU layers (as many as fit)"
     )
     parser.add_argument(
         "-dev", "--device", metavar="NAME,...",
         help="GPUs that hold them, by `spec-cli --list-devices`, or none (all)",
     )  # fmt: skip
     parser.add_argument(
-        "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", type=int,
+        "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", type=whole(),
         help="GPU layers of the draft model (as -ngl)",
     )  # fmt: skip
     parser.add_argument(
@@ -71,11 +74,12 @@ def add_session(
     parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
     add_rpc(parser)
     parser.add_argument(
-        "--spec-length", type=_length, default="auto",
+        "--spec-length", type=whole(1, 64, words={"auto": "auto"}), default="auto",
         help="most drafted tokens, or auto: as many as pay (auto)",
     )  # fmt: skip
     parser.add_argument(
-        "--spec-tree", type=_guesses, default="auto", metavar="auto|off|K",
+        "--spec-tree", type=whole(1, 8, words={"auto": "auto", "off": "off"}), default="auto",
+        metavar="auto|off|K",
         help="most guesses at a position verified at once; auto: one, so far (auto)",
     )  # fmt: skip
     add_corpus(parser)
@@ -216,8 +220,10 @@ def add_sampling(
     for name in names or _SAMPLING:
         field = FIELDS[name]
         brief = field.brief[0].lower() + field.brief[1:]
+        # The range is checked with the rest of a request.
+        kind = whole() if field.kind is int else field.kind
         parser.add_argument(
-            *field.flags, dest=name, type=field.kind, default=own.get(name, field.default),
+            *field.flags, dest=name, type=kind, default=own.get(name, field.default),
             help=f"{brief} ({own.get(name, field.by_default)})",
         )  # fmt: skip
 
@@ -241,12 +247,6 @@ def with_flags(message: str, parser: argparse.ArgumentParser) -> str:
     return _NAME.sub(flag, message)
 
 
-def _length(value: str) -> int | str:
-    if value != "auto" and not value.isdecimal():
-        raise argparse.ArgumentTypeError(f'must be a number or "auto", not {value!r}')
-    return value if value == "auto" else int(value)
-
-
 def _object(value: str) -> dict[str, Any]:
     try:
         given = parsed(value)
@@ -255,12 +255,6 @@ def _object(value: str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise argparse.ArgumentTypeError(f"must be a JSON object, not {value!r:.80}")
     return given
-
-
-def _guesses(value: str) -> int | str:
-    if value not in ("auto", "off") and not value.isdecimal():
-        raise argparse.ArgumentTypeError(f'must be a number, "auto" or "off", not {value!r}')
-    return int(value) if value.isdecimal() else value
 
 
 def _hub_name(name: str) -> str:

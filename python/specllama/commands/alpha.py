@@ -21,8 +21,9 @@ from typing import Any
 from specllama_light.local_models import files
 from tqdm import tqdm
 
-from specllama import _check, _core, _files
+from specllama import _core, _files
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.measure import alpha, alpha_tables, costs, speed
 from specllama.measure.alpha import Text
@@ -216,14 +217,6 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:
-    _check.integer("-n", arguments.n_predict, low=1)
-    if arguments.threads is not None:
-        _check.integer("-t", arguments.threads, low=1, high=512)
-    if arguments.n_gpu_layers is not None:
-        _check.integer("-ngl", arguments.n_gpu_layers, low=-1)
-    _check.integer("--count", arguments.count, low=2)
-    _check.integer("--prompt-length", arguments.prompt_length, low=2)
-    _check.integer("--repeat", arguments.repeat, low=1)
     if arguments.prompt_length + arguments.n_predict > MAX_CONTEXT:
         raise ArgumentError(f"--prompt-length and -n together must be at most {MAX_CONTEXT}.")
     for temperature in arguments.temp:
@@ -252,9 +245,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         draft_help="GGUF file to draft, or a folder: every file in it that could",
     )
     parser.add_argument("-f", "--file", help="text to cut prompts from (the package's, held out)")
-    parser.add_argument("-n", "--n-predict", type=int, default=128, help="tokens of each (128)")
-    parser.add_argument("--count", type=int, default=48, help="most prompts (48)")
-    parser.add_argument("--prompt-length", type=int, default=96, help="tokens of a prompt (96)")
+    parser.add_argument(
+        "-n", "--n-predict", type=whole(1), default=128, help="tokens of each (128)"
+    )
+    parser.add_argument("--count", type=whole(2), default=48, help="most prompts (48)")
+    parser.add_argument(
+        "--prompt-length", type=whole(2), default=96, help="tokens of a prompt (96)"
+    )
     parser.add_argument(
         "--temp", type=float, nargs="+", default=[0.0, 0.5, 1.0], help="temperatures (0 0.5 1)"
     )
@@ -266,8 +263,12 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--speed", action="store_true",
         help="also generate with every draft length and compare with what theory expects",
     )  # fmt: skip
-    parser.add_argument("--repeat", type=int, default=3, help="turns of --speed (3)")
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (3)")
+    parser.add_argument(
+        "-t", "--threads", type=whole(1, 512), help="threads (the performance cores)"
+    )
+    parser.add_argument(
+        "-ngl", "--n-gpu-layers", type=whole(-1), default=-1, help="GPU layers (all)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

@@ -12,12 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from specllama import _check, _files
+from specllama import _files
 from specllama.bench import contestants, page, servers, table, throughput, workload
 from specllama.bench.mean import mean_of
 from specllama.bench.measuring import measure
 from specllama.bench.simulating import geometric_mean, simulate
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_MODEL
@@ -28,9 +29,7 @@ from specllama.workloads import Half
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure or simulate, and print; return the exit code."""
-    n_tokens = _positive("-n", arguments.n_predict, low=8)
-    n_texts = _positive("--texts", arguments.texts, low=1)
-    repeat = _positive("--repeat", arguments.repeat, low=1)
+    n_tokens, n_texts, repeat = arguments.n_predict, arguments.texts, arguments.repeat
     workloads = workload.choose(arguments.workload, arguments.replay, n_texts, arguments.half)
     if arguments.llama_server is not None and arguments.concurrency is None:
         raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
@@ -54,10 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.concurrency is not None:
         if arguments.html is not None:
             raise ArgumentError("--html has no page for --concurrency; leave one of the two out.")
-        at_once = [
-            _check.integer("--concurrency", n, low=2, high=64) for n in arguments.concurrency
-        ]
-        return _serve(arguments, workloads, at_once, n_tokens, repeat)
+        return _serve(arguments, workloads, arguments.concurrency, n_tokens, repeat)
     chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
     if arguments.html is not None:
         _files.check_writable(arguments.html)
@@ -163,12 +159,6 @@ def _about(session: SpecSession, kv_type: str, length: str, repeat: int) -> str:
     )
 
 
-def _positive(name: str, value: int, *, low: int) -> int:
-    if value < low:
-        raise ArgumentError(f"{name} must be at least {low}, not {value}.")
-    return _check.integer(name, value)
-
-
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `bench` to the command line."""
     parser = commands.add_parser(
@@ -191,14 +181,16 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "ngram-N, model-N; or all (ngram, and cascade with a draft model)",
     )  # fmt: skip
     _arguments.add_corpus(parser)
-    parser.add_argument("-n", "--n-predict", type=int, default=192, help="tokens per text (192)")
-    parser.add_argument("--texts", type=int, default=4, help="texts per workload (4)")
+    parser.add_argument(
+        "-n", "--n-predict", type=whole(8), default=192, help="tokens per text (192)"
+    )
+    parser.add_argument("--texts", type=whole(1), default=4, help="texts per workload (4)")
     parser.add_argument(
         "--half", choices=get_args(Half), help="of the answered texts: those for tuning, or others"
     )
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each (5)")
+    parser.add_argument("--repeat", type=whole(1), default=5, help="runs of each (5)")
     parser.add_argument(
-        "--concurrency", metavar="N", type=int, nargs="+",
+        "--concurrency", metavar="N", type=whole(2, 64), nargs="+",
         help="many requests: N at once against one after another",
     )  # fmt: skip
     parser.add_argument(
@@ -211,9 +203,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="no decoding: replayed texts at the costs of other machines, "
         '{"name": {"1": 1.0, "2": 1.24, ...}}',
     )  # fmt: skip
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, default=-1, help="GPU layers (all)")
+    parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
+    parser.add_argument("-c", "--ctx-size", type=whole(), help="tokens of context")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=whole(), default=-1, help="GPU layers (all)")
     _arguments.add_rpc(parser)
     parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
     parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from specllama_light.default_model import installed_model
 
-from specllama import _check, _core, _files
+from specllama import _core, _files
 from specllama._color import has_colors
 from specllama.chat import files
 from specllama.chat.chat import Chat
@@ -20,6 +20,7 @@ from specllama.chat.converse import Reader, converse
 from specllama.chat.lines import Lines
 from specllama.chat.open_model import OpenModel
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import ArgumentError
 
 _STDIN = "-"
@@ -40,8 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
                 "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
             )
     sampling = _arguments.sampling_options(arguments)
-    sampling["max_tokens"] = None if arguments.n_predict == -1 else arguments.n_predict
-    _check.integer("-n", arguments.n_predict, low=-1)
+    sampling["max_tokens"] = arguments.n_predict
     once = arguments.prompt is not None
     if once and not (arguments.prompt or arguments.file):
         raise ArgumentError("The prompt is empty; give at least one character.")
@@ -122,7 +122,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "input; may be repeated",
     )  # fmt: skip
     parser.add_argument("-sys", "--system", help="system message")
-    parser.add_argument("-n", "--n-predict", type=int, default=-1, help="tokens per answer (all)")
+    parser.add_argument(
+        "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), help="tokens per answer (all)"
+    )
     parser.add_argument(
         "--color", choices=_COLOR, default="auto",
         help="accepted drafts in green (auto: at a terminal)",

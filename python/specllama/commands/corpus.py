@@ -7,6 +7,7 @@ from pathlib import Path
 
 from specllama import _check, _core
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import whole
 from specllama.formats import corpus
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_MODEL
@@ -62,7 +63,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="only files of such a name, e.g. '*.py', below folders; may be repeated",
     )  # fmt: skip
     builder.add_argument(
-        "--max-tokens", type=int, default=corpus.MAX_TOKENS, metavar="N",
+        "--max-tokens", type=whole(), default=corpus.MAX_TOKENS, metavar="N",
         help=f"most tokens, of 9 bytes each ({corpus.MAX_TOKENS})",
     )  # fmt: skip
     builder.set_defaults(run=build)

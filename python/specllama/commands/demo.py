@@ -11,6 +11,7 @@ from specllama_light.default_model import installed_model
 
 from specllama._color import DIM, GREEN, has_colors, painted
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import whole
 from specllama.measure.sequences import first_difference
 from specllama.model.float_copy import float_copy
 from specllama.requests.options import GenerateOptions
@@ -148,12 +149,6 @@ def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:
     return f"other tokens from token {first + 1} on (a near-tie; see specllama divergence)"
 
 
-def _positive(value: str) -> int:
-    if not value.isdecimal() or int(value) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0, not {value!r}")
-    return int(value)
-
-
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `demo` to the command line."""
     parser = commands.add_parser(
@@ -164,6 +159,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("-p", "--prompt", help="request (an edit of a short class)")
     parser.add_argument(
-        "-n", "--n-predict", type=_positive, help="most tokens (256, or until the context is full)"
+        "-n", "--n-predict", type=whole(1), help="most tokens (256, or until the context is full)"
     )
     parser.set_defaults(run=run)

@@ -13,8 +13,8 @@ from dataclasses import asdict
 
 from tqdm import tqdm
 
-from specllama import _check
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.measure.divergence import N_LIKELIEST, compare, summarise, text
 from specllama.session import SpecSession
@@ -23,9 +23,7 @@ from specllama.workloads import REPLAYED, longer_prompts, read_prompts
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate, compare and print; return the exit code, which is 0 whatever is found."""
-    n_tokens = _check.integer("-n", arguments.n_predict, low=1)
-    count = _check.integer("--count", arguments.count, low=1)
-    n_seq = _check.integer("--n-seq", arguments.n_seq, low=1)
+    n_tokens, count, n_seq = arguments.n_predict, arguments.count, arguments.n_seq
     prompts = read_prompts(arguments.file) if arguments.file else longer_prompts(REPLAYED)
     if count > len(prompts) and arguments.temperature == 0:
         raise ArgumentError(
@@ -93,20 +91,24 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="GGUF file (default: the bundled model)",
         draft_help="GGUF file that drafts (default: as a session's, n-grams or the bundled one)",
     )
-    parser.add_argument("-n", "--n-predict", type=int, default=300, help="tokens of each (300)")
-    parser.add_argument("--count", type=int, default=100, help="generations (100)")
+    parser.add_argument(
+        "-n", "--n-predict", type=whole(1), default=300, help="tokens of each (300)"
+    )
+    parser.add_argument("--count", type=whole(1), default=100, help="generations (100)")
     parser.add_argument("-f", "--file", help='JSON lines with a "prompt" (the package\'s replays)')
     _arguments.add_sampling(parser, "temperature")
-    parser.add_argument("--spec-length", type=int, default=4, help="most drafted tokens (4)")
+    parser.add_argument(
+        "--spec-length", type=whole(1, 64), default=4, help="most drafted tokens (4)"
+    )
     parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
     _arguments.add_exact(parser)
     parser.add_argument(
-        "-np", "--parallel", "--n-seq", dest="n_seq", type=int, default=1, metavar="N",
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), default=1, metavar="N",
         help="requests that speculate together, each compared with itself alone (1)",
     )  # fmt: skip
-    parser.add_argument("-t", "--threads", type=int, help="threads (the performance cores)")
-    parser.add_argument("-c", "--ctx-size", type=int, help="tokens of context")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="GPU layers (all)")
+    parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
+    parser.add_argument("-c", "--ctx-size", type=whole(), help="tokens of context")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=whole(), help="GPU layers (all)")
     _arguments.add_rpc(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

@@ -7,12 +7,11 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
 
-from specllama import _check
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.model.bundled import BUNDLED_MODEL
 from specllama.model.hub import SCHEME
@@ -47,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
                 f'and its port, or "*", not {origin!r}.'
             )
     sampling = _arguments.sampling_options(arguments)
-    if arguments.n_predict != -1:
-        sampling["max_tokens"] = _check.integer("-n", arguments.n_predict, low=1)
+    if arguments.n_predict is not None:
+        sampling["max_tokens"] = arguments.n_predict
     settings = Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
@@ -105,15 +104,6 @@ def _listen(host: str, port: int) -> socket.socket:
         raise SpecllamaError(f"Cannot listen at {host} port {port}: {why}.") from None
 
 
-def _from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
-    def integer(value: str) -> int:
-        if not value.isdecimal() or not low <= int(value) <= high:
-            raise argparse.ArgumentTypeError(f"must be from {low} to {high}, not {value!r}")
-        return int(value)
-
-    return integer
-
-
 def _key(value: str) -> str:
     if not value:  # for example from a shell variable that is not set
         raise argparse.ArgumentTypeError("is empty; leave it out for a server without a key")
@@ -137,15 +127,15 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_chat_template(parser)
     parser.add_argument("-a", "--alias", help="name of the model in answers (its file's)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
-    parser.add_argument("--port", type=_from(0, 65535), default=8080, help="port (8080); 0: any")
+    parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
     parser.add_argument(
-        "-np", "--parallel", "--n-seq", dest="n_seq", type=_from(1, 64), default=8, metavar="N",
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), default=8, metavar="N",
         help="requests worked at together (8)",
     )  # fmt: skip
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
     _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
-        "-n", "--n-predict", type=int, default=-1, metavar="N",
+        "-n", "--n-predict", type=whole(1, words=UNTIL_FULL), metavar="N",
         help="tokens of an answer whose request does not say (all; 16 in /v1/completions)",
     )  # fmt: skip
     _arguments.add_exact(parser)
@@ -154,7 +144,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="as a session's (auto); off helps copies from long texts on CPUs",
     )  # fmt: skip
     parser.add_argument(
-        "--max-queue", type=_from(0), default=64, help="requests that may wait (64)"
+        "--max-queue", type=whole(0), default=64, help="requests that may wait (64)"
     )
     parser.add_argument(
         "--api-key", type=_key,
@@ -169,20 +159,20 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="proxies that are believed who asks, by X-Forwarded-For (none)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-body", type=_from(1), default=1 << 20, help="bytes of a request (1048576)"
+        "--max-body", type=whole(1), default=1 << 20, help="bytes of a request (1048576)"
     )
     parser.add_argument(
-        "--max-prompt", type=_from(1), help="tokens of a prompt (what the context holds)"
+        "--max-prompt", type=whole(1), help="tokens of a prompt (what the context holds)"
     )
     parser.add_argument(
-        "--timeout", type=_from(1), default=600, help="seconds for one answer (600)"
+        "--timeout", type=whole(1), default=600, help="seconds for one answer (600)"
     )
     parser.add_argument(
-        "--idle-timeout", type=_from(1), default=60,
+        "--idle-timeout", type=whole(1), default=60,
         help="seconds to wait for a draft from elsewhere (60)",
     )  # fmt: skip
     parser.add_argument(
-        "--shutdown-timeout", type=_from(0), default=10,
+        "--shutdown-timeout", type=whole(0), default=10,
         help="seconds that answers have to finish after SIGTERM or Ctrl-C (10)",
     )  # fmt: skip
     parser.set_defaults(run=run)

@@ -7,6 +7,7 @@ import argparse
 from specllama import _files
 from specllama._interrupt import Interrupt
 from specllama.commands import _arguments
+from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import SpecllamaError
 from specllama.formats.trace import Trace
 from specllama.session import SpecSession
@@ -17,7 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     prompt = arguments.prompt if arguments.file is None else _files.read_prompt(arguments.file)
     with SpecSession(**_arguments.session_options(arguments)) as session:
         options = _arguments.sampling_options(arguments)
-        options["max_tokens"] = None if arguments.n_predict == -1 else arguments.n_predict
+        options["max_tokens"] = arguments.n_predict
         options["trace"] = True
         stream = session.stream(prompt, **options)
         if arguments.output is not None:
@@ -52,7 +53,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     prompt.add_argument("-f", "--file", help="the same in a file; -: standard input")
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
     parser.add_argument(
-        "-n", "--n-predict", type=int, default=128, help="most tokens; -1: all (128)"
-    )
+        "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), default=128,
+        help="most tokens; -1: all (128)",
+    )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run)
