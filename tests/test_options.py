@@ -13,7 +13,7 @@ from specllama.__main__ import main
 from specllama.commands._arguments import with_flags
 from specllama.requests.options import FIELDS, checked, sampling_options
 from specllama.server.fields import Fields
-from specllama.server.sampling import sampling_options as server_options
+from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -99,8 +99,8 @@ def test_the_server_takes_what_its_document_says() -> None:
     for name, api in named.items():
         assert f"`{api}`" in document
         value = FIELDS[name].kind(0.5)
-        assert server_options(Fields({api: value}), {})[name] == value  # type: ignore[literal-required]
-    assert server_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
+        assert read_options(Fields({api: value}), {})[name] == value  # type: ignore[literal-required]
+    assert read_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def add_sampling(
         )  # fmt: skip
 
 
-def sampling_options(arguments: argparse.Namespace) -> GenerateOptions:
+def generate_options(arguments: argparse.Namespace) -> GenerateOptions:
     """Return the values of all options that `add_sampling` added."""
     found = {name: getattr(arguments, name) for name in _SAMPLING if hasattr(arguments, name)}
     return cast(GenerateOptions, found)

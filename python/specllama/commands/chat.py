@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ArgumentError(
                 "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
             )
-    sampling = _arguments.sampling_options(arguments)
+    sampling = _arguments.generate_options(arguments)
     sampling["max_tokens"] = arguments.n_predict
     once = arguments.prompt is not None
     if once and not (arguments.prompt or arguments.file):

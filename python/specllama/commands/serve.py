@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f'--cors-origin must be like "https://example.com", with nothing behind the host '
                 f'and its port, or "*", not {origin!r}.'
             )
-    sampling = _arguments.sampling_options(arguments)
+    sampling = _arguments.generate_options(arguments)
     if arguments.n_predict is not None:
         sampling["max_tokens"] = arguments.n_predict
     settings = Settings(

@@ -17,7 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Generate and write the trace; return the exit code."""
     prompt = arguments.prompt if arguments.file is None else _files.read_prompt(arguments.file)
     with SpecSession(**_arguments.session_options(arguments)) as session:
-        options = _arguments.sampling_options(arguments)
+        options = _arguments.generate_options(arguments)
         options["max_tokens"] = arguments.n_predict
         options["trace"] = True
         stream = session.stream(prompt, **options)

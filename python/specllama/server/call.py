@@ -11,7 +11,7 @@ from specllama import Chunk, GenerateOptions, Generation, Handle
 from specllama.requests.background import BackgroundRequests
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.sampling import sampling_options
+from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 
 MOST_CHOICES = 128
@@ -40,7 +40,7 @@ class Call(ABC):
         self._max_prompt = settings.max_prompt
         self.given = fields.given
         self.streams = fields.flag("stream")
-        self._options: GenerateOptions = sampling_options(fields, settings.sampling)
+        self._options: GenerateOptions = read_options(fields, settings.sampling)
         self._most_tokens = self._options.get("max_tokens")  # if a request does not say
         self._options.update(self._own_options(fields))
         self.prompts = self._read_prompts(fields)

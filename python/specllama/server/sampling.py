@@ -17,7 +17,7 @@ _CONSTRAINTS_ELSEWHERE = (
 """vLLM's fields that constrain an answer. They are refused: an unconstrained answer misleads."""
 
 
-def sampling_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
+def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     """Return the options that all kinds of calls have in common. Raises ApiError."""
     fields.refuse_unsupported(*_CONSTRAINTS_ELSEWHERE)
     options: dict[str, Any] = {**defaults}
