@@ -97,6 +97,11 @@ def event(data: dict[str, Any]) -> bytes:
     return b"data: " + encoded(data) + b"\n\n"
 
 
+def typed_event(data: dict[str, Any]) -> bytes:
+    """Return a server-sent event that names its type, the field `type` of its data."""
+    return f"event: {data['type']}\n".encode() + event(data)
+
+
 def end_reason(generation: Generation) -> str:
     """Return why a generation ended. One that was cut, as it took too long, ended by "length"."""
     return generation.finish_reason or "length"

@@ -11,7 +11,7 @@ from specllama._core import Stats
 from specllama.requests.background import BackgroundRequests
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.call import all_chunks, end_reason, event
+from specllama.server.call import all_chunks, end_reason, typed_event
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -58,10 +58,10 @@ class MessageCall(ConversationCall):
         chunks = await handle.next_chunks()  # raises errors of the request
         try:
             head = self._head(_usage(len(self.prompts[0])))
-            yield _event({"type": "message_start", "message": head})
+            yield typed_event({"type": "message_start", "message": head})
             while chunks:
                 parts = [part for chunk in chunks for part in reader.push(chunk)]
-                said = [_event(one) for part in parts for one in blocks.take(part)]
+                said = [typed_event(one) for part in parts for one in blocks.take(part)]
                 if said:
                     yield b"".join(said)
                 chunks = await handle.next_chunks()
@@ -75,13 +75,13 @@ class MessageCall(ConversationCall):
             "usage": _usage_of(generation.stats, reader.n_thinking),
         }
         for one in (*rest, *blocks.end(), {"type": "message_delta", **ended}):
-            yield _event(one)
-        yield _event({"type": "message_stop"})
+            yield typed_event(one)
+        yield typed_event({"type": "message_stop"})
 
     def failure(self, error: ApiError) -> bytes:
         body = error.body
         kind = _ERRORS.get(error.status, body["error"]["type"])
-        return _event({**body, "error": {**body["error"], "type": kind}})
+        return typed_event({**body, "error": {**body["error"], "type": kind}})
 
     def _head(self, usage: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -94,11 +94,6 @@ class MessageCall(ConversationCall):
             "stop_sequence": None,
             "usage": usage,
         }
-
-
-def _event(data: dict[str, Any]) -> bytes:
-    """Return a server-sent event that names its type."""
-    return f"event: {data['type']}\n".encode() + event(data)
 
 
 def _ending(generation: Generation, *, called: bool) -> dict[str, Any]:

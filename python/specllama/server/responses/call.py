@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -10,7 +9,7 @@ from typing import Any
 
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
-from specllama.server.call import all_chunks, end_reason
+from specllama.server.call import all_chunks, end_reason, typed_event
 from specllama.server.conversation import Conversation, read_template_args
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
@@ -111,9 +110,9 @@ class _Numbered:
 
     def event(self, data: dict[str, Any]) -> bytes:
         """Return a server-sent event that names its type and has the next number."""
-        text = json.dumps({**data, "sequence_number": self._n}, separators=(",", ":"))
+        numbered = {**data, "sequence_number": self._n}
         self._n += 1
-        return f"event: {data['type']}\ndata: {text}\n\n".encode()
+        return typed_event(numbered)
 
 
 def _status(generation: Generation) -> str:
