@@ -11,6 +11,7 @@ from specllama.requests.background import BackgroundRequests
 from specllama.server.call import end_reason
 from specllama.server.choices import ChoicesCall
 from specllama.server.conversation import Conversation
+from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, finite
@@ -20,7 +21,7 @@ from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
 
 
-class ChatCompletion(ChoicesCall):
+class ChatCompletion(ConversationCall, ChoicesCall):
     """A request to /v1/chat/completions."""
 
     kind = "chat.completion"
@@ -30,11 +31,8 @@ class ChatCompletion(ChoicesCall):
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("functions", "function_call")
-        self._conversation = Conversation.read(model, fields)
-        super().__init__(model, fields, settings)
-        self._conversation.constrain(self._options)
-        self._conversation.refer(self._options)
-        self._readers = [self._conversation.reader() for _ in range(self.n)]
+        super().__init__(model, fields, settings, Conversation.read(model, fields))
+        self._readers = [self._reader() for _ in range(self.n)]
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         names = ("max_completion_tokens", "max_tokens", "n_predict")
@@ -51,9 +49,6 @@ class ChatCompletion(ChoicesCall):
         if "content" in prediction:
             options["reference"] = content_text(prediction)
         return options
-
-    def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        return [self._conversation.prompt()]
 
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
         reader = self._readers[index]

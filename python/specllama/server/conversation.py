@@ -58,8 +58,6 @@ class Conversation:
         self._template_args = template_args
         self._format = _template_format(model.chat_template)
         self._thinking = model.chat_template.thinking if tells_thoughts else None
-        self._opened = False
-        self._waits_for_closing = False
 
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
@@ -92,50 +90,62 @@ class Conversation:
             arguments |= self._format.template_args(self._choice.offered)
         return messages, arguments
 
-    def constrain(self, options: GenerateOptions) -> None:
-        """Add a grammar that holds calls to their schemas. It applies from the start if there must
+    def constrained(self, options: GenerateOptions) -> GenerateOptions:
+        """Return a request's options, and what this conversation adds to them.
+
+        That is a grammar that holds calls to their schemas. It applies from the start if there must
         be a call, or if the answer has a schema too; else from where a call begins. If the prompt
-        has begun a thought, "the start" is the end of that thought. Raises ApiError."""
-        if "grammar" in options:  # applies from the start, even in a thought
+        has begun a thought, "the start" is the end of that thought. An answer held to a grammar or
+        schema may also copy texts in the form that it must write. Raises ApiError.
+        """
+        found = self._with_grammar(options)
+        if found.keys() & {"grammar", "json_schema"} and (text := rewritten(self._messages)):
+            given = found.get("reference")
+            found["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
+        return found
+
+    def _with_grammar(self, options: GenerateOptions) -> GenerateOptions:
+        found = options.copy()
+        if "grammar" in found:  # applies from the start, even in a thought
             if self._choice.tools:
                 raise ApiError(400, "grammar and tools exclude each other.", param="grammar")
-            return
-        closing = self._closing()
-        self._opened = bool(closing)
-        answer = options.get("json_schema")
+            return found
+        answer = found.get("json_schema")
         assert answer is None or isinstance(answer, Mapping)
         if self._choice.tools:
-            options.pop("json_schema", None)
+            found.pop("json_schema", None)
             answer = None if self._choice.must else answer
-            options["grammar"] = calls_grammar(self._choice, self._format, answer, closing)
+            found["grammar"] = calls_grammar(self._choice, self._format, answer, self._closing)
             if not self._choice.must and answer is None:
-                options["grammar_triggers"] = self._format.openings(self._choice.tools)
-                return
-        elif answer is not None and closing:
-            del options["json_schema"]
-            options["grammar"] = answer_grammar(answer, closing)
-        if "grammar" in options and closing:
-            options["grammar_triggers"] = [closing]
-            self._waits_for_closing = True
+                found["grammar_triggers"] = self._format.openings(self._choice.tools)
+                return found
+        elif answer is not None and self._closing:
+            del found["json_schema"]
+            found["grammar"] = answer_grammar(answer, self._closing)
+        if "grammar" in found and self._closing:
+            found["grammar_triggers"] = [self._closing]
+        return found
 
-    def refer(self, options: GenerateOptions) -> None:
-        """Let an answer held to a grammar or schema copy texts in the form that it must write."""
-        if options.keys() & {"grammar", "json_schema"} and (text := rewritten(self._messages)):
-            given = options.get("reference")
-            options["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
+    def reader(self, options: GenerateOptions) -> AnswerReader:
+        """Return a reader that splits one answer into parts.
 
-    def reader(self) -> AnswerReader:
-        """Return a reader that splits one answer into parts."""
+        Args:
+            options: What `constrained` has returned.
+        """
+        triggers = options.get("grammar_triggers") or ()
+        # A grammar without triggers leaves no room for the end of a thought.
+        opened = bool(self._closing) and ("grammar" not in options or bool(triggers))
         calls = CallReader(self._format, self._choice.tools) if self._choice.tools else None
         thoughts = None
         if self._thinking is not None:
-            thoughts = ThoughtReader(self._thinking, opened=self._opened)
+            thoughts = ThoughtReader(self._thinking, opened=opened)
         return AnswerReader(
-            thoughts, calls, self._marks(), calls_in_thoughts=not self._waits_for_closing
+            thoughts, calls, self._marks(), calls_in_thoughts=self._closing not in triggers
         )
 
+    @cached_property
     def _closing(self) -> str:
-        """Return the closing of the thought that the prompt has begun; "" if it has begun none."""
+        """The closing of the thought that the prompt has begun; "" if it has begun none."""
         opened = self._model.chat_template.opened_thought(self.text)
         return "" if opened is None else opened.closing
 

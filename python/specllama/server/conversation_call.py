@@ -1,8 +1,9 @@
-"""Requests for a single answer to a conversation."""
+"""Requests for answers to a conversation."""
 
 from __future__ import annotations
 
 from specllama.requests.background import BackgroundRequests
+from specllama.server.answer_reader import AnswerReader
 from specllama.server.call import Call
 from specllama.server.conversation import Conversation
 from specllama.server.fields import Fields
@@ -10,7 +11,7 @@ from specllama.server.settings import Settings
 
 
 class ConversationCall(Call):
-    """A request for a single answer to a conversation.
+    """A request for answers to a conversation.
 
     Args:
         conversation: The conversation, read from the fields.
@@ -25,8 +26,11 @@ class ConversationCall(Call):
     ) -> None:
         self._conversation = conversation
         super().__init__(model, fields, settings)
-        conversation.constrain(self._options)
-        conversation.refer(self._options)
+        self._options = conversation.constrained(self._options)
 
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
         return [self._conversation.prompt()]
+
+    def _reader(self) -> AnswerReader:
+        """Return a reader of one answer."""
+        return self._conversation.reader(self._options)

@@ -46,7 +46,7 @@ class MessageCall(ConversationCall):
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
         generation = await handle
-        reader = self._conversation.reader()
+        reader = self._reader()
         blocks = Blocks.whole(reader.read(await all_chunks(handle)))
         ending = _ending(generation, called=reader.called)
         head = self._head(_usage_of(generation.stats, reader.n_thinking))
@@ -54,7 +54,7 @@ class MessageCall(ConversationCall):
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles
-        blocks, reader = Blocks(), self._conversation.reader()
+        blocks, reader = Blocks(), self._reader()
         chunks = await handle.next_chunks()  # raises errors of the request
         try:
             head = self._head(_usage(len(self.prompts[0])))

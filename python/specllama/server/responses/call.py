@@ -59,13 +59,13 @@ class ResponseCall(ConversationCall):
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
         generation = await handle
-        reader = self._conversation.reader()
+        reader = self._reader()
         output = Output.whole(reader.read(await all_chunks(handle)), _status(generation))
         return self._body(output, generation, reader.n_thinking)
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         (handle,) = handles
-        output, reader, number = Output(), self._conversation.reader(), _Numbered()
+        output, reader, number = Output(), self._reader(), _Numbered()
         chunks = await handle.next_chunks()  # raises errors of the request
         try:
             yield number.event({"type": "response.created", "response": self._body(output)})
