@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from conftest import EXACT, FIXED
@@ -54,6 +58,28 @@ def test_bad_requests(server: Server, path: str, body: object, param: str | None
     answer = server.post(path, body)
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == param
+
+
+def test_few_are_read_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that tokenize would take the processors from the model."""
+    tokenize, lock = server.session.tokenize, threading.Lock()
+    at_once = most = 0
+
+    def slowly(*arguments: Any, **options: Any) -> list[int]:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)
+        with lock:
+            at_once -= 1
+        return tokenize(*arguments, **options)
+
+    monkeypatch.setattr(server.session, "tokenize", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(lambda _: server.post("/tokenize", {"content": TEXT}), range(8))]
+    assert all(answer.status_code == 200 for answer in answers)
+    assert most == 2
 
 
 def test_what_it_is(server: Server) -> None:

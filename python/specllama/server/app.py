@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import weakref
 from functools import partial
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -17,7 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from specllama import Handle, QueueFullError, SpecllamaError, SpecSession
+from specllama import Handle, QueueFullError, SpecSession
 from specllama.server import page
 from specllama.server.answer import Answer
 from specllama.server.anthropic.call import MessageCall
@@ -25,11 +23,11 @@ from specllama.server.call import Call
 from specllama.server.chat_completion import ChatCompletion
 from specllama.server.completion import Completion
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields, read_body
 from specllama.server.guard import Guard
 from specllama.server.infill import Infill
 from specllama.server.inspection import Inspection
 from specllama.server.metrics import Metrics
+from specllama.server.reading import Reading
 from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
@@ -55,10 +53,6 @@ _INSTEAD = {
 }
 """Advice for paths of llama.cpp's server and of Ollama's that are not served here."""
 
-# Threads that read requests. More would only take processors from the model.
-_MOST_THREADS = 2
-
-
 _MISTAKE = ApiError(500, "The server made a mistake.")
 
 
@@ -75,8 +69,8 @@ class App:
         self._settings = settings
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
-        self._verify = Verify(session, settings, self._count)
-        self._few = asyncio.Semaphore(_MOST_THREADS)
+        self._reading = Reading(settings.max_body)
+        self._verify = Verify(session, settings, self._reading, self._count)
         self._began = int(time.time())
         self._ending = False
         middleware = [Middleware(Guard, settings)]
@@ -107,7 +101,7 @@ class App:
                     for name, kind in _CALLS.items()
                     for path in {name, name.removeprefix("/v1")}
                 ),
-                *Inspection(session, settings).routes,
+                *Inspection(session, settings, self._reading).routes,
                 *self._verify.routes,
             ],
             middleware=middleware,
@@ -135,20 +129,17 @@ class App:
         self._verify.end_all()
 
     async def _answer(self, kind: type[Call], request: Request) -> ASGIApp:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        fields = await self._reading.fields(request)
 
         def submit() -> tuple[Call, list[Handle]]:
             call = kind(self._session, fields, self._settings)
-            return call, call.submit()
-
-        try:
-            # Not in the event loop: tokenizing, and converting schemas, may take a while.
-            async with self._few:
-                call, handles = await run_in_threadpool(submit)
-        except SpecllamaError as error:
-            if isinstance(error, QueueFullError):
+            try:
+                return call, call.submit()
+            except QueueFullError:
                 self._metrics.refuse()
-            raise ApiError.of(error, fields.given) from None
+                raise
+
+        call, handles = await self._reading.run(fields, submit)
         for handle in handles:
             self._count(handle)
         answer = Answer(call, handles, self._settings.timeout)

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from specllama import SpecSession, _check
-from specllama.errors import SpecllamaError
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.call import encoded
 from specllama.server.conversation import Conversation
-from specllama.server.error import ApiError
-from specllama.server.fields import Fields, read_body
+from specllama.server.reading import Reading
 from specllama.server.settings import Settings
 
 
@@ -26,12 +23,14 @@ class Inspection:
 
     Args:
         session: The session.
-        settings: The model's name, and the bound on bodies.
+        settings: The model's name.
+        reading: How requests are read.
     """
 
-    def __init__(self, session: SpecSession, settings: Settings) -> None:
+    def __init__(self, session: SpecSession, settings: Settings, reading: Reading) -> None:
         self._session = session
         self._settings = settings
+        self._reading = reading
 
     @property
     def routes(self) -> list[Route]:
@@ -49,7 +48,7 @@ class Inspection:
         ]
 
     async def _tokenize(self, request: Request) -> Response:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        fields = await self._reading.fields(request)
         special = fields.flag("add_special"), fields.flag("parse_special", default=True)
         pieces = fields.flag("with_pieces")
         text = fields.text("content")
@@ -62,42 +61,34 @@ class Inspection:
                 return tokens
             return [{"id": one, "piece": self._session.token_text(one)} for one in tokens]
 
-        try:
-            return JSONResponse({"tokens": await run_in_threadpool(tokenize)})
-        except SpecllamaError as error:
-            raise ApiError.of(error, fields.given) from None
+        return JSONResponse({"tokens": await self._reading.run(fields, tokenize)})
 
     async def _detokenize(self, request: Request) -> Response:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        fields = await self._reading.fields(request)
         tokens = fields.any("tokens")
         special = fields.flag("special")
         if not isinstance(tokens, list):
             fields.required("tokens")
             fields.refuse("tokens", "a list of token ids")
-        try:
-            text = await run_in_threadpool(self._session.detokenize, tokens, special=special)
-        except SpecllamaError as error:
-            raise ApiError.of(error, fields.given) from None
+        text = await self._reading.run(
+            fields, lambda: self._session.detokenize(tokens, special=special)
+        )
         return JSONResponse({"content": text})
 
     async def _apply_template(self, request: Request) -> Response:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
-        try:
-            text = await run_in_threadpool(lambda: Conversation.read(self._session, fields).text)
-        except SpecllamaError as error:
-            raise ApiError.of(error, fields.given) from None
+        fields = await self._reading.fields(request)
+        text = await self._reading.run(
+            fields, lambda: Conversation.read(self._session, fields).text
+        )
         return Response(encoded({"prompt": text}), media_type="application/json")
 
     async def _count_tokens(self, request: Request) -> Response:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        fields = await self._reading.fields(request)
 
         def count() -> int:
             return len(read_conversation(self._session, fields).prompt())
 
-        try:
-            return JSONResponse({"input_tokens": await run_in_threadpool(count)})
-        except SpecllamaError as error:
-            raise ApiError.of(error, fields.given) from None
+        return JSONResponse({"input_tokens": await self._reading.run(fields, count)})
 
     async def _props(self, request: Request) -> Response:
         session = self._session

@@ -17,7 +17,8 @@ from starlette.websockets import WebSocket
 
 from specllama import ClosedError, Handle, SpecllamaError, SpecSession
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields, read_body
+from specllama.server.fields import Fields
+from specllama.server.reading import Reading
 from specllama.server.settings import Settings
 from specllama.server.verify.ahead import AheadSocket, gone, refuse, told
 from specllama.server.verify.opening import Opening, names_of
@@ -40,14 +41,20 @@ class Verify:
     Args:
         session: The session, opened with offers=True.
         settings: The server's settings.
+        reading: How requests are read.
         began: Called with each generation that begins.
     """
 
     def __init__(
-        self, session: SpecSession, settings: Settings, began: Callable[[Handle], object]
+        self,
+        session: SpecSession,
+        settings: Settings,
+        reading: Reading,
+        began: Callable[[Handle], object],
     ) -> None:
         self._session = session
         self._settings = settings
+        self._reading = reading
         self._began = began
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -100,7 +107,7 @@ class Verify:
         }
 
     async def _begin(self, request: Request) -> Response:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        fields = await self._reading.fields(request)
         client = _client(request)
         id_ = secrets.token_hex(12)
         self._replace(fields, id_)
@@ -147,15 +154,12 @@ class Verify:
             opening = Opening(self._session, fields, self._settings)
             return opening, opening.host(paced=paced)
 
-        try:
-            opening, handle = await run_in_threadpool(host)
-        except SpecllamaError as error:
-            raise ApiError.of(error, names_of(fields)) from None
+        opening, handle = await self._reading.run(fields, host, names_of(fields))
         self._began(handle)
         return opening, handle
 
     async def _round(self, request: Request) -> Response:
-        fields = Fields.parse(await read_body(request, self._settings.max_body))
+        fields = await self._reading.fields(request)
         name = request.path_params["id"]
         one = self._open.get(name)
         if one is None:
