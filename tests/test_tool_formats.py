@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from schema_values import values
 from specllama import SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.server.error import ApiError
@@ -21,7 +22,7 @@ from specllama.server.tools.mistral import MistralArgsFormat, MistralFormat
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 from specllama.server.tools.schema import expressible
-from specllama.server.tools.tool import Tool
+from specllama.server.tools.tool import Tool, unmeasured
 from tool_models import ADD, SCRIPTS
 
 Open = Callable[..., SpecSession]
@@ -118,39 +119,126 @@ def test_what_only_looks_like_a_call() -> None:
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        ({"title": "A"}, {}),
-        (True, {}),
+        ({"title": "A"}, {"title": "A"}),
+        (True, True),
         ({"type": "integer", "minimum": 3}, {"type": "integer", "minimum": 3}),
-        ({"type": "number", "minimum": 3}, {"type": "number"}),
-        ({"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
         ({"type": "string", "pattern": r"^\d+$"}, {"type": "string", "pattern": r"^\d+$"}),
         ({"type": "string", "pattern": "^(?=a).$"}, {"type": "string"}),
         ({"type": "string", "pattern": "a"}, {"type": "string"}),
         ({"type": "string", "pattern": "^.{1,2000}$"}, {"type": "string"}),
         ({"type": "string", "pattern": "^([a-z]{1,63}-){1,40}$"}, {"type": "string"}),
-        ({"type": "string", "pattern": "^[a-z]+$"}, {"type": "string", "pattern": "^[a-z]+$"}),
+        ({"type": "string", "pattern": "^a{1000000000}$"}, {"type": "string"}),
         ({"type": "string", "maxLength": 70_000}, {"type": "string"}),
         ({"type": "string", "maxLength": 500}, {"type": "string", "maxLength": 500}),
-        ({"type": "string", "maxLength": 5}, {"type": "string", "maxLength": 5}),
-        ({"enum": ["\u00e9", "x\\y"]}, {"enum": ["\u00e9", "x\\y"]}),
-        ({"type": "string", "enum": ["x"]}, {"enum": ["x"]}),
-        ({"allOf": [{"type": "null"}]}, {"type": "null"}),
-        ({"$ref": "https://example.org"}, {}),
-        ({"type": "array", "items": {}}, {"type": "array", "items": {}}),
-        ({"properties": {"b": {"type": "null"}}, "additionalProperties": True},
-         {"type": "object", "properties": {"b": {"type": "null"}}, "required": []}),
+        ({"type": None, "items": None, "anyOf": None, "$ref": None}, {}),
+        ({"const": None}, {"const": None}),
+        ({"enum": [None, {"pattern": None}]}, {"enum": [None, {"pattern": None}]}),
+        ({"allOf": [{"type": "null", "format": None}]}, {"allOf": [{"type": "null"}]}),
+        ({"$ref": "https://example.org", "type": "null"}, {"type": "null"}),
+        ({"$ref": "#/$defs/a"}, {}),
+        ({"$ref": "#/properties/a/title", "title": None}, {}),
+        ({"$ref": "#/properties/b"}, {"$ref": "#/properties/b"}),
+        ({"properties": {"*": {}, "b": {}}, "required": ["b"], "type": "object"},
+         {"type": "object"}),
+        ({"patternProperties": {"^x": False}, "not": {"properties": {"a": False}}}, {}),
     ],
 )  # fmt: skip
-def test_schemas(schema: Any, expected: dict[str, Any]) -> None:
-    whole = {"type": "object", "properties": {"a": schema}}
-    assert expressible(whole, "parameters")["properties"]["a"] == expected
+def test_schemas(schema: Any, expected: Any) -> None:
+    whole = {"properties": {"a": schema, "b": {"pattern": "x"}}, "maxLength": 70_000}
+    found = {"properties": {"a": expected, "b": {}}, "type": "object"}
+    assert expressible(whole, "parameters") == found
 
 
 def test_schemas_without_properties() -> None:
-    for schema in ({}, {"type": "object"}, {"anyOf": [{"type": "object"}]}):
+    for schema in ({}, {"type": "object"}, {"type": None, "properties": None}):
         assert expressible(schema, "parameters") == {"type": "object"}
     none = {"type": "object", "properties": {}}
     assert expressible(none, "parameters") == none
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"type": "text"}, "its type must be a type or a list of types"),
+        ({"enum": []}, "its enum must be a list of values, not empty"),
+        ({"anyOf": {}}, "its anyOf must be a list of schemas, not empty"),
+        ({"required": True}, "its required must be a list of names"),
+        ({"minLength": 3, "maxLength": 2}, "its maxLength must be at least its minLength"),
+        ({"$ref": 5}, "its $ref is 5"),
+        ({"$ref": "#/properties/a"}, "leads back to itself"),
+        (5, "5 stands where a schema must be"),
+        (None, "null stands where a schema must be"),
+    ],
+)
+def test_what_is_no_schema(schema: Any, reason: str) -> None:
+    with pytest.raises(ApiError) as told:
+        expressible({"properties": {"a": schema}}, "parameters")
+    assert str(told.value).startswith("parameters cannot be converted: ")
+    assert reason in str(told.value)
+    assert told.value.param == "parameters"
+
+
+POINT = {"type": "object", "properties": {"x": {"enum": [1, 2]}}, "required": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "holds"),
+    [
+        ({"allOf": [POINT, {"properties": {"y": {"type": "null"}}, "required": ["y"]}]},
+         lambda one: one["x"] in (1, 2) and one["y"] is None),
+        ({"properties": {"a": {"allOf": [POINT, {"properties": {"y": {"type": "null"}}}]}},
+          "required": ["a"]},
+         lambda one: one["a"]["x"] in (1, 2) and set(one["a"]) <= {"x", "y"}),
+        ({"properties": {"a": {"type": "string", "enum": ["a", None, 1]}}, "required": ["a"]},
+         lambda one: one == {"a": "a"}),
+        ({"properties": {"a": {"$ref": "#/$defs/n", "maximum": 3}}, "required": ["a"],
+          "$defs": {"n": {"type": "integer", "minimum": 2}}},
+         lambda one: one["a"] in (2, 3)),
+        ({"properties": {"x": {"const": 1}, "y": {"const": 2}},
+          "anyOf": [{"required": ["x"]}, {"required": ["y"]}]},
+         lambda one: one in ({"x": 1}, {"y": 2}, {"x": 1, "y": 2})),
+        ({"properties": {"a": {"$ref": "#/properties/y"}, "y": {"const": 2}}, "required": ["a"]},
+         lambda one: one["a"] == 2),
+        ({"$ref": "#/$defs/P", "$defs": {"P": POINT}}, lambda one: one in ({"x": 1}, {"x": 2})),
+        ({"anyOf": [{"type": "null"}, POINT]}, lambda one: one in ({"x": 1}, {"x": 2})),
+        ({"required": ["a"]}, lambda one: "a" in one),
+    ],
+)  # fmt: skip
+def test_arguments_hold_to_their_schema(
+    open_session: Open, parameters: dict[str, Any], holds: Callable[[Any], bool]
+) -> None:
+    found = values(open_session(draft=None), expressible(parameters, "parameters"))
+    assert all(map(holds, found)), found
+
+
+TWO_PATTERNS = {"allOf": [{"pattern": "^a+$"}, {"pattern": "^b+$"}]}
+ENDLESS: dict[str, Any] = {
+    f"e{n}": {"allOf": [{"$ref": f"#/$defs/e{n - 1}", "type": "object"}] * 2} for n in range(1, 30)
+}
+CHAINED = {f"c{n}": {"$ref": f"#/$defs/c{n + 1}"} for n in range(2000)}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": {"a": TWO_PATTERNS}},
+        {"properties": {"a": {"type": "integer", "minimum": 10**400}}},
+        {"properties": {"a": {"type": "string", "enum": [1]}}, "required": ["a"]},
+        {"properties": {"a": {"const": "\ud800"}}},
+        {"properties": {"a": {"$ref": "#/$defs/e29"}}, "$defs": {"e0": {}, **ENDLESS}},
+        {"$ref": "#/$defs/c1", "$defs": {"c2000": {}, **CHAINED}},
+    ],
+)
+def test_a_tool_without_a_grammar_takes_any_arguments(
+    open_session: Open, parameters: dict[str, Any]
+) -> None:
+    """The schemas of the others hold."""
+    tool = Tool("f", expressible(parameters, "parameters"), {})
+    grammar = calls_grammar(ToolChoice([tool, TOOL], [tool, TOOL], True, True), HermesFormat())
+    assert "arguments-0 ::= object\n" in grammar
+    assert "arguments-1-a-kv ::=" in grammar
+    open_session(draft=None).generate("x", grammar=grammar, max_tokens=2)
 
 
 def test_a_schema_that_grows_without_end() -> None:
@@ -158,12 +246,31 @@ def test_a_schema_that_grows_without_end() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(14):
         schema = {"type": ["object", "array"], "properties": {"a": schema}, "items": schema}
-    schema = {"type": "object", "properties": {"a": schema}}
-    assert expressible(schema, "parameters") == {"type": "object"}
-    for _ in range(40):
-        schema = {"type": "object", "properties": {"a": schema}}
-    with pytest.raises(ApiError, match="nests at most 32 deep"):
-        expressible(schema, "parameters")
+    tool = Tool("f", expressible({"properties": {"a": schema}}, "parameters"), {})
+    loose = Tool("f", {"type": "object"}, {})
+    assert grammar_of(tool) == grammar_of(loose)
+
+
+@pytest.mark.parametrize(
+    ("around", "n"),
+    [
+        (lambda inner: {"anyOf": [{"type": "object", "properties": {"a": inner}}]}, 60),
+        (lambda inner: {"items": inner}, 240),
+    ],
+)
+def test_a_schema_that_nests_deep(open_session: Open, around: Callable[[Any], Any], n: int) -> None:
+    """As deep as the JSON of a request may."""
+    schema: Any = {"type": "string"}
+    for _ in range(n):
+        schema = around(schema)
+    whole = {"properties": {"a": schema}}
+    tool = Tool("f", expressible(whole, "parameters"), {})
+    for one in (tool, unmeasured(tool)):
+        open_session(draft=None).generate("x", grammar=grammar_of(one), max_tokens=2)
+
+
+def grammar_of(tool: Tool) -> str:
+    return calls_grammar(ToolChoice([tool], [tool], True, True), HermesFormat())
 
 
 def several(n: int, **parameters: Any) -> list[Tool]:

@@ -34,7 +34,9 @@ _LARGEST = 10**40
 """Bound of an integer: the rule of one with more digits nests too deep."""
 
 
-def schema_rules(schema: Mapping[str, Any] | bool, name: str) -> tuple[str, dict[str, str]]:
+def schema_rules(
+    schema: Mapping[str, Any] | bool, name: str, most_parts: int = _MOST_PARTS
+) -> tuple[str, dict[str, str]]:
     """Return the GBNF rules of a JSON schema.
 
     Bounds of numbers that are no integers, and `multipleOf`, are not in them.
@@ -43,6 +45,7 @@ def schema_rules(schema: Mapping[str, Any] | bool, name: str) -> tuple[str, dict
         schema: As Python has it; {} or True: any JSON value.
         name: What its own rules' names begin with, or end with those of its definitions. What all
             schemas have alike, such as `string`, is called so.
+        most_parts: The most schemas within it, references followed.
 
     Returns:
         The name of the whole, and the rules by their names.
@@ -54,7 +57,7 @@ def schema_rules(schema: Mapping[str, Any] | bool, name: str) -> tuple[str, dict
         copy = _copied(schema)  # which the converter may change
         references = References(copy)
         check(copy, references)
-        converter = _Converter(name, references)
+        converter = _Converter(name, references, most_parts)
         whole = converter.visit(copy, name)
     except ArgumentError as error:
         raise ArgumentError(f"json_schema cannot be converted: {error!s:.200}.") from None
@@ -81,11 +84,12 @@ def _copied(schema: Any) -> Any:
 
 
 class _Converter(SchemaConverter):
-    def __init__(self, name: str, references: References) -> None:
+    def __init__(self, name: str, references: References, most_parts: int) -> None:
         super().__init__(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._name = name
         self._references = references
         self._rule_of: dict[str, str] = {}  # [reference]
+        self._most_parts = most_parts
         self._n_parts = 0
 
     @property
@@ -177,8 +181,8 @@ class _Converter(SchemaConverter):
 
     def _count(self) -> None:
         self._n_parts += 1
-        if self._n_parts > _MOST_PARTS:
-            raise ArgumentError(f"it has more than {_MOST_PARTS} parts, references followed")
+        if self._n_parts > self._most_parts:
+            raise ArgumentError(f"it has more than {self._most_parts} parts, references followed")
 
     def _format_literal(self, literal: str) -> str:
         # What stands in a text as JSON, with the characters themselves.

@@ -9,7 +9,6 @@ from typing import Any
 from specllama.errors import ArgumentError
 from specllama.requests.grammar import joined
 from specllama.requests.schema.rules import schema_rules
-from specllama.server.error import ApiError
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat, literal
 from specllama.server.tools.tool import Tool, loosened, unmeasured
@@ -17,6 +16,9 @@ from specllama.server.tools.tool import Tool, loosened, unmeasured
 # Most bytes and rules of a grammar, a little below the bounds at which it would be refused.
 _MOST_BYTES = 60_000
 _MOST_RULES = 3500
+# Most schemas within a tool's schema. The rules of more would have too many bytes, and requests may
+# have many tools.
+_MOST_PARTS = 2000
 
 
 def calls_grammar(
@@ -27,8 +29,9 @@ def calls_grammar(
 ) -> str:
     """Return the GBNF text of one call, or several calls, of the tools that may be called.
 
-    If the schemas make the grammar too long, it leaves out bounds of lengths; if it is still too
-    long, it allows any arguments for every tool.
+    A tool whose schema cannot be converted may have any arguments. If the schemas make the grammar
+    too long, it leaves out bounds of lengths; if it is still too long, it allows any arguments for
+    every tool.
 
     Args:
         choice: The tools.
@@ -37,7 +40,6 @@ def calls_grammar(
         closing: A text, followed by blanks, that comes before all this; "": nothing comes before.
 
     Raises:
-        ApiError: A tool's schema cannot be converted.
         ArgumentError: The answer's schema cannot be converted.
     """
     for simpler in (lambda tool: tool, unmeasured):
@@ -68,11 +70,7 @@ def _rules(
     rules: dict[str, str] = {}
     alternatives = []
     for i, tool in enumerate(tools):
-        try:
-            arguments, own = schema_rules(tool.parameters, f"arguments-{i}")
-        except ArgumentError as error:
-            message = f"The parameters of {tool.name} in tools: {error}"
-            raise ApiError(400, message, param="tools") from None
+        arguments, own = _arguments(tool, f"arguments-{i}")
         rules |= own
         alternatives.append(calls.call_rule(tool.name, arguments))
     rules["call"] = " | ".join(alternatives)
@@ -83,6 +81,13 @@ def _rules(
         rules |= own
         rules["root"] += f" | {whole}"
     return rules
+
+
+def _arguments(tool: Tool, name: str) -> tuple[str, dict[str, str]]:
+    try:
+        return schema_rules(tool.parameters, name, _MOST_PARTS)
+    except ArgumentError:
+        return schema_rules(loosened(tool).parameters, name)
 
 
 def _n_rules(grammar: str) -> int:
