@@ -12,6 +12,7 @@ from schema_values import held, values
 from specllama import ArgumentError, SpecSession
 from specllama.requests.schema.integers import integer_rule
 from specllama.requests.schema.pattern import pattern_rule
+from specllama.requests.schema.rules import schema_rules
 
 Open = Callable[..., SpecSession]
 
@@ -159,6 +160,16 @@ def test_any_value(session: SpecSession, anything: Any) -> None:
     assert all("a" in found for found in values(session, held(anything)))
     lists = values(session, held({"type": "array", "items": anything, "maxItems": 3}))
     assert all(len(found["a"]) <= 3 for found in lists)
+
+
+@pytest.mark.parametrize("key", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("anything", [True, {"title": "A"}, {"not": {}}])
+def test_a_choice_of_anything_is_no_choice(key: str, anything: Any) -> None:
+    """As rules, its other alternatives would be read in two ways."""
+    whole = {"items": {key: [{"type": "string"}, anything]}, "minItems": 1}
+    assert schema_rules(whole, "x") == schema_rules({"items": {}, "minItems": 1}, "x")
+    beside = {key: [{"minItems": 2}, anything], "items": {}, "minItems": 1}
+    assert schema_rules(beside, "x") == schema_rules({"items": {}, "minItems": 1}, "x")
 
 
 def test_several_types_at_once(session: SpecSession) -> None:

@@ -51,6 +51,8 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("anyOf", "oneOf"):
         if key in schema:
             rest = {name: value for name, value in schema.items() if name != key}
+            if any(one is True or not said(one) for one in schema[key]):
+                return simplified(rest)  # the other alternatives would only make it ambiguous
             beside = [{"allOf": [rest, one]} for one in schema[key]]
             return {"anyOf": beside if said(rest) else schema[key]}
     if "const" in schema or "enum" in schema:  # only the type can add to these
