@@ -77,6 +77,10 @@ def test_choices_are_requests_with_seeds_of_their_own(open_session: Open) -> Non
     assert [one.tokens for one in again] == [one.tokens for one in choices[:2]]
     fresh = session.generate(PROMPTS["module"], n=2, **options)
     assert fresh[0].stats.seed != fresh[1].stats.seed
+    for seed in (None, -1):  # a fresh one
+        drawn = session.generate(PROMPTS["module"], n=2, seed=seed, **options)
+        drawn += [session.submit(PROMPTS["module"], seed=seed, **options).result()]
+        assert len({one.stats.seed for one in [*drawn, *fresh]}) == 5
     by_prompt = session.generate([PROMPTS["module"], PROMPTS["csv"]], n=2, seed=7, **options)
     assert [one.tokens for one in by_prompt[0]] == [one.tokens for one in again]
     assert [len(choices) for choices in by_prompt] == [2, 2]

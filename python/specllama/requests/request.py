@@ -83,10 +83,10 @@ class Request:
     ) -> list[Request]:
         """Return n requests that differ in their seeds. The first has the given seed, or a fresh
         one; the others are derived from it."""
-        seed = options.get("seed")
+        first = cls.make(model, prompt, options)
+        seed = first.options["seed"]
         if seed is None:
             seed = secrets.randbits(64)
-        first = cls.make(model, prompt, {**options, "seed": seed})
         return [
             replace(first, options={**first.options, "seed": _core.choice_seed(seed, i)})
             for i in range(n)
