@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -98,6 +99,29 @@ def test_files_go_before_the_one_message(chat: Run, smollm2: Path, tmp_path: Pat
     process = subprocess.run(command, input=b"\xff", capture_output=True, check=False, timeout=60)
     assert process.returncode == 2
     assert process.stderr.endswith(b"specllama: standard input cannot be read: it is not UTF-8.\n")
+
+
+def test_pipes_that_a_shell_hands_over(chat: Run, smollm2: Path) -> None:
+    """As in -f <(command)."""
+    options = ("-m", str(smollm2), "-n", "1")
+    asked = chat(*options, "-p", "Why?").err
+    reader, writer = os.pipe()
+    with open(reader), open(writer, "w") as file:
+        file.write("a word " * 50)
+        file.close()
+        said = chat(*options, "-f", f"/dev/fd/{reader}", "-p", "Why?").err
+    assert n_prompt(said) > n_prompt(asked) + 100
+    command = [sys.executable, "-m", "specllama", *OPTIONS, *options, "-f", "/dev/stdin"]
+    process = subprocess.run(
+        [*command, "-p", "Why?"], input="a word " * 50,
+        capture_output=True, check=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert n_prompt(process.stderr) > n_prompt(asked) + 100
+    assert "is not read" not in process.stderr
+    said = chat(*options, "-f", "/dev/stdin", code=2).err
+    assert said == (
+        "specllama: -f /dev/stdin is where messages come from; give the message with -p.\n"
+    )
 
 
 def test_a_template_of_ones_own(
@@ -199,7 +223,9 @@ def test_the_document_has_every_command() -> None:
         ("/file *.nothing\n", r"No file fits *.nothing"),
         ("/file .\n", "Is a directory"),
         ("/file a\0b\n", "it is no path"),
-        ("/file /dev/zero\n", "it is a device"),
+        ("/file /dev/zero\n", "it is no file"),
+        ("/file /dev/stdin\n", "/dev/stdin cannot be read during a conversation; name a file"),
+        ("/load /dev/fd/0\n", "/dev/fd/0 cannot be read during a conversation; name a file"),
         ("/load no/such/file\n", "cannot be read"),
         ("/clear all\n", "/clear takes nothing behind it"),
         ("/color blue\n", "takes on or off, not 'blue'"),

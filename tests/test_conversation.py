@@ -89,7 +89,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     """Nobody may ever write to it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(ArgumentError, match="it is a device or a pipe"):
+    with pytest.raises(ArgumentError, match="pipe cannot be read: it is no file"):
         quoted(str(pipe))
 
 

@@ -17,6 +17,9 @@ _HANDED_OVER = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
 """Prefixes of paths to files that the process was started with, among them a shell's <(...) and
 >(...): such a file is open already, and somebody is at its other end."""
 
+STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+"""Names of standard input: what options take for it, and its paths."""
+
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -28,7 +31,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     with _reading(path):
         kind = stat.S_IFMT(os.stat(path).st_mode)
-        if kind not in (stat.S_IFREG, stat.S_IFDIR) and not _is_handed_over(path):
+        if kind not in (stat.S_IFREG, stat.S_IFDIR) and not is_handed_over(path):
             raise OSError(errno.EINVAL, "it is no file")
         with open(path, "rb") as file:
             yield file
@@ -65,7 +68,7 @@ def check_writable(path: str) -> None:
     """
     with _writing(path):
         named = Path(path)
-        if (named.is_fifo() or named.is_block_device()) and not _is_handed_over(path):
+        if (named.is_fifo() or named.is_block_device()) and not is_handed_over(path):
             raise OSError(errno.EINVAL, "it is no file")
         is_new = not os.path.lexists(path)
         with open(path, "a"):
@@ -114,7 +117,8 @@ def replacing(path: Path) -> Iterator[Path]:
             fresh.unlink()
 
 
-def _is_handed_over(path: str | os.PathLike[str]) -> bool:
+def is_handed_over(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path names a file that the process was started with."""
     return os.fspath(path).startswith(_HANDED_OVER)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from specllama import _files
 from specllama.chat import typed
 from specllama.chat.chat import Chat
 from specllama.errors import ArgumentError
@@ -69,6 +70,7 @@ def _help(chat: Chat, _: str) -> None:
 
 
 def _file(chat: Chat, name: str) -> None:
+    _check_named(name)
     for path in chat.attach(name):
         chat.say(f"{path} goes with the next message.")
 
@@ -96,9 +98,20 @@ def _save(chat: Chat, path: str) -> None:
 
 
 def _load(chat: Chat, path: str) -> None:
+    _check_named(path)
     path = os.path.expanduser(path)
     chat.conversation.load(path)
     chat.say(f"{len(chat.conversation)} messages from {path}.")
+
+
+def _check_named(path: str) -> None:
+    """Raise ArgumentError if a path names what the chat was started with: reading standard input
+    would take the messages that are still to come, or keep a terminal waiting."""
+    if _files.is_handed_over(path):
+        raise ArgumentError(
+            f"{path} cannot be read during a conversation; name a file, or give it with -f at the "
+            "start."
+        )
 
 
 def _draft(chat: Chat, who: str) -> None:

@@ -23,10 +23,8 @@ def found(name: str) -> list[str]:
 
 
 def quoted(path: str) -> str:
-    """Return a file's name and text in the form they have in a message. Raises ArgumentError."""
-    is_plain = os.path.isfile(path) or os.path.isdir(path)
-    if os.path.exists(path) and not is_plain:  # reading it may never end
-        raise ArgumentError(f"{path} cannot be read: it is a device or a pipe.")
+    """Return a file's name and text in the form they have in a message. Raises as
+    `_files.read_text`."""
     return fenced(path, _files.read_text(path))
 
 

@@ -30,7 +30,9 @@ _COLOR = {"auto": None, "on": True, "off": False}
 
 def run(arguments: argparse.Namespace) -> int:
     """Converse until the input ends, or answer one message; return the exit code."""
-    if sys.stdin is None and (arguments.prompt is None or _STDIN in arguments.file):
+    once = arguments.prompt is not None
+    piped = next((name for name in arguments.file if name in _files.STANDARD_INPUT), None)
+    if sys.stdin is None and (not once or piped):
         raise ArgumentError("Standard input is closed; nothing can be read from it.")
     options = _arguments.session_options(arguments)
     options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
@@ -42,13 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
             )
     sampling = _arguments.generate_options(arguments)
     sampling["max_tokens"] = arguments.n_predict
-    once = arguments.prompt is not None
     if once and not (arguments.prompt or arguments.file):
         raise ArgumentError("The prompt is empty; give at least one character.")
-    if not once and _STDIN in arguments.file:
-        raise ArgumentError("-f - is where messages come from; give the message with -p.")
+    if piped and not once:
+        raise ArgumentError(f"-f {piped} is where messages come from; give the message with -p.")
     before = [text for name in arguments.file for text in _quoted(name)]
-    if once and _STDIN not in arguments.file and _is_piped():
+    if once and not piped and _is_piped():
         print("Standard input is not read; -f - puts it before the message.", file=sys.stderr)
     wish = _COLOR[arguments.color]
     with OpenModel(options) as model:
