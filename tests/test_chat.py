@@ -66,6 +66,26 @@ def test_in_an_event_loop(model: Path, open_session: Open) -> None:
     assert asyncio.run(converse()) == (":abcd", "cd", "bc")
 
 
+def test_several_choices(model: Path, open_session: Open) -> None:
+    session = open_session(model, kv_type="f16")
+    two = session.chat([user("u")], n=2, seed=7)
+    assert [one.text for one in two] == [":abcd"] * 2
+    assert two[0].stats.seed == 7 != two[1].stats.seed
+    (later,) = asyncio.run(session.achat([user("u")], n=1, seed=7))
+    assert later.text == ":abcd"
+    with pytest.raises(ArgumentError, match="n must be from 1"):
+        session.chat([user("u")], n=0)
+    asked: Any = session
+    with pytest.raises(TypeError, match="n_beams is an option of generate"):
+        asked.chat([user("u")], n_beams=2)
+    with pytest.raises(TypeError, match="n_beams is an option of generate"):
+        asyncio.run(asked.achat([user("u")], n_beams=2))
+    with pytest.raises(TypeError, match="n is an option of generate, chat and infill"):
+        asked.stream_chat([user("u")], n=2)
+    beams = session.generate(session.render_chat([user("u")]), n_beams=2, max_tokens=4)
+    assert beams[0].text == ":abc"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -99,6 +99,12 @@ def test_a_gap_is_filled(model: Path, open_session: Open) -> None:
     assert "".join(chunk.text for chunk in chunks) == expected.text
     later = asyncio.run(session.ainfill(BEFORE, BEHIND, files={"a.py": "x"}, max_tokens=12))
     assert later.stats.prompt_tokens > expected.stats.prompt_tokens
+    two = session.infill(BEFORE, BEHIND, n=2, max_tokens=12)
+    two += asyncio.run(session.ainfill(BEFORE, BEHIND, n=2, max_tokens=12))
+    assert [one.tokens for one in two] == [expected.tokens] * 4
+    asked: Any = session
+    with pytest.raises(TypeError, match="n_beams is an option of generate"):
+        asked.infill(BEFORE, BEHIND, n_beams=2)
 
 
 def test_what_is_left_out_is_copied_from(model: Path, open_session: Open) -> None:

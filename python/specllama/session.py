@@ -341,12 +341,10 @@ class SpecSession(BackgroundRequests, Closing):
                 raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
             self._last = lambda: None
             return beams.search(self, self._core, cast(Any, prompt), n_beams, options | {"n": n})
-        prompts: list[Any] = list(prompt) if several else [prompt]
-        if n is None and not several and self._core.n_seq == 1:
-            return self.stream(prompts[0], **options).run()
-        choices = self._wait_for_choices(prompts, 1 if n is None else n, cast(Any, options))
-        by_prompt = [one[0] for one in choices] if n is None else choices
-        return by_prompt if several else by_prompt[0]
+        if not several:
+            return self._continued(cast(Any, prompt), n, cast(Any, options))
+        choices = self._wait_for_choices(cast(Any, prompt), n, cast(Any, options))
+        return [one[0] for one in choices] if n is None else choices
 
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
@@ -390,26 +388,44 @@ class SpecSession(BackgroundRequests, Closing):
         options = {**options, "max_tokens": len(tokens)}
         return self._start(Request.make(self, prompt, options, replayed=tokens)).run()
 
+    @overload
     def chat(
         self,
         messages: Sequence[Message],
         *,
         template_args: Mapping[str, Any] | None = None,
         **options: Unpack[GenerateOptions],
-    ) -> Generation:
+    ) -> Generation: ...
+    @overload
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        n: int,
+        **options: Unpack[GenerateOptions],
+    ) -> list[Generation]: ...
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation]:
         """Answer the last message of a conversation, by the model's own chat template.
 
         Args:
             messages: As {"role": "user", "content": "..."}; the whole conversation, every time.
                 The part that is in the KV memory already is not decoded again.
             template_args: Passed to the template, e.g. {"enable_thinking": False}.
-            **options: As for `generate`.
+            n, **options: As for `generate`.
 
         Raises:
             ModelError: The model has no chat template.
             ArgumentError: The template refuses the messages; or as for `generate`.
         """
-        return self.generate(self.render_chat(messages, template_args), **options)
+        return self._continued(self.render_chat(messages, template_args), n, options)
 
     def stream_chat(
         self,
@@ -421,6 +437,7 @@ class SpecSession(BackgroundRequests, Closing):
         """The same as `chat`, chunk by chunk: see `stream`."""
         return self.stream(self.render_chat(messages, template_args), **options)
 
+    @overload
     def infill(
         self,
         prefix: str,
@@ -428,7 +445,26 @@ class SpecSession(BackgroundRequests, Closing):
         *,
         files: Mapping[str, str] | None = None,
         **options: Unpack[GenerateOptions],
-    ) -> Generation:
+    ) -> Generation: ...
+    @overload
+    def infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        n: int,
+        **options: Unpack[GenerateOptions],
+    ) -> list[Generation]: ...
+    def infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation]:
         """Fill a gap in a text, by a model that was trained for it.
 
         Args:
@@ -436,14 +472,14 @@ class SpecSession(BackgroundRequests, Closing):
                 quarters of the context: the parts nearest to the gap are read, and the rest is a
                 `reference` to copy from.
             files: Texts of other files by their names, the most important last.
-            **options: As for `generate`.
+            n, **options: As for `generate`.
 
         Raises:
             ModelError: The model has no tokens for filling in the middle.
             ArgumentError: As for `generate`.
         """
         prompt, options = self._infill_request(prefix, suffix, files, options)
-        return self.generate(prompt, **options)
+        return self._continued(prompt, n, options)
 
     def stream_infill(
         self,
@@ -476,6 +512,15 @@ class SpecSession(BackgroundRequests, Closing):
         if not self._home.is_here or self._core.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
+
+    def _continued(
+        self, prompt: str | Iterable[int], n: int | None, options: GenerateOptions
+    ) -> Generation | list[Generation]:
+        """Continue one prompt; with n given, return a list of n choices."""
+        if n is None and self._core.n_seq == 1:
+            return self.stream(prompt, **options).run()
+        (choices,) = self._wait_for_choices([prompt], n, options)
+        return choices[0] if n is None else choices
 
     def _start(self, request: Request) -> Stream:
         record = request.begin(self._core)

@@ -154,6 +154,12 @@ class BackgroundRequests(LoadedModel):
 
         Raises: what `submit` and `Handle.result` raise.
         """
+        return await self._acontinued(prompt, n, options)
+
+    async def _acontinued(
+        self, prompt: str | Iterable[int], n: int | None, options: GenerateOptions
+    ) -> Generation | list[Generation]:
+        """Do what `agenerate` does."""
         # In another thread: tokenizing a long prompt takes a while, and so may a JSON schema.
         requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
         jobs = self._submit(requests, keep=True)
@@ -164,17 +170,35 @@ class BackgroundRequests(LoadedModel):
         self._last = jobs[-1].so_far
         return answers[0] if n is None else answers
 
+    @overload
     async def achat(
         self,
         messages: Sequence[Message],
         *,
         template_args: Mapping[str, Any] | None = None,
         **options: Unpack[GenerateOptions],
-    ) -> Generation:
+    ) -> Generation: ...
+    @overload
+    async def achat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        n: int,
+        **options: Unpack[GenerateOptions],
+    ) -> list[Generation]: ...
+    async def achat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation]:
         """Answer the last message of a conversation without blocking the event loop. Cancelling the
         task ends the request. Arguments and errors are those of `SpecSession.chat`."""
         prompt = await asyncio.to_thread(self.render_chat, messages, template_args)
-        return await self.agenerate(prompt, **options)
+        return await self._acontinued(prompt, n, options)
 
     async def astream_chat(
         self,
@@ -189,6 +213,7 @@ class BackgroundRequests(LoadedModel):
             async for chunk in chunks:
                 yield chunk
 
+    @overload
     async def ainfill(
         self,
         prefix: str,
@@ -196,13 +221,32 @@ class BackgroundRequests(LoadedModel):
         *,
         files: Mapping[str, str] | None = None,
         **options: Unpack[GenerateOptions],
-    ) -> Generation:
+    ) -> Generation: ...
+    @overload
+    async def ainfill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        n: int,
+        **options: Unpack[GenerateOptions],
+    ) -> list[Generation]: ...
+    async def ainfill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        n: int | None = None,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation]:
         """Fill a gap in a text without blocking the event loop. Cancelling the task ends the
         request. Arguments and errors are those of `SpecSession.infill`."""
         prompt, options = await asyncio.to_thread(
             self._infill_request, prefix, suffix, files, options
         )
-        return await self.agenerate(prompt, **options)
+        return await self._acontinued(prompt, n, options)
 
     def _infill_request(
         self, prefix: str, suffix: str, files: Mapping[str, str] | None, options: GenerateOptions
@@ -218,10 +262,10 @@ class BackgroundRequests(LoadedModel):
         return self._worker.load
 
     def _wait_for_choices(
-        self, prompts: Iterable[str | Iterable[int]], n: int, options: GenerateOptions
+        self, prompts: Iterable[str | Iterable[int]], n: int | None, options: GenerateOptions
     ) -> list[list[Generation]]:
-        """Return n choices for each prompt. If one fails, or the wait is interrupted, all are
-        cancelled."""
+        """Return n choices (None: one) for each prompt. If one fails, or the wait is interrupted,
+        all are cancelled."""
         n = _count(n)
         choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
         jobs = self._submit(chain.from_iterable(choices), wait=True, keep=True)

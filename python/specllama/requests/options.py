@@ -173,8 +173,10 @@ _ELSEWHERE = {
     "response_format": "response_format is the server's; give json_schema, or grammar.",
     "tools": "tools are the server's; template_args={'tools': [...]} shows them to the model.",
     "chat_template": "chat_template is an option of SpecSession.",
-    "n": "n is an option of generate, chat and agenerate; everything else gives one text.",
-    "n_beams": "n_beams is an option of generate; everything else gives one text.",
+    "n": "n is an option of generate, chat and infill, of agenerate, achat and ainfill, and of "
+    "submit; everything else gives one text.",
+    "n_beams": "n_beams is an option of generate, which also takes the token ids that render_chat "
+    "returns.",
     "length_penalty": "length_penalty is an option of beam search; give n_beams, too.",
     "early_stopping": "early_stopping is an option of beam search; give n_beams, too.",
 }
