@@ -336,6 +336,10 @@ def test_bad_prompts(open_session: Open) -> None:
     ):
         with pytest.raises(ArgumentError, match=message):
             session.generate(prompt)  # type: ignore[arg-type]
+    for several in (["a", "b"], [[5], [6]], [np.array([5])], ["a"]):
+        for way in (session.stream, session.submit):
+            with pytest.raises(ArgumentError, match="only generate takes several"):
+                way(several)  # type: ignore[arg-type, operator]
     assert session.generate("x", max_tokens=3).tokens  # and it goes on
 
 

@@ -63,6 +63,11 @@ class Request:
     ) -> Request:
         """Check and tokenize. Arguments and errors are those of `SpecSession.generate`."""
         values = checked(options)
+        if are_several(prompt):
+            raise ArgumentError(
+                "prompt is a list of prompts, but only generate takes several: give the list to "
+                "it, or make one call for each."
+            )
         reference = values["reference"]
         if isinstance(reference, str):
             reference = model.tokenize(reference, add_special=False)
