@@ -7,7 +7,6 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from itertools import chain
 from typing import Any, overload
 
 from typing_extensions import Unpack
@@ -67,22 +66,8 @@ class BackgroundRequests(LoadedModel):
                 all n choices are taken.)
             ClosedError: The session is closed.
         """
-        handles = self.submit_several([prompt], n=1 if n is None else n, **options)
+        handles = submit_all(self, [prompt], n, options)
         return handles[0] if n is None else handles
-
-    def submit_several(
-        self, prompts: Iterable[str | Iterable[int]], *, n: int, **options: Unpack[GenerateOptions]
-    ) -> list[Handle]:
-        """Have several prompts continued in the background, all or none.
-
-        Arguments and errors are those of `submit`; if there is room for one request, all are taken.
-
-        Returns:
-            The handles, n per prompt, in the order of the prompts.
-        """
-        n = _count(n)
-        choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
-        return self._handles(self._submit(chain.from_iterable(choices)))
 
     def host(
         self,
@@ -267,8 +252,7 @@ class BackgroundRequests(LoadedModel):
         """Return n choices (None: one) for each prompt. If one fails, or the wait is interrupted,
         all are cancelled."""
         n = _count(n)
-        choices = [Request.choices(self, prompt, options, n) for prompt in prompts]
-        jobs = self._submit(chain.from_iterable(choices), wait=True, keep=True)
+        jobs = self._submit(_requests(self, prompts, n, options), wait=True, keep=True)
         try:
             answers = [handle.result() for handle in self._handles(jobs)]
         finally:
@@ -308,6 +292,35 @@ class BackgroundRequests(LoadedModel):
         """Cancel all, the last first, so that no waiting job takes the place of one that ends."""
         for job in reversed(jobs):
             self._worker.cancel(job)
+
+
+def submit_all(
+    model: BackgroundRequests,
+    prompts: Iterable[str | Iterable[int]],
+    n: int | None,
+    options: GenerateOptions,
+) -> list[Handle]:
+    """Have several prompts continued in the background, all or none: if there is room for one
+    request, all are taken. Errors are those of `BackgroundRequests.submit`.
+
+    Args:
+        model: The model that continues them.
+        prompts: Texts or token ids.
+        n: Choices for each prompt; None: one.
+        options: Options of every request.
+
+    Returns:
+        The handles, n per prompt, in the order of the prompts.
+    """
+    jobs = model._submit(_requests(model, prompts, _count(n), options))
+    return model._handles(jobs)
+
+
+def _requests(
+    model: LoadedModel, prompts: Iterable[str | Iterable[int]], n: int, options: GenerateOptions
+) -> list[Request]:
+    """Return n requests for each prompt, in the order of the prompts."""
+    return [one for prompt in prompts for one in Request.choices(model, prompt, options, n)]
 
 
 def _latest(jobs: Sequence[Job]) -> Generation | None:

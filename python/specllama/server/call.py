@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle
-from specllama.requests.background import BackgroundRequests
+from specllama.requests.background import BackgroundRequests, submit_all
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.sampling import read_options
@@ -63,7 +63,7 @@ class Call(ABC):
 
     def submit(self) -> list[Handle]:
         """Submit the generations to the session: the choices for the first prompt first."""
-        return self._model.submit_several(self.prompts, n=self.n, **self._options)
+        return submit_all(self._model, self.prompts, self.n, self._options)
 
     @abstractmethod
     def _own_options(self, fields: Fields) -> GenerateOptions:
