@@ -243,6 +243,8 @@ def test_states_cannot_be_shared(tmp_path: Path, kind: str) -> None:
         ({"n_beams": 2, "json_schema": {}}, "json_schema cannot be had with n_beams"),
         ({"n_beams": 2, "logprobs": 1}, "logprobs cannot be had with n_beams"),
         ({"n_beams": 2, "logit_bias": {5: 1}}, "logit_bias cannot be had with n_beams"),
+        ({"n_beams": 2, "logprobs": 0}, "logprobs cannot be had with n_beams"),
+        ({"n_beams": 2, "logit_bias": 5}, "logit_bias must map token ids to numbers"),
         ({"n_beams": 2, "trace": True}, "trace cannot be had with n_beams"),
         ({"n_beams": 2, "length_penalty": "1"}, "length_penalty must be a number"),
         ({"n_beams": 2, "length_penalty": float("nan")}, "length_penalty must be a number from"),
@@ -258,7 +260,9 @@ def test_what_cannot_be(open_session: Open, options: dict[str, Any], message: st
     session = open_session()
     with pytest.raises(ArgumentError, match=message):
         session.generate(PROMPT, **options)
-    assert session.generate(PROMPT, n_beams=2, max_tokens=2, temperature=0, seed=5)
+    nothing: dict[str, Any] = {"temperature": 0, "logit_bias": {}, "grammar_triggers": []}
+    nothing |= {"acceptance": "coupled", "logprobs": None, "json_schema": None}
+    assert session.generate(PROMPT, n_beams=2, max_tokens=2, seed=5, **nothing)
 
 
 def test_wrong_calls(open_session: Open) -> None:

@@ -92,8 +92,7 @@ def search(
     early_stopping = _early_stopping(rest.pop("early_stopping", False))
     for name, value in rest.items():
         # Request.make, below, refuses names that are not options at all.
-        shared = name not in FIELDS or name in _SHARED
-        if not shared and _check.differ(value, FIELDS[name].default):
+        if name in FIELDS and name not in _SHARED and _asks(name, value):
             raise ArgumentError(
                 f"{name} cannot be had with n_beams: beam search looks for the texts that are most "
                 "likely by the model's own probabilities."
@@ -122,6 +121,13 @@ def search(
         )
         for one in result.beams[:n]
     ]
+
+
+def _asks(name: str, value: Any) -> bool:
+    """Return whether a value of an option asks for anything else than the default does. Raises
+    ArgumentError if it is of a wrong type."""
+    field = FIELDS[name]
+    return _check.differ(field.check(name, value), field.check(name, field.default))
 
 
 def _early_stopping(value: Any) -> _core.EarlyStopping:
