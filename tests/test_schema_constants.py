@@ -11,7 +11,7 @@ import pytest
 from schema_values import held, values
 from specllama import SpecSession
 from specllama.requests.schema.alternatives import alternatives
-from specllama.requests.schema.pattern import quoted
+from specllama.requests.schema.literal import literal
 
 Open = Callable[..., SpecSession]
 
@@ -29,9 +29,9 @@ TEXTS = {
 def as_regex(gbnf: str) -> re.Pattern[str]:
     """Literals, groups and alternatives as a regular expression."""
     pattern = ""
-    for literal, mark in re.findall(r'("(?:[^"\\]|\\.)*")|([()| ])', gbnf):
-        text = re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), literal[1:-1])
-        pattern += "(?:" if mark == "(" else re.escape(text) if literal else mark.strip()
+    for quoted, mark in re.findall(r'("(?:[^"\\]|\\.)*")|([()| ])', gbnf):
+        text = re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), quoted[1:-1])
+        pattern += "(?:" if mark == "(" else re.escape(text) if quoted else mark.strip()
     return re.compile(pattern)
 
 
@@ -54,7 +54,7 @@ def test_what_texts_begin_with_stands_once() -> None:
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS.keys())
 def test_no_rule_becomes_longer(texts: list[str]) -> None:
-    assert len(alternatives(texts)) <= len(" | ".join(map(quoted, set(texts))))
+    assert len(alternatives(texts)) <= len(" | ".join(map(literal, set(texts))))
 
 
 def test_one_of_many(open_session: Open) -> None:

@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from specllama.requests.schema.pattern import quoted
+from specllama.requests.schema.literal import literal
 
 _DEEPEST = 32
 """Groups within groups: readers of grammars call themselves for each, and refuse too many."""
@@ -41,6 +41,6 @@ def _branches(texts: list[str], depth: int) -> Iterator[str]:
         begin = os.path.commonprefix([group[0], group[-1]])  # noqa: RUF071 of any texts
         if depth and len(begin) * (len(group) - 1) > _MARKS:
             ends = _one_of([text[len(begin) :] for text in group], depth - 1)
-            yield f"{quoted(begin)} ({ends})"
+            yield f"{literal(begin)} ({ends})"
         else:
-            yield from map(quoted, group)
+            yield from map(literal, group)

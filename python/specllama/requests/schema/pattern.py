@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from specllama.errors import ArgumentError
+from specllama.requests.schema.literal import literal
 
 _LAST = 0x10FFFF
 _Range = tuple[int, int]
@@ -48,12 +49,6 @@ def pattern_rule(pattern: str) -> str:
     if not (pattern.startswith("^") and pattern.endswith("$")) or len(pattern) < 2:
         raise PatternError(f"the pattern {pattern!r:.80} must begin with ^ and end with $")
     return f'"\\"" ({_Reader(pattern).read()}) "\\""'
-
-
-def quoted(text: str) -> str:
-    """Return a text as a GBNF literal."""
-    escaped = re.sub(r'["\\]', lambda found: "\\" + found[0], text)
-    return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
 
 
 class _Reader:
@@ -219,9 +214,9 @@ def _one_of(ranges: Sequence[_Range]) -> str:
         if max(low, first) <= min(high, last)
     ]
     escaped = [c for c in _ESCAPED if any(low <= ord(c) <= high for low, high in ranges)]
-    parts = [quoted(json.dumps(c)[1:-1]) for c in escaped]
+    parts = [literal(json.dumps(c)[1:-1]) for c in escaped]
     if len(plain) == 1 and plain[0][0] == plain[0][1]:
-        parts.append(quoted(chr(plain[0][0])))
+        parts.append(literal(chr(plain[0][0])))
     elif plain:
         parts.append("[" + "".join(map(_written, plain)) + "]")
     if not parts:

@@ -21,8 +21,9 @@ from specllama.requests.schema.alternatives import alternatives
 from specllama.requests.schema.check import check
 from specllama.requests.schema.empty import EmptyError
 from specllama.requests.schema.integers import integer_rule
+from specllama.requests.schema.literal import literal
 from specllama.requests.schema.merged import merged
-from specllama.requests.schema.pattern import pattern_rule, quoted
+from specllama.requests.schema.pattern import pattern_rule
 from specllama.requests.schema.references import References
 from specllama.requests.schema.repeated import repeated
 from specllama.requests.schema.simplified import said, simplified
@@ -184,9 +185,9 @@ class _Converter(SchemaConverter):
         if self._n_parts > self._most_parts:
             raise ArgumentError(f"it has more than {self._most_parts} parts, references followed")
 
-    def _format_literal(self, literal: str) -> str:
+    def _format_literal(self, value: str) -> str:
         # What stands in a text as JSON, with the characters themselves.
-        return quoted(json.dumps(json.loads(literal), ensure_ascii=False))
+        return literal(json.dumps(json.loads(value), ensure_ascii=False))
 
     def _visit_pattern(self, pattern: str, name: str) -> str:
         return str(self._add_rule(name, f"{pattern_rule(pattern)} space"))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from specllama.model.chat_template import Message
+from specllama.requests.schema.literal import literal
 from specllama.server.tools.tool import Tool
 
 
@@ -42,12 +43,6 @@ class CallFormat(ABC):
     def template_args(self, tools: Sequence[Tool]) -> dict[str, Any]:
         """Return further arguments of the model's chat template."""
         return {"tools": [tool.given for tool in tools]} if tools else {}
-
-
-def literal(text: str) -> str:
-    """Return a text as a GBNF literal."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def json_head(arguments: str) -> re.Pattern[str]:

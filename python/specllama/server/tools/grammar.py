@@ -8,9 +8,10 @@ from typing import Any
 
 from specllama.errors import ArgumentError
 from specllama.requests.grammar import joined
+from specllama.requests.schema.literal import literal
 from specllama.requests.schema.rules import schema_rules
 from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.format import CallFormat, literal
+from specllama.server.tools.format import CallFormat
 from specllama.server.tools.tool import Tool, loosened, unmeasured
 
 # Most bytes and rules of a grammar, a little below the bounds at which it would be refused.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from specllama.server.tools.format import CallFormat, json_head, literal
+from specllama.requests.schema.literal import literal
+from specllama.server.tools.format import CallFormat, json_head
 from specllama.server.tools.tool import Tool
 
 _FENCE = "```json\n"

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from specllama.model.chat_template import Message
-from specllama.server.tools.format import CallFormat, json_head, json_rule, literal
+from specllama.requests.schema.literal import literal
+from specllama.server.tools.format import CallFormat, json_head, json_rule
 from specllama.server.tools.tool import Tool
 
 
