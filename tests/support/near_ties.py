@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference_sampler import noise
 from specllama import Generation
-from specllama.bench import first_difference
+from specllama.measure.sequences import first_difference
 
 
 def tie(plain: Generation, tokens: list[int], temperature: float = 0.0) -> float | None:
