@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -100,18 +100,15 @@ def simulate(
 
 def geometric_mean(simulations: Sequence[Simulation]) -> Simulation:
     """Return the geometric means over the workloads of one machine."""
-
-    def mean(values: Sequence[float]) -> float:
-        return math.exp(sum(map(math.log, values)) / len(values))
-
+    mean = statistics.geometric_mean
     first = simulations[0]
     return Simulation(
         curve=first.curve,
         workload="mean",
-        ngram=mean([one.ngram for one in simulations]),
-        fixed={name: mean([one.fixed[name] for one in simulations]) for name in first.fixed},
-        peers={name: mean([one.peers[name] for one in simulations]) for name in first.peers},
-        oracle=mean([one.oracle for one in simulations]),
+        ngram=mean(one.ngram for one in simulations),
+        fixed={name: mean(one.fixed[name] for one in simulations) for name in first.fixed},
+        peers={name: mean(one.peers[name] for one in simulations) for name in first.peers},
+        oracle=mean(one.oracle for one in simulations),
     )
 
 
