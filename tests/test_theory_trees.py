@@ -171,6 +171,7 @@ def test_the_ends() -> None:
         (lambda: theory.acceptance_of_several([1.0], [1.0], 0), "k must be"),
         (lambda: theory.coupled_acceptance_of_several([1.0], [1.0], 9), "k must be"),
         (lambda: theory.best_tree([[0.6]], 1).speeds([1.0]), "v must hold 2 times"),
+        (lambda: theory.best_tree([[0.6]], 1).speeds([0.0, 1.0]), "A round must take time: v, "),
     ],
 )
 def test_bad_arguments(call: Any, message: str) -> None:

@@ -68,13 +68,27 @@ def decode_times(v: Any, n_max: int | None = None) -> NDArray[np.float64]:
     return times[:n_max]
 
 
-def round_times(times: NDArray[np.float64], draft_step: Any, latency: Any) -> NDArray[np.float64]:
-    """Return the time of a round for every gamma: gamma d + v(gamma + 1) + latency.
+def round_times(
+    times: NDArray[np.float64],
+    draft_step: Any,
+    latency: Any,
+    n_steps: NDArray[np.int64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the time of a round for every number of drafted tokens: its steps of the draft model,
+    its decode by the target and the latency.
+
+    Args:
+        times: v(1), v(2), ...: a round that drafts n tokens decodes n + 1.
+        draft_step: Time of a step.
+        latency: Time of a round besides.
+        n_steps: Steps of the draft model for 0, 1, ... tokens, as many as `times`. None: a step for
+            each token, as for a chain.
 
     Raises ArgumentError, also if a round would take no time.
     """
     step, wait = cost("draft_step", draft_step), cost("latency", latency)
-    rounds: NDArray[np.float64] = times + step * np.arange(times.size) + wait
+    steps = np.arange(times.size) if n_steps is None else n_steps
+    rounds: NDArray[np.float64] = times + step * steps + wait
     if rounds.min() <= 0:
         raise ArgumentError("A round must take time: v, draft_step and latency may not all be 0.")
     return rounds

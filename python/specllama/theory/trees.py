@@ -58,10 +58,7 @@ class BestTree:
         """
         times = _arguments.decode_times(v, len(self.parents) + 1)
         depths = np.maximum.accumulate(np.concatenate([[0], _depths(self.parents)]))
-        rounds = times + _arguments.cost("draft_step", draft_step) * depths
-        rounds += _arguments.cost("latency", latency)
-        if rounds.min() <= 0:
-            raise ArgumentError("A round must take time: v, draft_step and latency may not be 0.")
+        rounds = _arguments.round_times(times, draft_step, latency, depths)
         return np.asarray(self.expected_tokens / rounds)
 
 
