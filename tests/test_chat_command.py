@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from heads import write_qwen
 from specllama import SpecSession
 from specllama.__main__ import main
 from specllama.chat.commands import COMMANDS
@@ -196,6 +197,18 @@ def test_who_drafts(chat: Run, model: Path, smollm2: Path, tmp_path: Path) -> No
     # A model with another vocabulary cannot.
     said = chat("-m", str(model), lines=f"/draft {smollm2}\n", code=2)
     assert said.err.endswith("its tokenizer is of another type.\n")
+
+
+def test_who_drafts_by_itself(chat: Run, bundled_model: Path, tmp_path: Path) -> None:
+    (template := tmp_path / "a.jinja").write_text("{{ bos_token }}")
+    lines = "/draft\nu\n/stats\n/draft ngram\n/draft auto\n/draft mtp\n"
+    brings = write_qwen(tmp_path / "with.gguf")
+    options = ("--chat-template-file", str(template), "-n", "20")
+    said = chat("-m", str(brings), *options, lines=lines).err
+    layers = "the model's own layers of multi-token prediction"
+    assert re.findall("rafting: (.*)", said) == [layers, layers, "n-grams", layers, layers]
+    said = chat("-m", str(bundled_model), *options, lines="/draft\n/draft none\n/draft auto\n").err
+    assert re.findall("rafting: (.*)", said) == ["n-grams", "nobody", "n-grams"]
 
 
 def test_help_has_every_command(chat: Run, model: Path) -> None:

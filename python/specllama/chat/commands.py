@@ -162,7 +162,8 @@ COMMANDS = (
     Command(("/save",), "PATH", "keep the conversation in a file", _save),
     Command(("/load",), "PATH", "go on with one from a file", _load),
     Command(
-        ("/draft",), "[WHO]", "show or set who drafts: ngram, none, or a smaller GGUF", _draft
+        ("/draft",), "[WHO]", "show or set who drafts: auto, ngram, mtp, none, or a smaller GGUF",
+        _draft,
     ),
     Command(("/color",), "[on|off]", "have accepted drafts in green, or not", _color),
     Command(("/stats",), "", "what the last answer took, and all of them", _stats),

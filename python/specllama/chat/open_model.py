@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from specllama._closing import Closing
+from specllama.model.opening import automatic_draft
 from specllama.session import SpecSession
 
 _NOBODY = "none"
+_IN_WORDS = {
+    None: "nobody",
+    "ngram": "n-grams",
+    "mtp": "the model's own layers of multi-token prediction",
+}
 
 
 class OpenModel(Closing):
@@ -19,24 +25,18 @@ class OpenModel(Closing):
 
     Attributes:
         session: The session; another one after `redraft`.
+        drafter: Who drafts in it, in words.
 
     Raises what SpecSession does, and ModelError if the model has no chat template.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = dict(options)
-        self.session = self._opened()
-
-    @property
-    def drafter(self) -> str:
-        """Who drafts, in words."""
-        draft = self._options["draft"]
-        if draft is None:
-            return "nobody"
-        return "n-grams" if draft in ("auto", "ngram") else str(draft)
+        self._open()
 
     def redraft(self, draft: str) -> None:
-        """Change the drafter: "none", "ngram", or a draft model as for SpecSession.
+        """Change the drafter: "none", or "auto", "mtp", "ngram" or a draft model as for
+        SpecSession.
 
         Raises what SpecSession does; then the old drafter is back. The KV memory is lost either
         way, and the conversation is decoded again with the next prompt.
@@ -45,20 +45,29 @@ class OpenModel(Closing):
         self.session.close()  # so that only one session takes memory at a time
         self._options = {**before, "draft": None if draft == _NOBODY else draft}
         try:
-            self.session = self._opened()
+            self._open()
         except BaseException:
             self._options = before
-            self.session = self._opened()
+            self._open()
             raise
 
     def close(self) -> None:
         self.session.close()
 
-    def _opened(self) -> SpecSession:
+    def _open(self) -> None:
         session = SpecSession(**self._options)
         try:
             _ = session.chat_template  # raises now if there is none
+            self.drafter = self._drafter_of(session)
         except BaseException:
             session.close()
             raise
-        return session
+        self.session = session
+
+    def _drafter_of(self, session: SpecSession) -> str:
+        draft = self._options["draft"]
+        if draft == "auto":
+            is_remote = self._options.get("target") is not None
+            bundled = self._options["model"] is None
+            draft = "ngram" if is_remote else automatic_draft(session.path, bundled=bundled)
+        return _IN_WORDS.get(draft, str(draft))

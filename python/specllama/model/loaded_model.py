@@ -184,6 +184,12 @@ class LoadedModel:
         return self._core
 
     @property
+    def path(self) -> str:
+        """The model's file, or the address of the server that has the model; for the package's own
+        use."""
+        return self._path
+
+    @property
     def n_ctx(self) -> int:
         """Most tokens of one request, prompt and generation together."""
         return self._core.n_ctx

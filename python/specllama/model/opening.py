@@ -67,8 +67,10 @@ def open_core(
     offers, cascade = _check.flag("offers", offers), _check.flag("cascade", cascade)
     drafter = draft if isinstance(draft, Drafter) else None
     path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
-    draft_path = _draft_path(draft, bundled=model is None)
-    mtp = draft == "mtp" or (draft == "auto" and model is not None and _core.brings_head(path))
+    if draft == "auto":
+        draft = automatic_draft(path, bundled=model is None)
+    draft_path = _draft_path(draft)
+    mtp = draft == "mtp"
     target_model = _core.ModelOptions(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "n_gpu_layers", n_gpu_layers),
@@ -126,13 +128,22 @@ def check_draft(draft: Any) -> None:
         )
 
 
-def _draft_path(draft: Any, *, bundled: bool) -> str | None:
-    """Return the file of the draft model, None if there is none. bundled: whether the target is the
-    bundled model."""
+def automatic_draft(path: str, *, bundled: bool) -> str:
+    """Return what draft="auto" stands for: the path of the bundled draft model, "mtp" or "ngram".
+
+    Args:
+        path: The target's file.
+        bundled: Whether the target is the bundled model.
+    """
+    if bundled:
+        return str(BUNDLED_DRAFT)
+    return "mtp" if _core.brings_head(path) else "ngram"
+
+
+def _draft_path(draft: Any) -> str | None:
+    """Return the file of the draft model, None if there is none."""
     if draft is None or isinstance(draft, Drafter):
         return None
-    if draft == "auto":
-        return str(BUNDLED_DRAFT) if bundled else None
     return None if draft in ("mtp", "ngram") else hub.local_path("draft", draft)
 
 
