@@ -26,14 +26,15 @@ LOAD = """
 import sys
 from specllama import SpecSession, _core
 _core.set_verbose(True)
-SpecSession(sys.argv[1], "ngram", spec_length=8, n_ctx=8192, n_seq=3, n_threads=1).close()
+draft = sys.argv[2] or None
+SpecSession(sys.argv[1], draft, spec_length=8, n_ctx=8192, n_seq=3, n_threads=1).close()
 """
 
 
-def log(model: Path, cache: Path) -> str:
+def log(model: Path, cache: Path, draft: str | None = "ngram") -> str:
     """What llama.cpp says as a session opens."""
     run = subprocess.run(
-        [sys.executable, "-c", LOAD, str(model)],
+        [sys.executable, "-c", LOAD, str(model), draft or ""],
         capture_output=True,
         errors="replace",
         check=True,
@@ -42,22 +43,45 @@ def log(model: Path, cache: Path) -> str:
     return run.stderr
 
 
-def refusal(model: Path) -> str:
+def refusal(model: Path, draft: str | None = "ngram") -> str:
     """What is said of a context that no machine has room for."""
     with pytest.raises(OutOfMemoryError) as caught:
-        SpecSession(model, "ngram", spec_length=8, n_ctx=1 << 24, n_batch=8192, n_seq=64)
+        SpecSession(model, draft, spec_length=8, n_ctx=1 << 24, n_batch=8192, n_seq=64)
     return str(caught.value)
 
 
-@pytest.mark.parametrize("write", [write_recurrent, write_hybrid, write_hybrid_with_snapshots])
-def test_recurrent_states_are_counted(tmp_path: Path, write: Callable[[Path], Path]) -> None:
-    """As llama.cpp counts them when it allocates them."""
+def told(what: str, refused: str) -> int:
+    """How many MiB are said to be needed for something."""
+    found = re.search(rf"{what} (\d+) MiB", refused)
+    assert found is not None, refused
+    return int(found[1])
+
+
+@pytest.mark.parametrize("draft", [None, "ngram"])
+@pytest.mark.parametrize(
+    "write", [write_recurrent, write_hybrid, write_hybrid_with_snapshots, write_delta_net]
+)
+def test_recurrent_states_are_counted(
+    tmp_path: Path, write: Callable[[Path], Path], draft: str | None
+) -> None:
+    """As llama.cpp counts them when it allocates them: with snapshots only where drafts are cut."""
     model = write(tmp_path / "model.gguf")
-    (found,) = re.findall(r"size = +([\d.]+) MiB \( *3 cells, .* rs_seq\)", log(model, tmp_path))
-    told = re.search(r"states (\d+) MiB", refusal(model))
-    assert told is not None
+    (found,) = re.findall(
+        r"size = +([\d.]+) MiB \( *3 cells, .* rs_seq\)", log(model, tmp_path, draft)
+    )
     # There for 3 requests, here for 64.
-    assert int(told[1]) == pytest.approx(float(found) / 3 * 64, abs=1.0)
+    states = told("states", refusal(model, draft))
+    assert states == pytest.approx(float(found) / 3 * 64, abs=1.0)
+
+
+def test_rows_of_logits_are_counted_where_drafts_are_verified(bundled_model: Path) -> None:
+    """Plain decoding has one row for each of 64 requests; a draft of 8 tokens has 9 rows."""
+    plain, drafting = (
+        told("computing", refusal(bundled_model, draft)) for draft in (None, "ngram")
+    )
+    with SpecSession(bundled_model, None, n_ctx=512) as session:
+        n_numbers = 2 * 64 * 8 * session.n_vocab  # each is counted twice
+    assert drafting - plain == pytest.approx(4 * n_numbers / (1 << 20), abs=1.0)
 
 
 @pytest.mark.parametrize("write", [write_dense, write_delta_net])
@@ -68,9 +92,8 @@ def test_layers_with_attention_are_counted(tmp_path: Path, write: Callable[[Path
         r"size = +([\d.]+) MiB \( *(\d+) cells, .* layers, +\d+/(\d+) seqs", log(model, tmp_path)
     )
     mib, n_cells, n_parts = map(float, found)
-    told = re.search(r"KV memory for 64 times 16777216 tokens (\d+) MiB", refusal(model))
-    assert told is not None
-    assert int(told[1]) == pytest.approx(mib / (n_cells * n_parts) * (64 << 24), rel=0.01)
+    kv = told("KV memory for 64 times 16777216 tokens", refusal(model))
+    assert kv == pytest.approx(mib / (n_cells * n_parts) * (64 << 24), rel=0.01)
 
 
 def test_a_device_is_named(tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
             bytes(4 * states), bytes(4 * numbers)};
 }
 
-void settle_memory(const Header& target, const Header* draft, SessionOptions& options) {
+void settle_memory(const Header& target, int n_logits, const Header* draft, int n_draft_logits,
+                   SessionOptions& options) {
     if (draft != nullptr && draft->weight_bytes > target.weight_bytes)
         warn("The draft model " + options.draft_model->model.path + " (" +
              mib(draft->weight_bytes) + ") is larger than the model it drafts for (" +
@@ -98,13 +99,10 @@ void settle_memory(const Header& target, const Header* draft, SessionOptions& op
         is_given ? options.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
     int n_ctx = wanted;
     const auto need = [&] {
-        const int n_guesses = options.spec_tree.value_or(1);
-        const int n_logits =
-            std::min(options.spec_length.value_or(kMaxSpecLength) * n_guesses, kMaxSpecLength) + 1;
         Need all{
             options.context.n_seq, n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
         if (draft != nullptr)
-            all.draft = footprint(*draft, options.draft_model->context, n_ctx, n_logits - 1);
+            all.draft = footprint(*draft, options.draft_model->context, n_ctx, n_draft_logits);
         return all;
     };
     while (!is_given && n_ctx > kLeastContext && !free.hold(need()))

@@ -25,11 +25,13 @@ struct Footprint {
 Footprint footprint(const Header& header, const ContextOptions& context, int n_ctx, int n_logits);
 
 // Compares what the target and the draft model (null: none) take with what is free on the devices
-// that will hold them. If options.context.n_ctx is left open (0), it becomes the default or, with a
-// notice, what fits. A flash_attn that is automatic becomes off if that is faster and the scores
-// fit, too. Throws OutOfMemory, with the numbers, if the models do not fit. Warns of a draft model
-// that is larger than the target.
-void settle_memory(const Header& target, const Header* draft, SessionOptions& options);
+// that will hold them. n_logits, n_draft_logits: most rows of logits of each sequence in a decode
+// of the target, and of the draft model. If options.context.n_ctx is left open (0), it becomes the
+// default or, with a notice, what fits. A flash_attn that is automatic becomes off if that is
+// faster and the scores fit, too. Throws OutOfMemory, with the numbers, if the models do not fit.
+// Warns of a draft model that is larger than the target.
+void settle_memory(const Header& target, int n_logits, const Header* draft, int n_draft_logits,
+                   SessionOptions& options);
 
 // Compares what another context of a loaded model takes with what is free on the model's device.
 // Throws OutOfMemory if it does not fit, with the numbers, who needs them, and advice what to do.

@@ -94,9 +94,22 @@ Headers read_headers(const SessionOptions& options) {
     return headers;
 }
 
-// Settles what the options leave open; returns whether decoding will be exact.
-bool settle(const Headers& headers, SessionOptions& options) {
-    const bool exact = settle_exactness(headers.target, options);
+// Whether anybody drafts, from outside or not; make_drafters then makes at least one drafter.
+bool drafts(const SessionOptions& options, const Drafter* drafter) {
+    return drafter != nullptr || options.draft_model || !options.corpus.empty() || options.offers;
+}
+
+// Most rows of logits of each sequence in a decode of the target.
+//
+// With a drafter, some memories keep snapshots of their state, and llama.cpp then takes another
+// kernel (the gated delta net of Qwen3.5). An exact session without a drafter keeps one snapshot,
+// too, so that both give the same bits.
+int count_logits(bool drafts, bool exact, const Tree::Limits& wanted) {
+    return drafts ? wanted.nodes + 1 : 1 + exact;
+}
+
+// Settles what the options leave open besides exactness. n_logits: see count_logits.
+void settle(const Headers& headers, int n_logits, SessionOptions& options) {
     if (options.draft_model) {
         options.draft_model->context.n_seq = options.context.n_seq;
         options.draft_model->context.n_batch = options.context.n_batch;
@@ -108,9 +121,9 @@ bool settle(const Headers& headers, SessionOptions& options) {
         options.draft_model->model.device = options.model.device;
         options.draft_model->model.rpc = options.model.rpc;
     }
-    settle_memory(headers.target, headers.draft ? &*headers.draft : nullptr, options);
+    settle_memory(headers.target, n_logits, headers.draft ? &*headers.draft : nullptr,
+                  longest_draft(options), options);
     if (options.draft_model) options.draft_model->context.n_ctx = options.context.n_ctx;
-    return exact;
 }
 
 Drafters make_drafters(const SessionOptions& options, const Headers& headers,
@@ -187,17 +200,14 @@ std::string state_key(const Header& header, const ContextOptions& context, int n
 Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check_options(options, drafter.get());
     const Headers headers = read_headers(options);
-    const bool exact = settle(headers, options);
+    const bool exact = settle_exactness(headers.target, options);
+    const bool anybody = drafts(options, drafter.get());
+    const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
+    const int n_logits = count_logits(anybody, exact, wanted);
+    settle(headers, n_logits, options);
     std::shared_ptr<const Model> model =
         Model::load(options.model, headers.target, options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
-
-    // With a drafter, some memories keep snapshots of their state, and llama.cpp then takes another
-    // kernel (the gated delta net of Qwen3.5). An exact session without a drafter keeps one
-    // snapshot, too, so that both give the same bits.
-    const bool drafts = !drafters.all.empty();
-    const Tree::Limits wanted = limits(options, drafts ? kMaxSpecLength : 1);
-    const int n_logits = drafts ? wanted.nodes + 1 : 1 + exact;
     auto context = std::make_unique<Context>(model, options.context, n_logits, wanted.leaves - 1);
     if (drafters.head) drafters.head->attach(*context);
     const Memory& memory = context->memory();
