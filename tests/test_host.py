@@ -51,6 +51,17 @@ def test_right_drafts_are_accepted_and_counted(session: SpecSession) -> None:
     assert all(one.seconds > 0 for one in rounds)
 
 
+def test_nothing_is_expected_of_rounds_that_are_planned_outside(open_session: Open) -> None:
+    session = open_session(draft=None, offers=True, exact=EXACT_HERE, spec_length="auto")
+    expected = session.generate(MODULE, max_tokens=N, trace=True)
+    assert all(one.expected_tokens > 0 for one in expected.trace.rounds)
+    found, rounds = paced(session, lambda _, tokens: expected.tokens[len(tokens) :][:4], trace=True)
+    assert found.tokens == expected.tokens
+    assert len(found.trace.rounds) == len(rounds)
+    for one in found.trace.rounds:
+        assert (one.expected_tokens, one.expected_seconds) == (0, 0)
+
+
 def test_a_draft_may_begin_before_the_end_of_the_text(session: SpecSession) -> None:
     expected = session.generate(MODULE, max_tokens=N).tokens
     n_prompt = len(session.tokenize(MODULE))

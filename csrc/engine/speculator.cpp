@@ -1,6 +1,7 @@
 #include "engine/speculator.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -226,19 +227,25 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_steps = 0;
     int n_drafted = 0;
     int n_decoded = 0;
+    int n_drafting = 0;  // sequences with tokens of the costly drafter's own
+    std::int64_t n_context = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const int n = std::max(proposals[i].draft.size() - work_[i].n_prefix, 0);
         turns_[i].asked = n > 0 || proposals[i].n_decoded > 0;
         n_steps = std::max(n_steps, n);
         n_drafted += n;
         n_decoded += proposals[i].n_decoded;
+        if (n > 0) {
+            ++n_drafting;
+            n_context += turns_[i].n_tokens;
+        }
         for (std::size_t row = 0; n > 0 && row < proposals_.size() && work_[i].n_rest == 0; ++row)
             work_[i].n_rest =
                 add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
     if (n_steps > 0)
         planner_.observe_drafting(n_steps, n_drafted, std::max(n_decoded - n_drafted, 0),
-                                  turns_[0].n_tokens, seconds);
+                                  static_cast<int>(n_context / n_drafting), seconds);
     return n_steps > 0;
 }
 
@@ -327,14 +334,15 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
     Work& work = work_[i];
     Turn& turn = turns_[i];
     const Tree& verified = work.verified;
-    record_round(sequence, turn, plans(), verified, path, next, seconds);
+    const bool planned = plans() && !sequence.paced();
+    record_round(sequence, turn, planned, verified, path, next, seconds);
     work.heard.clear();
     for (const int node : path) work.heard.push_back(verified[node].token);
     if (next >= 0) work.heard.push_back(next);
     turn.n_accepted = static_cast<int>(path.size());
     turn.n_judged = static_cast<int>(work.heard.size());
     turn.n_again = turn.n_accepted - n_in_trunk(path);
-    if (plans() && !sequence.paced()) {
+    if (planned) {
         const Timer timer(sequence.stats.seconds.draft);
         judge(i);
         planner_.learn(turn);

@@ -346,9 +346,10 @@ class RoundTrace:
         certain: The tokens that followed `next` unverified, since the grammar allowed no other.
         draft_seconds: Seconds of drafting.
         decode_seconds: Seconds of the target's decode; 0 for the round that ended the prefill.
-        expected_tokens: Tokens that the planner expected of the round; 0 with a fixed spec_length.
-        expected_seconds: Seconds of drafting and decoding that the planner expected; 0 with a fixed
-            spec_length.
+        expected_tokens: Tokens that the planner expected of the round; 0 with a fixed spec_length,
+            and for a paced request, whose drafts are planned elsewhere.
+        expected_seconds: Seconds of drafting and decoding that the planner expected; 0 where
+            expected_tokens is.
     """
 
     @property
