@@ -60,6 +60,10 @@ def test_closing_lets_it_go() -> None:
     assert _run("session.close(); print(threads() - before)") == "0\n"
 
 
+def test_so_does_dropping_it_unclosed() -> None:
+    assert _run("del session; print(threads() - before)") == "0\n"
+
+
 def test_measuring_what_decodes_take_leaves_none() -> None:
     case = "session.close(); SpecSession(draft='ngram', **OPTIONS); print(threads() - before)"
     assert _run(case) == "0\n"

@@ -149,3 +149,18 @@ def test_a_draft_that_comes_before_the_first_token(session: SpecSession) -> None
     assert list(stream.tokens) == expected[:6]
     assert stream.stats.accepted == 4
     stream.cancel()
+
+
+def test_who_is_over_waits_for_no_draft(session: SpecSession) -> None:
+    """Neither when another takes his place and waits there, nor after the session was closed."""
+    prompt = session.tokenize(MODULE)
+    options = Request.make(session, prompt, {"max_tokens": N}, hosted=Hosted([], paced=True))
+    first = session.core.start(prompt, options._core_options())
+    session.core.step()
+    assert first.waits()
+    second = session.core.start(prompt, options._core_options())
+    session.core.step()
+    assert second.waits()
+    assert not first.waits()
+    session.close()
+    assert not second.waits()

@@ -20,10 +20,12 @@ void Offers::put(Ticket request, Position position, const Draft& draft) {
         }
 }
 
-bool Offers::has(SequenceId sequence) const {
+bool Offers::lacks(Ticket request) const {
     const std::lock_guard lock(mutex_);
-    const auto place = places_.find(sequence);
-    return place != places_.end() && place->second.offer.has_value();
+    return std::ranges::any_of(places_, [&](const auto& entry) {
+        const Place& place = entry.second;
+        return place.ticket == request && !place.offer;
+    });
 }
 
 void Offers::take(SequenceId sequence, TokenSpan tokens, int n_most, Draft& draft) {

@@ -24,8 +24,8 @@ class Offers final : public Drafter {
     // Leaves a draft of what may follow the first `position` tokens of a request's sequence. Does
     // nothing when the request is over.
     void put(Ticket request, Position position, const Draft& draft);
-    // Whether there is a draft for a sequence, even an empty one.
-    bool has(SequenceId sequence) const;
+    // Whether a request is under way and has no draft, not even an empty one.
+    bool lacks(Ticket request) const;
     // Adds to `draft` what the offer has after `tokens`, at most n_most tokens in a row, and
     // forgets the offer.
     void take(SequenceId sequence, TokenSpan tokens, int n_most, Draft& draft);

@@ -159,14 +159,14 @@ const Scheduler& Scheduler::open() const {
 }
 
 Scheduler::~Scheduler() {
-    if (engine_) keep_curves(curve_keys_, engine_->speculator().planner());
+    if (engine_) wind_up();
 }
 
 void Scheduler::close() {
     const Gate::Work work(gate_);
     if (closed_) return;
     closed_ = true;
-    release_helper_threads();
+    wind_up();
     // A drafter may throw an interrupt when it is told; everything is freed all the same.
     std::exception_ptr interrupt;
     for (const auto& sequence : active_) {
@@ -177,7 +177,6 @@ void Scheduler::close() {
         }
     }
     active_.clear();
-    keep_curves(curve_keys_, engine_->speculator().planner());
     slots_.reset();
     engine_.reset();
     context_.reset();
@@ -186,6 +185,11 @@ void Scheduler::close() {
         model_.reset();
     }
     if (interrupt) std::rethrow_exception(interrupt);
+}
+
+void Scheduler::wind_up() {
+    release_helper_threads();
+    keep_curves(curve_keys_, engine_->speculator().planner());
 }
 
 void Scheduler::leave(Sequence& sequence) {
@@ -338,7 +342,7 @@ void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& 
 
 bool Scheduler::waits(const Sequence& sequence) const {
     return sequence.paced() && !sequence.done() && !sequence.in_prompt() &&
-           !offers_->has(sequence.id());
+           offers_->lacks(sequence.ticket);
 }
 
 std::vector<double> Scheduler::decode_seconds() {

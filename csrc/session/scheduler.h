@@ -86,6 +86,9 @@ class Scheduler {
     [[noreturn]] void throw_taken() const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
+    // Keeps what was learned of decodes for later sessions, and releases the helper threads of the
+    // calling thread, which closes the session.
+    void wind_up();
     // Takes a sequence out of the engine; what the KV memory holds of it stays for later requests.
     void leave(Sequence& sequence);
     // Takes the sequences that are done or abandoned out of the engine.
