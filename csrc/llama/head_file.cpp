@@ -172,9 +172,6 @@ std::vector<int> check_eagle3(const std::string& path, const Model& target) {
     return Eagle3File(path).check(target);
 }
 
-std::string mtp_fault(const std::string& path) {
-    check_gguf(path);
-    return MtpFile(path).fault();
-}
+std::string mtp_fault(const std::string& path) { return MtpFile(path).fault(); }
 
 }  // namespace specllama

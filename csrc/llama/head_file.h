@@ -21,7 +21,8 @@ bool tells_layer_inputs(const std::string& architecture);
 std::vector<int> check_eagle3(const std::string& path, const Model& target);
 
 // Why a model's file has no layers of multi-token prediction (MTP) that can draft, as the rest of a
-// sentence about the file; "": it has them. Throws ModelError, as check_gguf does.
+// sentence about the file; "": it has them. check_gguf must have found the file to be sound.
+// Throws ModelError if a part of the model cannot be read.
 std::string mtp_fault(const std::string& path);
 
 }  // namespace specllama

@@ -40,10 +40,13 @@ ModelFile read_model_file(const std::string& path) {
     const int width = llama_model_n_embd(model.get());
     file.reads_width = is_eagle3(header) ? header.target_width : 0;
     file.tells_width = tells_layer_inputs(header.architecture) ? width : 0;
-    file.brings_head = brings_head(path);
+    file.brings_head = mtp_fault(path).empty();
     return file;
 }
 
-bool brings_head(const std::string& path) { return mtp_fault(path).empty(); }
+bool brings_head(const std::string& path) {
+    check_gguf(path);
+    return mtp_fault(path).empty();
+}
 
 }  // namespace specllama
