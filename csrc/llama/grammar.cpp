@@ -277,6 +277,22 @@ llama_sampler* init_sampler(const Vocab& vocab, const std::string& gbnf,
 
 }  // namespace
 
+void check_triggers(const std::vector<std::string>& triggers) {
+    constexpr std::size_t kMost = 65536;  // bytes of all texts together
+    // Most bytes of one text: llama.cpp makes a std::regex of it, which calls itself for each byte.
+    constexpr std::size_t kMostOfOne = 4096;
+    std::size_t n_bytes = 0;
+    for (const std::string& one : triggers) {
+        if (one.empty() || one.find('\0') != std::string::npos)
+            throw InvalidArgument("A text of grammar_triggers is empty or holds a NUL character.");
+        if (one.size() > kMostOfOne)
+            throw InvalidArgument("A text of grammar_triggers has more than 4096 bytes.");
+        n_bytes += one.size();
+    }
+    if (n_bytes > kMost)
+        throw InvalidArgument("grammar_triggers have more than 65536 bytes together.");
+}
+
 std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
                                    const std::vector<std::string>& triggers) {
     if (gbnf.size() > kMaxBytes)
@@ -284,6 +300,7 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
                               " bytes; at most 65536 can be read.");
     if (gbnf.find('\0') != std::string::npos)
         throw InvalidArgument("The grammar holds a NUL character.");
+    check_triggers(triggers);
     check_beginnings(parse_gbnf(gbnf));
     std::optional<Trigger> awaited;
     if (!triggers.empty()) awaited.emplace(vocab, triggers);

@@ -1,0 +1,111 @@
+#include "session/request_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "llama/grammar.h"
+#include "sample/sampler.h"
+#include "specllama/error.h"
+#include "text/utf8.h"
+
+namespace specllama {
+
+namespace {
+
+void check_tokens(TokenSpan tokens, const Vocab& vocab, const std::string& what) {
+    const auto wrong =
+        std::ranges::find_if(tokens, [&](Token token) { return !vocab.contains(token); });
+    if (wrong != tokens.end())
+        throw InvalidArgument("Token " + std::to_string(*wrong) + " in the " + what +
+                              " is out of range; the model has " + std::to_string(vocab.size()) +
+                              " tokens.");
+}
+
+void check_stop_strings(const std::vector<std::string>& stop) {
+    for (const std::string& one : stop) {
+        if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
+        if (find_invalid_utf8(one) != std::string::npos)
+            throw InvalidArgument("A stop string is not valid UTF-8.");
+    }
+}
+
+void check_options(const GenerateOptions& options, int n_room) {
+    const int max_tokens = options.max_tokens.value_or(-1);
+    const std::size_t most = max_tokens >= 0 ? max_tokens : n_room;
+    if (options.generated.size() > most)
+        throw InvalidArgument("What was generated has " + std::to_string(options.generated.size()) +
+                              " tokens, more than the " + std::to_string(most) +
+                              " that there may be.");
+    if (max_tokens < -1)
+        throw InvalidArgument(
+            "max_tokens must be 0 or more, or -1 for as many as the context holds, not " +
+            std::to_string(max_tokens) + ".");
+    if (max_tokens > n_room)
+        throw InvalidArgument("max_tokens is " + std::to_string(max_tokens) +
+                              ", but behind the prompt the context has room for " +
+                              std::to_string(n_room) + "; lower it, or raise n_ctx.");
+    if (!options.replayed.empty() && !options.sampling.grammar.empty())
+        throw InvalidArgument(
+            "A text that is replayed follows no grammar; leave one of the two out.");
+    check_stop_strings(options.stop);
+    if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
+        throw InvalidArgument("The grammar is not valid UTF-8.");
+    check_triggers(options.sampling.grammar_triggers);
+    if (!options.sampling.grammar_triggers.empty() && options.sampling.grammar.empty())
+        throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
+}
+
+}  // namespace
+
+void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
+    if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
+    check_tokens(prompt, vocab, "prompt");
+    if (prompt.size() >= static_cast<std::size_t>(n_ctx))
+        throw InvalidArgument("The prompt has " + std::to_string(prompt.size()) +
+                              " tokens, which leaves no room in a context of " +
+                              std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
+}
+
+void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab& vocab,
+                   int n_ctx) {
+    check_prompt(prompt, vocab, n_ctx);
+    check_tokens(options.reference, vocab, "reference");
+    check_tokens(options.replayed, vocab, "replayed text");
+    check_tokens(options.generated, vocab, "generated text");
+    check_options(options, n_ctx - static_cast<int>(prompt.size()));
+    check(options.sampling, vocab.size());
+}
+
+void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& vocab, int n_ctx) {
+    check_prompt(prompt, vocab, n_ctx);
+    check_tokens(options.reference, vocab, "reference");
+    check_stop_strings(options.stop);
+}
+
+void check_offer(Position n_before, const Draft& draft, const Vocab& vocab) {
+    check_tokens(draft.tokens, vocab, "draft");
+    const auto likely = [](const Evidence& one) {
+        return one.confidence >= 0 && one.confidence <= 1;
+    };
+    bool all_likely = std::ranges::all_of(draft.evidence, likely);
+    for (const Draft::Side& side : draft.sides) {
+        check_tokens({&side.token, 1}, vocab, "branches");
+        all_likely &= likely(side.evidence);
+        if (side.depth < 0 || side.depth > draft.size())
+            throw InvalidArgument("A branch leaves the draft after 0 to " +
+                                  std::to_string(draft.size()) + " of its tokens, not after " +
+                                  std::to_string(side.depth) + ".");
+    }
+    if (!all_likely) throw InvalidArgument("The confidence in a token of a draft is from 0 to 1.");
+    if (!draft.whole())
+        throw InvalidArgument(
+            "A draft has tokens without evidence, or a token that follows none; add them by "
+            "Draft::push.");
+    if (n_before < 0)
+        throw InvalidArgument("A draft follows 0 tokens or more, not " + std::to_string(n_before) +
+                              ".");
+}
+
+}  // namespace specllama

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "llama/vocab.h"
+#include "specllama/beam.h"
+#include "specllama/config.h"
+#include "specllama/draft.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// The checks that a session makes of what it is asked for, before any work. All throw
+// InvalidArgument, with one sentence for the user.
+
+// Checks that a prompt has tokens, that the vocabulary has these, and that they leave room for at
+// least one more in a context of n_ctx tokens.
+void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx);
+
+// Checks a prompt and the options of its generation. A grammar is not read yet, nor is it known
+// whether GenerateOptions::generated can have been generated; Sequence finds that out.
+void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab& vocab, int n_ctx);
+
+// Checks a prompt and the options of a beam search for which the context does not matter;
+// BeamSearch checks the others.
+void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& vocab, int n_ctx);
+
+// Checks a draft from outside that follows the first n_before tokens of a text.
+void check_offer(Position n_before, const Draft& draft, const Vocab& vocab);
+
+}  // namespace specllama
