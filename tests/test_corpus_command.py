@@ -48,7 +48,7 @@ def test_build(tmp_path: Path) -> None:
     tokenizer = Tokenizer(str(BUNDLED_MODEL))
     builder = CorpusBuilder(1 << 20)
     for name in ("inner/new.py", "old.py"):
-        builder.append(tokenizer.tokenize(contents[name].decode()))
+        builder.append(tokenizer.tokenize(contents[name].decode(), add_special=False))
         builder.end_text()
     builder.write(str(tmp_path / "d"), tokenizer.n_vocab, tokenizer.fingerprint)
     assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes()
@@ -61,7 +61,9 @@ def test_the_tokenizer_is_the_sessions(open_session: Open) -> None:
     tokenizer = Tokenizer(str(BUNDLED_MODEL))
     assert tokenizer.n_vocab == session.n_vocab
     for text in PROMPTS.values():
-        assert tokenizer.tokenize(text).tolist() == session.tokenize(text, add_special=False)
+        assert tokenizer.tokenize(text).tolist() == session.tokenize(text)
+        without = tokenizer.tokenize(text, add_special=False).tolist()
+        assert without == session.tokenize(text, add_special=False)
     assert tokenizer.fingerprint == Tokenizer(str(BUNDLED_DRAFT)).fingerprint
     with pytest.raises(ModelError):
         Tokenizer("none.gguf")

@@ -10,6 +10,7 @@
 #include "llama.h"
 #include "specllama/error.h"
 #include "system/big_stack.h"
+#include "text/utf8.h"
 
 namespace specllama {
 
@@ -87,7 +88,23 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     return tokens;
 }
 
+void Vocab::check(TokenSpan tokens, const std::string& what) const {
+    const auto wrong = std::ranges::find_if(tokens, [&](Token token) { return !contains(token); });
+    if (wrong == tokens.end()) return;
+    throw InvalidArgument("Token " + std::to_string(*wrong) +
+                          (what.empty() ? "" : " in the " + what) +
+                          " is out of range; the model has " + std::to_string(size_) + " tokens.");
+}
+
 std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
+    check(tokens);
+    std::string text;
+    append_utf8(bytes(tokens, special), true, text);
+    return text;
+}
+
+// May be invalid UTF-8.
+std::string Vocab::bytes(TokenSpan tokens, bool special) const {
     // For BPE, llama.cpp would remove blanks before punctuation that belong to the text.
     if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE) {
         std::string pieces;

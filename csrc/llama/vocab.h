@@ -22,13 +22,18 @@ class Vocab {
     Token eos() const;
     bool is_end(Token token) const;
     bool contains(Token token) const { return token >= 0 && token < size_; }
+    // Throws InvalidArgument, and names the first token that the vocabulary does not contain. what:
+    // what the tokens are part of, as in "prompt"; "": nothing is said of that.
+    void check(TokenSpan tokens, const std::string& what = "") const;
     // Length of a token's text in characters, or in bytes if the tokenizer works on bytes; 255:
     // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
 
-    // The text of a sequence, by the tokenizer's rules for leading spaces. May be invalid UTF-8.
+    // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
+    // replaced by U+FFFD. special: special tokens have their texts in it. Throws InvalidArgument,
+    // as `check` does.
     std::string detokenize(TokenSpan tokens, bool special) const;
 
     // The first difference of another vocabulary, as a part of a sentence; "": both have the same
@@ -51,6 +56,8 @@ class Vocab {
     const llama_vocab* get() const { return vocab_; }
 
  private:
+    std::string bytes(TokenSpan tokens, bool special) const;
+
     const llama_vocab* vocab_;
     int size_;
     std::vector<std::uint8_t> lengths_;  // [token]

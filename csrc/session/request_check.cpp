@@ -14,15 +14,6 @@ namespace specllama {
 
 namespace {
 
-void check_tokens(TokenSpan tokens, const Vocab& vocab, const std::string& what) {
-    const auto wrong =
-        std::ranges::find_if(tokens, [&](Token token) { return !vocab.contains(token); });
-    if (wrong != tokens.end())
-        throw InvalidArgument("Token " + std::to_string(*wrong) + " in the " + what +
-                              " is out of range; the model has " + std::to_string(vocab.size()) +
-                              " tokens.");
-}
-
 void check_stop_strings(const std::vector<std::string>& stop) {
     for (const std::string& one : stop) {
         if (one.empty()) throw InvalidArgument("A stop string is empty; leave it out.");
@@ -61,7 +52,7 @@ void check_options(const GenerateOptions& options, int n_room) {
 
 void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
     if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
-    check_tokens(prompt, vocab, "prompt");
+    vocab.check(prompt, "prompt");
     if (prompt.size() >= static_cast<std::size_t>(n_ctx))
         throw InvalidArgument("The prompt has " + std::to_string(prompt.size()) +
                               " tokens, which leaves no room in a context of " +
@@ -71,27 +62,27 @@ void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
 void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab& vocab,
                    int n_ctx) {
     check_prompt(prompt, vocab, n_ctx);
-    check_tokens(options.reference, vocab, "reference");
-    check_tokens(options.replayed, vocab, "replayed text");
-    check_tokens(options.generated, vocab, "generated text");
+    vocab.check(options.reference, "reference");
+    vocab.check(options.replayed, "replayed text");
+    vocab.check(options.generated, "generated text");
     check_options(options, n_ctx - static_cast<int>(prompt.size()));
     check(options.sampling, vocab.size());
 }
 
 void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& vocab, int n_ctx) {
     check_prompt(prompt, vocab, n_ctx);
-    check_tokens(options.reference, vocab, "reference");
+    vocab.check(options.reference, "reference");
     check_stop_strings(options.stop);
 }
 
 void check_offer(Position n_before, const Draft& draft, const Vocab& vocab) {
-    check_tokens(draft.tokens, vocab, "draft");
+    vocab.check(draft.tokens, "draft");
     const auto likely = [](const Evidence& one) {
         return one.confidence >= 0 && one.confidence <= 1;
     };
     bool all_likely = std::ranges::all_of(draft.evidence, likely);
     for (const Draft::Side& side : draft.sides) {
-        check_tokens({&side.token, 1}, vocab, "branches");
+        vocab.check({&side.token, 1}, "branches");
         all_likely &= likely(side.evidence);
         if (side.depth < 0 || side.depth > draft.size())
             throw InvalidArgument("A branch leaves the draft after 0 to " +

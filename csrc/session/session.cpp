@@ -4,8 +4,6 @@
 
 #include "session/assembly.h"
 #include "session/scheduler.h"
-#include "specllama/error.h"
-#include "text/utf8.h"
 
 namespace specllama {
 
@@ -20,16 +18,7 @@ std::vector<Token> Session::tokenize(std::string_view text, bool add_special,
 }
 
 std::string Session::detokenize(TokenSpan tokens, bool special) const {
-    const std::shared_ptr<const Model> model = scheduler_->model();
-    const Vocab& vocab = model->vocab();
-    for (const Token token : tokens)
-        if (!vocab.contains(token))
-            throw InvalidArgument("Token " + std::to_string(token) +
-                                  " is out of range; the model has " +
-                                  std::to_string(vocab.size()) + " tokens.");
-    std::string text;
-    append_utf8(vocab.detokenize(tokens, special), true, text);
-    return text;
+    return scheduler_->model()->vocab().detokenize(tokens, special);
 }
 
 void Session::check(TokenSpan prompt, const GenerateOptions& options) const {

@@ -1,21 +1,8 @@
 #include "specllama/tokenizer.h"
 
 #include "llama/model.h"
-#include "specllama/error.h"
-#include "text/utf8.h"
 
 namespace specllama {
-
-namespace {
-
-void check(const Vocab& vocab, Token token) {
-    if (!vocab.contains(token))
-        throw InvalidArgument("Token " + std::to_string(token) +
-                              " is out of range; the model has " + std::to_string(vocab.size()) +
-                              " tokens.");
-}
-
-}  // namespace
 
 Tokenizer::Tokenizer(const std::string& path) : model_(Model::load_vocabulary(path)) {}
 
@@ -25,20 +12,16 @@ std::vector<Token> Tokenizer::tokenize(std::string_view text, bool add_special,
 }
 
 std::string Tokenizer::detokenize(TokenSpan tokens, bool special) const {
-    const Vocab& vocab = model_->vocab();
-    for (const Token token : tokens) check(vocab, token);
-    std::string text;
-    append_utf8(vocab.detokenize(tokens, special), true, text);
-    return text;
+    return model_->vocab().detokenize(tokens, special);
 }
 
 bool Tokenizer::is_end(Token token) const {
-    check(model_->vocab(), token);
+    model_->vocab().check({&token, 1});
     return model_->vocab().is_end(token);
 }
 
 void Tokenizer::append_piece(Token token, std::string& out) const {
-    check(model_->vocab(), token);
+    model_->vocab().check({&token, 1});
     model_->vocab().append_piece(token, out);
 }
 

@@ -30,7 +30,7 @@ void bind_tokenizer(py::module_& m) {
         py::release_gil_before_calling_cpp_dtor())
         .def(py::init<const std::string&>(), py::call_guard<py::gil_scoped_release>(),
              py::arg("path"))
-        .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special") = false,
+        .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special") = true,
              py::arg("parse_special") = true)
         .def(
             "detokenize",

@@ -47,7 +47,11 @@ def microseconds(corpus: _core.Corpus, texts: list[Tokens]) -> tuple[float, floa
 def main() -> None:
     tokenizer = _core.Tokenizer(str(BUNDLED_MODEL))
     files = sources()
-    texts = [tokenizer.tokenize(path.read_text(errors="replace")) for path in files[:40]]
+
+    def tokens(path: Path) -> Tokens:
+        return tokenizer.tokenize(path.read_text(errors="replace"), add_special=False)
+
+    texts = [tokens(path) for path in files[:40]]
     ends = [text[max(0, end - 64) : end] for text in texts for end in range(1, len(text))]
     random.Random(2).shuffle(ends)
     ends = ends[:N_SEARCHES]
@@ -56,7 +60,7 @@ def main() -> None:
         builder = _core.CorpusBuilder(n)
         start = time.perf_counter()
         for path in files[40:]:
-            builder.append(tokenizer.tokenize(path.read_text(errors="replace")))
+            builder.append(tokens(path))
             builder.end_text()
             if builder.full:
                 break

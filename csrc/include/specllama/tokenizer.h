@@ -21,10 +21,10 @@ class Tokenizer {
 
     // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special: the
     // texts of special tokens become those tokens.
-    std::vector<Token> tokenize(std::string_view text, bool add_special = false,
+    std::vector<Token> tokenize(std::string_view text, bool add_special = true,
                                 bool parse_special = true) const;
     // As Session::detokenize.
-    std::string detokenize(TokenSpan tokens, bool special) const;
+    std::string detokenize(TokenSpan tokens, bool special = false) const;
 
     // Whether a token ends a generation.
     bool is_end(Token token) const;

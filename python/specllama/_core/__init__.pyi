@@ -941,7 +941,7 @@ class Tokenizer:
 
     def __init__(self, path: str) -> None: ...
     def tokenize(
-        self, text: str, *, add_special: bool = False, parse_special: bool = True
+        self, text: str, *, add_special: bool = True, parse_special: bool = True
     ) -> NDArray[np.int32]:
         """Return the token ids of a text.
 

@@ -112,7 +112,7 @@ def _fill(
                 continue
             try:
                 for piece in _pieces(file):
-                    builder.append(tokenizer.tokenize(piece))
+                    builder.append(tokenizer.tokenize(piece, add_special=False))
             except (OSError, UnicodeDecodeError, ArgumentError):
                 n_skipped += 1
             builder.end_text()
