@@ -220,16 +220,24 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys = settle_costs(options, headers, *context, n_logits, drafters.model.get(),
                                         engine->speculator());
-    const int n_ctx = context->n_ctx();
-    const int n_parts = memory.split() ? context->n_seq() : 1;
+    const Speculator& speculator = engine->speculator();
+    const Shape shape = {.n_ctx = context->n_ctx(),
+                         .n_seq = context->n_seq(),
+                         .n_threads = context->n_threads(),
+                         .longest_draft = engine->longest_draft(),
+                         .most_guesses = speculator.limits().siblings,
+                         .most_nodes = engine->most_nodes(),
+                         .drafts = speculator.drafts()};
+    const int n_parts = memory.split() ? shape.n_seq : 1;
     return {.model = std::move(model),
             .context = std::move(context),
             .engine = std::move(engine),
             .offers = std::move(drafters.offers),
             .curve_keys = std::move(curve_keys),
             .context_options = options.context,
+            .shape = shape,
             .exact = exact,
-            .state_key = state_key(headers.target, options.context, n_ctx, n_parts, exact)};
+            .state_key = state_key(headers.target, options.context, shape.n_ctx, n_parts, exact)};
 }
 
 }  // namespace specllama

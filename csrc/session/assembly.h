@@ -14,6 +14,17 @@ namespace specllama {
 class Drafter;
 class Offers;
 
+// The numbers of a session that are the same for as long as it is open; Session says what each is.
+struct Shape {
+    int n_ctx;
+    int n_seq;
+    int n_threads;
+    int longest_draft;
+    int most_guesses;
+    int most_nodes;
+    bool drafts;
+};
+
 // The parts of a session; each depends on those before it.
 struct Assembly {
     std::shared_ptr<const Model> model;
@@ -23,6 +34,7 @@ struct Assembly {
     CurveKeys curve_keys;
     // Settled: those of `context`.
     ContextOptions context_options;
+    Shape shape;
     // Whether speculation changes no token at all; see settle_exactness.
     bool exact;
     // SavedState::key of the session's states.

@@ -37,24 +37,18 @@ class SharedTimer {
 }  // namespace
 
 Scheduler::Scheduler(Assembly parts)
-    : gate_(parts.context->n_seq() > 1 ? Gate::Policy::queue : Gate::Policy::refuse),
+    : gate_(parts.shape.n_seq > 1 ? Gate::Policy::queue : Gate::Policy::refuse),
       model_(std::move(parts.model)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
       offers_(std::move(parts.offers)),
       curve_keys_(std::move(parts.curve_keys)),
-      slots_(std::make_unique<SlotPool>(context_->memory(), context_->n_seq())),
+      slots_(std::make_unique<SlotPool>(context_->memory(), parts.shape.n_seq)),
       context_options_(std::move(parts.context_options)),
-      n_ctx_(context_->n_ctx()),
-      n_seq_(context_->n_seq()),
-      n_threads_(context_->n_threads()),
-      longest_draft_(engine_->longest_draft()),
-      most_guesses_(engine_->speculator().limits().siblings),
-      most_nodes_(engine_->most_nodes()),
-      drafts_(engine_->speculator().drafts()),
+      shape_(parts.shape),
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
-      n_free_(n_seq_) {
+      n_free_(shape_.n_seq) {
     release_helper_threads();  // threads that helped to measure decodes
 }
 
@@ -126,7 +120,7 @@ void Scheduler::retire() {
 
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();
-    check_request(prompt, options, model->vocab(), n_ctx());
+    check_request(prompt, options, model->vocab(), shape().n_ctx);
     if (options.paced && !offers_)
         throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
 }
@@ -134,10 +128,10 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
 std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
     check(prompt, options);
     const std::shared_ptr<const Model> model = this->model();
-    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, n_ctx());
+    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, shape().n_ctx);
     sequence->stats.exact = exact_;
     const Gate::Work work(gate_, [&] {
-        if (n_seq_ == 1 && !active_.empty() && !active_.front()->abandoned() &&
+        if (shape_.n_seq == 1 && !active_.empty() && !active_.front()->abandoned() &&
             owner_ != std::this_thread::get_id())
             throw Busy(
                 "The session has an unfinished generation in another thread; use one session "
@@ -145,14 +139,14 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
     });
     if (closed_) throw_closed();
     retire();
-    if (n_seq_ == 1 && !active_.empty()) leave(*std::exchange(active_, {}).front());
+    if (shape_.n_seq == 1 && !active_.empty()) leave(*std::exchange(active_, {}).front());
     if (!sequence->done() && sequence->n_tokens_left() == 0) sequence->finish(FinishReason::length);
     if (!sequence->done()) enter(sequence, options.reference);
     return sequence;
 }
 
 void Scheduler::throw_taken() const {
-    throw Busy("All " + std::to_string(n_seq_) +
+    throw Busy("All " + std::to_string(shape_.n_seq) +
                " sequences of the session are in use; wait until one is free, or raise n_seq.");
 }
 
@@ -255,7 +249,7 @@ std::vector<double> Scheduler::decode_seconds() {
 BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
                              const BetweenRounds& between) {
     const std::shared_ptr<const Model> model = this->model();
-    check_search(prompt, options, model->vocab(), n_ctx());
+    check_search(prompt, options, model->vocab(), shape().n_ctx);
     const Gate::Work work(gate_);
     if (closed_) throw_closed();
     retire();
@@ -265,8 +259,9 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
             "n_beams cannot be had with this model: beams share what they have in common, which "
             "states (of recurrent and hybrid models) do not allow.");
     const Stopwatch watch;
-    // The search takes n_seq_ as its id, which no request has.
-    BeamSearch search(model, context_options_, engine_->speculator(), n_seq_, prompt, options);
+    // The search takes shape_.n_seq as its id, which no request has.
+    BeamSearch search(model, context_options_, engine_->speculator(), shape_.n_seq, prompt,
+                      options);
     // The search reuses what other requests have left, and leaves its prompt for later ones.
     const bool fits = !memory.split() && !memory.slides();
     if (const SlotPool::Left left = fits ? slots_->left() : SlotPool::Left(); !left.state.empty())
@@ -302,7 +297,7 @@ void Scheduler::load(const SavedState& saved) {
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
                               "), not of this one (" + state_key_ + ").");
-    check_prompt(saved.tokens, model()->vocab(), n_ctx() + 1);
+    check_prompt(saved.tokens, model()->vocab(), shape().n_ctx + 1);
     const Gate::Work work(gate_);
     if (closed_) throw_closed();
     retire();

@@ -38,15 +38,9 @@ class Scheduler {
     std::shared_ptr<const Model> model() const;
     bool closed() const { return closed_; }
     bool entered() { return gate_.entered(); }
-    // Throw Closed. Of these only n_free() changes while the session is open.
-    int n_ctx() const { return open().n_ctx_; }
-    int n_threads() const { return open().n_threads_; }
-    int n_seq() const { return open().n_seq_; }
+    // Both throw Closed.
+    const Shape& shape() const { return open().shape_; }
     int n_free() const { return open().n_free_; }
-    int longest_draft() const { return open().longest_draft_; }
-    int most_guesses() const { return open().most_guesses_; }
-    int most_nodes() const { return open().most_nodes_; }
-    bool drafts() const { return open().drafts_; }
 
     void close();
 
@@ -104,13 +98,7 @@ class Scheduler {
     CurveKeys curve_keys_;
     std::unique_ptr<SlotPool> slots_;
     ContextOptions context_options_;
-    int n_ctx_;
-    int n_seq_;
-    int n_threads_;
-    int longest_draft_;
-    int most_guesses_;
-    int most_nodes_;
-    bool drafts_;
+    const Shape shape_;
     bool exact_;
     std::string state_key_;
     std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their beginning

@@ -46,9 +46,9 @@ bool Session::closed() const { return scheduler_->closed(); }
 
 bool Session::entered() const { return scheduler_->entered(); }
 
-int Session::n_ctx() const { return scheduler_->n_ctx(); }
+int Session::n_ctx() const { return scheduler_->shape().n_ctx; }
 
-int Session::n_seq() const { return scheduler_->n_seq(); }
+int Session::n_seq() const { return scheduler_->shape().n_seq; }
 
 int Session::n_free() const { return scheduler_->n_free(); }
 
@@ -58,13 +58,13 @@ std::uint64_t Session::vocabulary() const { return scheduler_->model()->vocab().
 
 std::vector<double> Session::decode_seconds() const { return scheduler_->decode_seconds(); }
 
-int Session::longest_draft() const { return scheduler_->longest_draft(); }
+int Session::longest_draft() const { return scheduler_->shape().longest_draft; }
 
-int Session::most_guesses() const { return scheduler_->most_guesses(); }
+int Session::most_guesses() const { return scheduler_->shape().most_guesses; }
 
-int Session::most_nodes() const { return scheduler_->most_nodes(); }
+int Session::most_nodes() const { return scheduler_->shape().most_nodes; }
 
-bool Session::drafts() const { return scheduler_->drafts(); }
+bool Session::drafts() const { return scheduler_->shape().drafts; }
 
 Token Session::bos() const { return scheduler_->model()->vocab().bos(); }
 
@@ -76,7 +76,7 @@ std::optional<std::string> Session::chat_template() const {
     return scheduler_->model()->chat_template();
 }
 
-int Session::n_threads() const { return scheduler_->n_threads(); }
+int Session::n_threads() const { return scheduler_->shape().n_threads; }
 
 std::string Session::model_description() const { return scheduler_->model()->description(); }
 
