@@ -146,6 +146,7 @@ void BeamSearch::prefill() {
     target_.decode(batch_);
     request_.set_cached(position);
     if (!request_.pending().empty()) return;
+    request_.end_prompt();
     ++stats.rounds;
     stats.by_round.push_back({0, 0});
     branches_.emplace(target_.memory(), trie_, request_.n_tokens(), options_.n_beams);

@@ -294,7 +294,8 @@ void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
     }
 
     const bool was_prompt = sequence.in_prompt();
-    if (was_prompt) stats.prefill_generated_tokens = stats.generated_tokens;
+    sequence.end_prompt();
+    if (was_prompt) stats.prefill_generated_tokens = sequence.n_generated();
     absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
     // If an accepted token ended the text, the target has said nothing behind it.
     const Token next = agrees ? std::min(token, kNoToken) : token;

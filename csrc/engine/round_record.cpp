@@ -29,7 +29,7 @@ void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree
     }
     if (!sequence.traces()) return;
     RoundTrace& trace = sequence.trace.emplace_back();
-    trace.position = turn.n_tokens - sequence.stats.prompt_tokens;
+    trace.position = turn.n_tokens - sequence.n_prompt();
     trace.draft_seconds = turn.spent;
     trace.decode_seconds = decode_seconds;
     if (planned) {

@@ -12,6 +12,7 @@ namespace specllama {
 
 Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
     : vocab_(&vocab),
+      n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
@@ -34,7 +35,7 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
     stats.accepted_by_rank.reserve(kMaxGuesses);
 
     tokens_.assign(prompt.begin(), prompt.end());
-    stats.prompt_tokens = static_cast<int>(prompt.size());
+    stats.prompt_tokens = n_prompt_;
     stats.seed = sampler_.seed();
     for (const Token token : options.generated) {
         if (done_ || vocab_->is_end(token) || !sampler_.allows(token))
@@ -62,12 +63,12 @@ bool Sequence::commit(Token token, bool from_draft) {
         text_.push(token, from_draft, std::exchange(logprobs_, {}),
                    [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
     if (stopped) {
-        tokens_.resize(stats.prompt_tokens + text_.n_kept());
+        tokens_.resize(n_prompt_ + text_.n_kept());
         finish(FinishReason::stop);
     } else if (n_tokens_left() == 0) {
         finish(FinishReason::length);
     }
-    stats.generated_tokens = static_cast<int>(generated().size());
+    stats.generated_tokens = n_generated();
     return !done_;
 }
 

@@ -34,10 +34,12 @@ class Sequence {
 
     // Prompt and generated tokens.
     TokenSpan tokens() const { return tokens_; }
-    TokenSpan generated() const { return tokens().subspan(stats.prompt_tokens); }
+    TokenSpan generated() const { return tokens().subspan(n_prompt_); }
     // Text of the generated tokens.
     const TextStream& text() const { return text_; }
     int n_tokens() const { return static_cast<int>(tokens_.size()); }
+    int n_prompt() const { return n_prompt_; }
+    int n_generated() const { return n_tokens() - n_prompt_; }
 
     // Leading tokens that the KV memory holds.
     int n_cached() const { return n_cached_; }
@@ -45,8 +47,9 @@ class Sequence {
 
     // Tokens that the KV memory does not hold yet; at least 1 while not done.
     TokenSpan pending() const { return tokens().subspan(n_cached_); }
-    // Whether the logits after the prompt have not been read yet.
-    bool in_prompt() const { return stats.rounds == 0; }
+    // Whether the logits after the prompt have not been read yet. Who reads them ends the prompt.
+    bool in_prompt() const { return in_prompt_; }
+    void end_prompt() { in_prompt_ = false; }
 
     int n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
 
@@ -97,6 +100,8 @@ class Sequence {
  private:
     SequenceId id_ = -1;
     const Vocab* vocab_;
+    const int n_prompt_;
+    bool in_prompt_ = true;
     std::vector<Token> tokens_;
     std::size_t n_most_;  // prompt and generated tokens at which the generation ends
     int n_cached_ = 0;
