@@ -168,11 +168,11 @@ def test_update_batch_is_update_of_each() -> None:
     assert as_tuples(one, 64) == as_tuples(all_at_once, 64)
 
 
-def test_clear_forgets_everything() -> None:
+def test_a_new_predictor_knows_nothing_of_another() -> None:
     predictor = NGramPredictor()
     predictor.update_batch([1, 2, 1, 2, 1])
     assert predictor.predict()
-    predictor.clear()
+    predictor = NGramPredictor()
     assert predictor.predict() == []
     predictor.update_batch([2, 1])
     assert predictor.predict() == []

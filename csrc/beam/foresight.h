@@ -22,9 +22,9 @@ class Foresight {
     // foreseen.
     void learn(int n_seen, int n_right);
 
+ private:
     double rate() const { return (n_right_ + 1) / (n_seen_ + 2); }
 
- private:
     double n_seen_ = 0;
     double n_right_ = 0;
 };

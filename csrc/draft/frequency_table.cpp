@@ -158,14 +158,6 @@ void FrequencyTable::unlink(Index index) {
     (context.older == kNone ? oldest_ : contexts_[context.older].newer) = context.newer;
 }
 
-void FrequencyTable::clear() {
-    contexts_.clear();
-    continuations_.clear();
-    by_hash_.clear();
-    by_token_.clear();
-    newest_ = oldest_ = kNone;
-}
-
 std::size_t FrequencyTable::size_bytes() const {
     return contexts_.size_bytes() + continuations_.size_bytes() + by_hash_.size_bytes() +
            by_token_.size_bytes();

@@ -49,7 +49,6 @@ class FrequencyTable {
     // it is unknown.
     void frequencies(std::uint64_t context, Distribution& out) const;
 
-    void clear();
     std::size_t size_bytes() const;
 
  private:

@@ -44,9 +44,4 @@ void IndexMap::erase(std::uint32_t hash, std::uint32_t index) {
     --size_;
 }
 
-void IndexMap::clear() {
-    slots_.assign(slots_.size(), Slot{});
-    size_ = 0;
-}
-
 }  // namespace specllama

@@ -28,8 +28,6 @@ class IndexMap {
     // Removes the entry of this hash and index, which must be there.
     void erase(std::uint32_t hash, std::uint32_t index);
 
-    void clear();
-
     std::size_t size_bytes() const { return slots_.capacity() * sizeof(Slot); }
 
  private:

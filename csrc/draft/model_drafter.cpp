@@ -72,9 +72,6 @@ int ModelDrafter::n_behind(SequenceId sequence, int n_tokens) const {
     return std::max(n_tokens - 1 - followers_.at(sequence).n_cached, 0);
 }
 
-// What the sequence's memory holds stays for the next request, which may begin alike.
-void ModelDrafter::end(SequenceId) {}
-
 void ModelDrafter::propose(std::span<Proposal> proposals) {
     drafting_.clear();
     for (Proposal& proposal : proposals) {

@@ -19,7 +19,8 @@ namespace specllama {
 //
 // Its KV memory follows the sequence: it is filled at the first draft and cut back to the accepted
 // prefix, and no token is decoded again unless it was rejected in between. (Leviathan et al. 2023,
-// section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.)
+// section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.) What a request leaves in the
+// memory stays for the next request, which may begin alike.
 //
 // Several sequences draft one token each per decode; a decode that fails is an error of them all. A
 // lone sequence decodes all tokens that its memory lacks in one go. Several decode one batch per
@@ -33,7 +34,6 @@ class ModelDrafter final : public Drafter {
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
-    void end(SequenceId sequence) override;
 
     bool costly() const override { return true; }
     int n_behind(SequenceId sequence, int n_tokens) const override;

@@ -157,13 +157,6 @@ NGramPredictor::Prediction NGramPredictor::next(TokenSpan behind, Prediction* ri
     return best;
 }
 
-void NGramPredictor::clear() {
-    for (FrequencyTable& table : tables_) table.clear();
-    history_.clear();
-    n_tail_ = 0;
-    n_tokens_ = 0;
-}
-
 std::size_t NGramPredictor::size_bytes() const {
     std::size_t bytes = sizeof(*this) + history_.capacity() * sizeof(Token);
     for (const FrequencyTable& table : tables_) bytes += table.size_bytes();

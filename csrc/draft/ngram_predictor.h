@@ -70,9 +70,6 @@ class NGramPredictor {
         return {token, order, static_cast<float>(probability(frequencies, token)), 0};
     }
 
-    // Forgets everything.
-    void clear();
-
     std::size_t size_bytes() const;
 
     // Most (context, token) pairs that one order keeps within max_bytes.

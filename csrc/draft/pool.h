@@ -42,12 +42,6 @@ class Pool {
         free_ = index;
     }
 
-    void clear() {
-        nodes_.clear();
-        used_ = 0;
-        free_ = kNone;
-    }
-
     std::size_t size_bytes() const { return nodes_.capacity() * sizeof(Node); }
 
  private:

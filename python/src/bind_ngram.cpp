@@ -56,7 +56,6 @@ void bind_ngram(py::module_& m) {
             },
             py::arg("tokens"))
         .def("predict", &predict, py::arg("n") = 4)
-        .def("clear", &NGramPredictor::clear)
         .def_property_readonly("size_bytes", &NGramPredictor::size_bytes)
         .def_property_readonly("capacity", &NGramPredictor::capacity);
 }

@@ -901,9 +901,6 @@ class NGramPredictor:
         equals), and then becomes part of the context. The list ends early if no context is known.
         """
 
-    def clear(self) -> None:
-        """Forget everything."""
-
     @property
     def size_bytes(self) -> int:
         """Memory in use, in bytes."""
