@@ -1,7 +1,5 @@
 #include "draft/ngram_drafter.h"
 
-#include "specllama/session.h"
-
 namespace specllama {
 
 NGramDrafter::NGramDrafter(const NGramOptions& options) : options_(options) {

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "draft/ngram_follower.h"
-#include "specllama/config.h"
 #include "specllama/drafter.h"
+#include "specllama/ngram_drafter.h"
 
 namespace specllama {
 

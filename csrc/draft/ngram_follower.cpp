@@ -4,7 +4,6 @@
 #include <array>
 
 #include "sample/sampler.h"
-#include "specllama/session.h"
 
 namespace specllama {
 

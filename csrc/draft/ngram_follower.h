@@ -7,8 +7,8 @@
 #include "draft/match_finder.h"
 #include "draft/ngram_predictor.h"
 #include "draft/trail.h"
-#include "specllama/config.h"
 #include "specllama/drafter.h"
+#include "specllama/ngram_drafter.h"
 
 namespace specllama {
 

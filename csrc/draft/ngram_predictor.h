@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "draft/frequency_table.h"
-#include "specllama/config.h"
+#include "specllama/ngram_drafter.h"
 #include "specllama/types.h"
 
 namespace specllama {

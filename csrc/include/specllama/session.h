@@ -9,6 +9,7 @@
 
 #include "specllama/beam.h"
 #include "specllama/config.h"
+#include "specllama/ngram_drafter.h"
 #include "specllama/stream.h"
 #include "specllama/types.h"
 
@@ -131,9 +132,5 @@ class Session {
  private:
     std::shared_ptr<Scheduler> scheduler_;
 };
-
-// The n-gram drafter: proposes what followed the same tokens earlier in the sequence or in its
-// reference text, by frequency or as a copy. Throws InvalidArgument when an option is out of range.
-std::shared_ptr<Drafter> make_ngram_drafter(const NGramOptions& options = {});
 
 }  // namespace specllama
