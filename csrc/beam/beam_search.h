@@ -16,6 +16,7 @@
 #include "beam/trie.h"
 #include "engine/sequence.h"
 #include "engine/speculator.h"
+#include "llama/batch.h"
 #include "llama/context.h"
 #include "specllama/beam.h"
 #include "specllama/types.h"

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "llama/batch.h"
 #include "llama/context.h"
 #include "llama/model.h"
 #include "sample/sampler.h"

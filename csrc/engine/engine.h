@@ -5,6 +5,7 @@
 
 #include "engine/sequence.h"
 #include "engine/speculator.h"
+#include "llama/batch.h"
 #include "llama/context.h"
 #include "specllama/types.h"
 

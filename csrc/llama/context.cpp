@@ -143,28 +143,6 @@ int snapshots(const ContextOptions& options, int n_logits) {
     return std::clamp(batch_size(options) - 2, 0, std::min(n_wanted, kMaxSnapshots));
 }
 
-Batch::Batch(int capacity)
-    : tokens_(capacity),
-      positions_(capacity),
-      sequences_(capacity),
-      ids_(capacity),
-      n_ids_(capacity),
-      logits_(capacity) {}
-
-int Batch::add(Token token, Position position, SequenceId sequence, bool logits) {
-    sequences_[n_] = sequence;
-    return add(token, position, std::span(sequences_).subspan(n_, 1), logits);
-}
-
-int Batch::add(Token token, Position position, std::span<SequenceId> ids, bool logits) {
-    tokens_[n_] = token;
-    positions_[n_] = position;
-    ids_[n_] = ids.data();
-    n_ids_[n_] = static_cast<std::int32_t>(ids.size());
-    logits_[n_] = logits ? 1 : 0;
-    return n_++;
-}
-
 Context::Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits,
                  int n_branches)
     : model_(std::move(model)),
@@ -185,33 +163,32 @@ void Context::decode(Batch& batch) {
     }
     // The last layer computes only the rows whose logits are wanted: there must not be only one of
     // these, either.
-    const auto wants = std::span(batch.logits_).first(batch.n_);
-    const bool alone = std::ranges::count(wants, 1) == 1;
-    if (batch.n_ > 1) {
-        const auto other = std::ranges::find(wants, 0) - wants.begin();
-        if (alone) batch.logits_[other] = 1;
+    const bool alone = batch.n_asking() == 1;
+    if (batch.size() > 1) {
+        const int other = batch.asks(0) ? 1 : 0;
+        if (alone) batch.ask(other, true);
         decode_now(batch);
-        if (alone) batch.logits_[other] = 0;
+        if (alone) batch.ask(other, false);
         return;
     }
     companion_.clear();
-    const Position position = batch.positions_[0];
-    const SequenceId sequence = *batch.ids_[0];
-    companion_.add(batch.tokens_[0], position, sequence, alone);
-    companion_.add(batch.tokens_[0], position + 1, sequence, alone);
+    const Token token = batch.token(0);
+    const Position position = batch.position(0);
+    const SequenceId sequence = batch.sequence(0);
+    companion_.add(token, position, sequence, alone);
+    companion_.add(token, position + 1, sequence, alone);
     decode_now(companion_);
     memory_.rewind(sequence, position + 1);
 }
 
 void Context::decode_now(Batch& batch) {
     memory_.expect_decode();
-    for (int i = batch.n_ - 1; i >= 0; --i) memory_.expect(*batch.ids_[i], batch.positions_[i]);
+    for (int row = batch.size() - 1; row >= 0; --row)
+        memory_.expect(batch.sequence(row), batch.position(row));
     const ErrorLog errors;
     int code = 0;
     try {
-        code = llama_decode(context_.get(),
-                            {batch.n_, batch.tokens_.data(), nullptr, batch.positions_.data(),
-                             batch.n_ids_.data(), batch.ids_.data(), batch.logits_.data()});
+        code = llama_decode(context_.get(), batch.view());
     } catch (...) {  // out of memory
         memory_.distrust();
         throw;
@@ -225,7 +202,7 @@ void Context::decode_now(Batch& batch) {
             throw DecodeError("The device failed in a decode" + detail + ".");
         case 1:
             throw DecodeError("The KV memory has no room for a batch of " +
-                              std::to_string(batch.n_) + " tokens" + detail +
+                              std::to_string(batch.size()) + " tokens" + detail +
                               "; raise n_ctx or give a shorter prompt.");
         case 2:
             throw DecodeError("llama.cpp aborted the decode" + detail + ".");

@@ -5,41 +5,13 @@
 #include <vector>
 
 #include "llama-cpp.h"
+#include "llama/batch.h"
 #include "llama/memory.h"
 #include "llama/model.h"
 #include "specllama/config.h"
 #include "specllama/types.h"
 
 namespace specllama {
-
-// Tokens to decode at once, possibly of several sequences. It can be filled again and again without
-// allocating.
-class Batch {
- public:
-    explicit Batch(int capacity);
-
-    void clear() { n_ = 0; }
-    int size() const { return n_; }
-
-    // Adds a token and returns its row, for Context::logits if `logits` is set. The batch must not
-    // be full.
-    int add(Token token, Position position, SequenceId sequence, bool logits);
-    // The same for a token that several ids share. ids: part of Memory::ids; the batch keeps a
-    // pointer to them.
-    int add(Token token, Position position, std::span<SequenceId> ids, bool logits);
-
- private:
-    friend class Context;
-    friend class HeadContext;
-
-    int n_ = 0;
-    std::vector<Token> tokens_;
-    std::vector<Position> positions_;
-    std::vector<SequenceId> sequences_;  // [row]: id of a token that has only one
-    std::vector<SequenceId*> ids_;
-    std::vector<std::int32_t> n_ids_;
-    std::vector<std::int8_t> logits_;
-};
 
 // Throws InvalidArgument if a number is out of range.
 void check(const ContextOptions& options);

@@ -79,9 +79,8 @@ void HeadContext::encode(const float* features, int n, float* states) {
     for (int i = 0; i < n; ++i) batch_.add(0, next + i, 0, true);
     const ErrorLog errors;
     // llama.cpp only reads the features.
-    const int code = llama_encode(
-        context_.get(), {n, nullptr, const_cast<float*>(features), batch_.positions_.data(),
-                         batch_.n_ids_.data(), batch_.ids_.data(), batch_.logits_.data()});
+    const int code =
+        llama_encode(context_.get(), batch_.view_without_tokens(const_cast<float*>(features)));
     finish(code, context_.get(), errors);
     std::copy_n(staging::last_state(context_.get()), size, states);
     clear();
@@ -99,13 +98,10 @@ int HeadContext::add(Token token, const float* state, Position position, Sequenc
 void HeadContext::decode() {
     // For an EAGLE-3 head llama.cpp assumes that the first rows are the wanted ones: so all rows
     // are wanted, or none.
-    const auto wanted = std::span(batch_.logits_).first(batch_.size());
-    if (kind_ == Kind::eagle3 && std::ranges::count(wanted, 1) > 0) std::ranges::fill(wanted, 1);
+    if (kind_ == Kind::eagle3 && batch_.n_asking() > 0)
+        for (int row = 0; row < batch_.size(); ++row) batch_.ask(row, true);
     const ErrorLog errors;
-    const int code =
-        llama_decode(context_.get(), {batch_.size(), batch_.tokens_.data(), states_.data(),
-                                      batch_.positions_.data(), batch_.n_ids_.data(),
-                                      batch_.ids_.data(), batch_.logits_.data()});
+    const int code = llama_decode(context_.get(), batch_.view(states_.data()));
     finish(code, context_.get(), errors);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "llama-cpp.h"
+#include "llama/batch.h"
 #include "llama/context.h"
 #include "llama/model.h"
 #include "specllama/config.h"

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "engine/clock.h"
+#include "llama/batch.h"
 #include "plan/constants.h"
 #include "specllama/error.h"
 
