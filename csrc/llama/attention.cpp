@@ -1,6 +1,7 @@
 #include "llama/attention.h"
 
 #include "ggml-cpu.h"
+#include "llama/kv_type.h"
 #include "llama/offload.h"
 #include "system/host.h"
 
@@ -40,7 +41,7 @@ bool faster_without_flash(const Header& header, const ModelOptions& model,
     // With several sequences flash attention skips what a token does not see; matrix products
     // cannot.
     return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
-           context.kv_type.value_or("f16") == "f16" && header.head_size >= least_head() &&
+           kv_type_name(context) == "f16" && header.head_size >= least_head() &&
            header.head_size <= kLargestHead && !header.slides &&
            sizeof(float) * attention_scores(header, context, n_ctx) <= kMostBytes &&
            offload_devices(model).empty();

@@ -71,7 +71,7 @@ int count_branches(const Model& model, const ContextOptions& options, int n_wish
 
 llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits,
                                int n_branches) {
-    const std::string kv = options.kv_type.value_or("f16");
+    const std::string kv = kv_type_name(options);
     const int companion = options.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
     params.n_ctx = n_positions(options);
@@ -89,7 +89,7 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
     // llama.cpp must not have fewer rows of logits than sequences, forks included.
     if (options.n_forks > 0)
         params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
-    params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
+    params.n_threads = settled_threads(options);
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(options.flash_attn);
     params.type_k = params.type_v = kv_type(kv);
@@ -135,6 +135,10 @@ void check(const ContextOptions& options) {
     check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
                 options.n_seq == 1 ? "" : " (from n_seq on)");
     check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
+}
+
+int settled_threads(const ContextOptions& options) {
+    return options.n_threads > 0 ? options.n_threads : performance_cores();
 }
 
 // As many as a draft has tokens. A micro-batch must have at least 2 rows more than snapshots.

@@ -5,6 +5,7 @@
 
 #include "ggml.h"
 #include "llama/kernels.h"
+#include "llama/kv_type.h"
 #include "llama/offload.h"
 #include "specllama/error.h"
 
@@ -26,8 +27,8 @@ std::string inexact_because(const Header& header, const SessionOptions& options)
 #endif
     if (!options.model.rpc.empty()) return "RPC servers take part (rpc)";
     if (!offload_devices(options.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
-    const std::string kv_type = options.context.kv_type.value_or("f16");
-    if (kv_type != "q8_0") return "the KV memory is of type " + kv_type + ", not q8_0";
+    const std::string kv = kv_type_name(options.context);
+    if (kv != "q8_0") return "the KV memory is of type " + kv + ", not q8_0";
     // With a quantised KV memory, automatic means on.
     if (options.context.flash_attn == Switch::off) return "flash attention is off";
     if (header.head_size % 32 != 0)

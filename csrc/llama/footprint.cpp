@@ -64,7 +64,7 @@ struct Rooms {
 }  // namespace
 
 Footprint footprint(const Header& header, const ContextOptions& context, int n_ctx, int n_logits) {
-    const ggml_type type = kv_type(context.kv_type.value_or("f16"));
+    const ggml_type type = kv_type(kv_type_name(context));
     const double number =
         static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
     // Computing takes numbers of 32 bits: for each token of a batch what a layer works on, a row of

@@ -8,7 +8,6 @@
 #include "llama/kv_type.h"
 #include "llama/staging.h"
 #include "specllama/error.h"
-#include "system/host.h"
 
 namespace specllama {
 
@@ -19,7 +18,7 @@ constexpr int kRows = 64;
 
 llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
                                const ContextOptions& options, const Context& target) {
-    const std::string kv = options.kv_type.value_or("f16");
+    const std::string kv = kv_type_name(options);
     llama_context_params params = llama_context_default_params();
     // llama.cpp lowers n_batch to n_ctx.
     params.n_ctx = std::max(options.n_ctx * options.n_seq, kRows);
@@ -27,7 +26,7 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
     params.n_seq_max = options.n_seq;
     params.kv_unified = true;
     params.n_outputs_max = kind == HeadContext::Kind::mtp ? options.n_seq : params.n_batch;
-    params.n_threads = options.n_threads > 0 ? options.n_threads : performance_cores();
+    params.n_threads = settled_threads(options);
     params.n_threads_batch = params.n_threads;
     params.type_k = params.type_v = kv_type(kv);
     params.no_perf = true;

@@ -6,6 +6,8 @@
 
 namespace specllama {
 
+std::string kv_type_name(const ContextOptions& options) { return options.kv_type.value_or("f16"); }
+
 ggml_type kv_type(const std::string& name) {
     constexpr std::array kTypes = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
                                    GGML_TYPE_Q8_0, GGML_TYPE_Q5_1, GGML_TYPE_Q5_0,

@@ -3,10 +3,14 @@
 #include <string>
 
 #include "ggml.h"
+#include "specllama/config.h"
 
 namespace specllama {
 
-// The type of the KV memory that a user names, e.g. "f16" or "q8_0". Throws InvalidArgument.
+// The name of the KV memory's type: the one that the options name, else "f16".
+std::string kv_type_name(const ContextOptions& options);
+
+// The type of that name. Throws InvalidArgument if a KV memory cannot have it.
 ggml_type kv_type(const std::string& name);
 
 }  // namespace specllama

@@ -14,6 +14,7 @@
 #include "llama/footprint.h"
 #include "llama/gguf_file.h"
 #include "llama/head_file.h"
+#include "llama/kv_type.h"
 #include "session/calibration.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
@@ -189,7 +190,7 @@ std::string state_key(const Header& header, const ContextOptions& context, int n
     return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
            number(header.weight_bytes) + " bytes, " + number(header.n_vocab) +
            " tokens, heads of " + number(header.head_size) + ", memory in " + number(n_parts) +
-           " parts of type " + context.kv_type.value_or("f16") + ", flash attention " +
+           " parts of type " + kv_type_name(context) + ", flash attention " +
            number(context.flash_attn) +
            (header.long_rope ? ", turned for " + number(n_ctx) + " tokens" : "") +
            (exact ? ", exact" : ", not exact");

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "fnv.h"
+#include "llama/kv_type.h"
 #include "plan/cost_curve.h"
 #include "specllama/device.h"
 #include "system/cache_folder.h"
@@ -66,7 +67,7 @@ std::string curve_key(const Header& header, const ModelOptions& model,
           std::int64_t{context.n_threads}, std::int64_t{context.never_alone},
           static_cast<std::int64_t>(context.flash_attn)})
         key += ", " + std::to_string(number);
-    return key + ", " + model.device + ", " + context.kv_type.value_or("f16") + ", " + kernels;
+    return key + ", " + model.device + ", " + kv_type_name(context) + ", " + kernels;
 }
 
 void load_curves(const CurveKeys& keys, Planner& planner) {
