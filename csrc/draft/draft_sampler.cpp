@@ -10,21 +10,50 @@
 
 namespace specllama {
 
-Sampler draft_sampler(const Sampler& target, const DraftModelOptions& draft, std::size_t n_vocab) {
+DraftSampler::DraftSampler(const DraftModelOptions& options, std::size_t n_vocab)
+    : options_(options), n_vocab_(n_vocab) {
+    if (!(options.p_min >= 0 && options.p_min <= 1))
+        throw InvalidArgument("draft_p_min must be from 0 (off) to 1, not " +
+                              std::to_string(options.p_min) + ".");
+    try {
+        sampler_like(Sampler({}, 1));
+    } catch (const InvalidArgument& error) {
+        throw InvalidArgument(std::string("draft_") + error.what());
+    }
+}
+
+Sampler DraftSampler::sampler_like(const Sampler& target) const {
     SamplingOptions options = target.options();
-    options.temperature = draft.temperature.value_or(options.temperature);
-    options.top_k = draft.top_k.value_or(options.top_k);
-    options.top_p = draft.top_p.value_or(options.top_p);
-    options.min_p = draft.min_p.value_or(options.min_p);
+    options.temperature = options_.temperature.value_or(options.temperature);
+    options.top_k = options_.top_k.value_or(options.top_k);
+    options.top_p = options_.top_p.value_or(options.top_p);
+    options.min_p = options_.min_p.value_or(options.min_p);
     options.logprobs = -1;
     options.processed_logprobs = false;
     options.grammar.clear();
     options.grammar_triggers.clear();
-    return {options, n_vocab};
+    return {options, n_vocab_};
 }
 
-bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<float> logits,
-                TokenSpan tokens, Distribution& drawn_from) {
+void DraftSampler::begin(SequenceId sequence) {
+    Request& request = requests_[sequence];
+    request.sampler.reset();
+    request.drawn_from.resize(kMaxSpecLength);
+}
+
+bool DraftSampler::extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens) {
+    if (!draw(proposal, logits, tokens)) return false;
+    tokens.push_back(proposal.draft.tokens.back());
+    return proposal.wants_more();
+}
+
+// Adds the next token, and the guesses beside it, to the draft; returns whether there is one.
+bool DraftSampler::draw(Proposal& proposal, std::span<float> logits, TokenSpan tokens) {
+    Request& request = requests_.at(proposal.sequence);
+    if (!request.sampler) request.sampler.emplace(sampler_like(*proposal.sampler));
+    Sampler& sampler = *request.sampler;
+    const int depth = proposal.draft.size();
+    Distribution& drawn_from = request.drawn_from[depth];
     std::array<Token, kMaxGuesses - 1> others;
     const auto beside = std::span(others).first(
         std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
@@ -39,9 +68,8 @@ bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<fl
     const bool draws = sampler.rejects();
     const auto confidence =
         draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
-    if (confidence < p_min) return false;
+    if (confidence < options_.p_min) return false;
     const Distribution* const from = draws ? &drawn_from : nullptr;
-    const int depth = proposal.draft.size();
     proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
     // The confidence of another guess: its probability given that all guesses before it are wrong.
     float left = 1 - confidence;
@@ -57,17 +85,6 @@ bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<fl
                                  from);
     }
     return true;
-}
-
-void check_draft_options(const DraftModelOptions& options, std::size_t n_vocab) {
-    if (!(options.p_min >= 0 && options.p_min <= 1))
-        throw InvalidArgument("draft_p_min must be from 0 (off) to 1, not " +
-                              std::to_string(options.p_min) + ".");
-    try {
-        draft_sampler(Sampler({}, 1), options, n_vocab);
-    } catch (const InvalidArgument& error) {
-        throw InvalidArgument(std::string("draft_") + error.what());
-    }
 }
 
 }  // namespace specllama

@@ -1,27 +1,50 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <span>
+#include <vector>
 
+#include "sample/distribution.h"
 #include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/drafter.h"
 
 namespace specllama {
 
-// The sampler that chooses a model's draft tokens: the target's choice rule and noise, but the
-// draft model's temperature, top_k, top_p and min_p where these are set. It has no grammar.
-Sampler draft_sampler(const Sampler& target, const DraftModelOptions& options, std::size_t n_vocab);
+// Chooses the tokens that a model drafts from the model's logits: by the target's choice rule and
+// noise, but with the draft model's temperature, top_k, top_p and min_p where these are set. There
+// is no grammar.
+class DraftSampler {
+ public:
+    // n_vocab: tokens of the vocabulary. Throws InvalidArgument if an option is out of range.
+    DraftSampler(const DraftModelOptions& options, std::size_t n_vocab);
 
-// Chooses the token after `tokens` (the sequence's, then the draft's) from a model's logits and
-// adds it to the draft, with up to proposal.max_beside other guesses beside it. Returns false and
-// adds nothing if the token is less sure than p_min, all are forbidden, or the logits hold a NaN
-// (then proposal.error is set). drawn_from: receives the distribution of a drawn token; the draft
-// points to it.
-bool draft_next(Proposal& proposal, Sampler& sampler, double p_min, std::span<float> logits,
-                TokenSpan tokens, Distribution& drawn_from);
+    // A new request of this sequence begins. The distributions that its drafts point to are void.
+    void begin(SequenceId sequence);
 
-// Throws InvalidArgument when one of these options is out of range.
-void check_draft_options(const DraftModelOptions& options, std::size_t n_vocab);
+    // Chooses the token after `tokens` (the sequence's, then the draft's) from the logits
+    // [n_vocab], which are changed. Adds it to both, with up to proposal.max_beside other guesses
+    // beside it in the draft. Returns whether another token is to follow. If the token is less sure
+    // than p_min, all are forbidden, or the logits hold a NaN (then proposal.error is set), nothing
+    // is added, and none follows. The distribution of a drawn token, to which the draft points,
+    // remains until the sequence's next draft.
+    bool extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens);
+
+ private:
+    // What belongs to a sequence's request.
+    struct Request {
+        std::optional<Sampler> sampler;        // made at the first draft
+        std::vector<Distribution> drawn_from;  // [i]: for token i of the draft
+    };
+
+    Sampler sampler_like(const Sampler& target) const;
+    bool draw(Proposal& proposal, std::span<float> logits, TokenSpan tokens);
+
+    DraftModelOptions options_;
+    std::size_t n_vocab_;
+    std::map<SequenceId, Request> requests_;
+};
 
 }  // namespace specllama

@@ -1,10 +1,8 @@
 #include "draft/head_drafter.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "draft/draft_sampler.h"
 #include "llama/head_file.h"
 #include "specllama/error.h"
 
@@ -13,21 +11,17 @@ namespace specllama {
 HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target,
                          const DraftModelOptions& options, const Header* head,
                          const ProgressFunction& progress)
-    : head_(target), options_(options) {
-    check_draft_options(options, target->vocab().size());
+    : sampler_(options, target->vocab().size()), context_options_(options.context), head_(target) {
     if (head == nullptr) return;
     kind_ = HeadContext::Kind::eagle3;
     layers_ = check_eagle3(options.model.path, *target);
     head_ = Model::load(options.model, *head, progress);
-    const std::string difference = target->vocab().difference(head_->vocab());
-    if (!difference.empty())
-        throw ModelError("The head " + options.model.path + " cannot draft for " + target->path() +
-                         ": " + difference + ".");
+    check_vocabulary(*head_, *target, "The head");
 }
 
 void HeadDrafter::attach(Context& target) {
     target_ = &target;
-    context_.emplace(head_, kind_, options_.context, target);
+    context_.emplace(head_, kind_, context_options_, target);
     target.keep_states(layers_);
 }
 
@@ -45,10 +39,9 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     const auto n_waiting = static_cast<std::size_t>(context_->n_batch());
     follower.states.resize(n_waiting * context_->n_state());
     follower.features.resize(n_waiting * target_->n_features());
-    follower.drawn_from.resize(kMaxSpecLength);
     follower.tokens.reserve(target_->n_ctx() + kMaxSpecLength);
     follower.pairs.reserve(target_->n_ctx());
-    follower.sampler.reset();
+    sampler_.begin(sequence);
     reuse(sequence, prompt);
     keep(sequence, follower, follower.n_common(prompt));
 }
@@ -189,9 +182,6 @@ void HeadDrafter::start(std::span<Proposal> proposals) {
             continue;
         follower.tokens.resize(follower.n_seen);
         follower.tokens.push_back(proposal.tokens.back());
-        if (!follower.sampler)
-            follower.sampler.emplace(
-                draft_sampler(*proposal.sampler, options_, head_->vocab().size()));
         drafting_.push_back({&proposal, &follower, 0});
     }
     if (drafting_.empty()) return;
@@ -215,7 +205,8 @@ void HeadDrafter::draft() {
             if (first) waiting_decoded(*one.follower);
         }
         std::erase_if(drafting_, [&](const Drafting& one) {
-            const bool goes_on = extend(one);
+            const bool goes_on =
+                sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens);
             if (!goes_on) context_->cut(one.proposal->sequence, one.follower->n_pairs());
             return !goes_on;
         });
@@ -225,17 +216,6 @@ void HeadDrafter::draft() {
                                     one.follower->n_pairs() + one.proposal->draft.size(),
                                     one.proposal->sequence, true);
     }
-}
-
-// Drafts the token that the logits call for; returns whether another is to follow.
-bool HeadDrafter::extend(const Drafting& drafting) {
-    Proposal& proposal = *drafting.proposal;
-    Follower& follower = *drafting.follower;
-    if (!draft_next(proposal, *follower.sampler, options_.p_min, context_->logits(drafting.row),
-                    follower.tokens, follower.drawn_from[proposal.draft.size()]))
-        return false;
-    follower.tokens.push_back(proposal.draft.tokens.back());
-    return proposal.wants_more();
 }
 
 }  // namespace specllama

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "draft/draft_sampler.h"
 #include "draft/state_reader.h"
 #include "llama/context.h"
 #include "llama/head_context.h"
 #include "llama/model.h"
-#include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/drafter.h"
 
@@ -58,8 +58,6 @@ class HeadDrafter final : public Drafter, public StateReader {
         std::vector<float> features;  // [n_raw][n_features]
         int n_known = 0;
         int n_raw = 0;
-        std::optional<Sampler> sampler;        // of the request; made at its first draft
-        std::vector<Distribution> drawn_from;  // [i]: for token i of the draft
 
         int n_waiting() const { return n_known + n_raw; }
         int n_pairs() const { return static_cast<int>(pairs.size()); }
@@ -83,13 +81,13 @@ class HeadDrafter final : public Drafter, public StateReader {
     void waiting_decoded(Follower& follower);
     void start(std::span<Proposal> proposals);
     void draft();
-    bool extend(const Drafting& drafting);
     float* state(Follower& follower, int i) const;
 
+    DraftSampler sampler_;
+    ContextOptions context_options_;
     std::shared_ptr<const Model> head_;
     HeadContext::Kind kind_ = HeadContext::Kind::mtp;
     std::vector<int> layers_;  // of the target, whose inputs are read; empty: its last state is
-    DraftModelOptions options_;
     Context* target_ = nullptr;
     std::optional<HeadContext> context_;
     std::map<SequenceId, Follower> followers_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "draft/draft_sampler.h"
-#include "sample/sampler.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -13,12 +11,8 @@ namespace {
 
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
-    check_draft_options(options, target.vocab().size());
     auto model = Model::load(options.model, header, progress);
-    const std::string difference = target.vocab().difference(model->vocab());
-    if (!difference.empty())
-        throw ModelError("The draft model " + options.model.path + " cannot draft for " +
-                         target.path() + ": " + difference + ".");
+    check_vocabulary(*model, target, "The draft model");
     return model;
 }
 
@@ -26,8 +20,8 @@ std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& 
 
 ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
                            const Header& header, int longest, const ProgressFunction& progress)
-    : context_(load(target, options, header, progress), options.context, longest),
-      options_(options),
+    : sampler_(options, target.vocab().size()),
+      context_(load(target, options, header, progress), options.context, longest),
       batch_(context_.n_batch()) {
     if (context_.memory().n_cuttable() != Memory::kAnyNumber)
         throw ModelError("The draft model " + options.model.path +
@@ -44,10 +38,9 @@ void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
     follower.n_followed = 0;
     follower.n_cached = n_common(follower, prompt);
-    follower.sampler.reset();
-    follower.drawn_from.resize(kMaxSpecLength);
     follower.tokens.reserve(std::max<std::size_t>(context_.n_ctx(), prompt.size()) +
                             kMaxSpecLength);
+    sampler_.begin(sequence);
     reuse(sequence, prompt);
 }
 
@@ -78,9 +71,6 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         if (!proposal.wants_more()) continue;
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
-        if (!follower.sampler)
-            follower.sampler.emplace(
-                draft_sampler(*proposal.sampler, options_, context_.model().vocab().size()));
         drafting_.push_back({&proposal, &follower, 0});
     }
     try {
@@ -96,18 +86,11 @@ void ModelDrafter::draft() {
     while (!drafting_.empty()) {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
         decode();
-        std::erase_if(drafting_,
-                      [&](const Drafting& one) { return !extend(*one.proposal, *one.follower); });
+        std::erase_if(drafting_, [&](const Drafting& one) {
+            return !sampler_.extend(*one.proposal, context_.logits(one.follower->row),
+                                    one.follower->tokens);
+        });
     }
-}
-
-// Drafts the token that the logits call for; returns whether another is to follow.
-bool ModelDrafter::extend(Proposal& proposal, Follower& follower) {
-    if (!draft_next(proposal, *follower.sampler, options_.p_min, context_.logits(follower.row),
-                    follower.tokens, follower.drawn_from[proposal.draft.size()]))
-        return false;
-    follower.tokens.push_back(proposal.draft.tokens.back());
-    return proposal.wants_more();
 }
 
 // Catches up with sequences that lack more tokens than their quota of a batch; the last token is

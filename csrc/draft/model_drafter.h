@@ -2,14 +2,13 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "draft/draft_sampler.h"
 #include "llama/batch.h"
 #include "llama/context.h"
 #include "llama/model.h"
-#include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/drafter.h"
 
@@ -43,12 +42,10 @@ class ModelDrafter final : public Drafter {
 
  private:
     struct Follower {
-        std::vector<Token> tokens;             // of the sequence, then of the draft
-        int n_followed = 0;                    // leading tokens, sure to be the sequence's
-        int n_cached = 0;                      // leading tokens that are in the KV memory
-        int row = 0;                           // batch row with the logits after the last token
-        std::optional<Sampler> sampler;        // of the request; made at its first draft
-        std::vector<Distribution> drawn_from;  // [i]: for token i of the draft
+        std::vector<Token> tokens;  // of the sequence, then of the draft
+        int n_followed = 0;         // leading tokens, sure to be the sequence's
+        int n_cached = 0;           // leading tokens that are in the KV memory
+        int row = 0;                // batch row with the logits after the last token
 
         int n_pending() const { return static_cast<int>(tokens.size()) - n_cached; }
     };
@@ -65,10 +62,9 @@ class ModelDrafter final : public Drafter {
     void catch_up();
     void draft();
     void decode();
-    bool extend(Proposal& proposal, Follower& follower);
 
+    DraftSampler sampler_;
     Context context_;
-    DraftModelOptions options_;
     Batch batch_;
     std::map<SequenceId, Follower> followers_;
     std::vector<Drafting> drafting_;  // kept so that no draft allocates

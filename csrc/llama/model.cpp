@@ -148,4 +148,11 @@ std::optional<std::string> Model::chat_template() const {
     return text == nullptr ? std::nullopt : std::optional<std::string>(text);
 }
 
+void check_vocabulary(const Model& draft, const Model& target, const std::string& what) {
+    const std::string difference = target.vocab().difference(draft.vocab());
+    if (!difference.empty())
+        throw ModelError(what + " " + draft.path() + " cannot draft for " + target.path() + ": " +
+                         difference + ".");
+}
+
 }  // namespace specllama

@@ -63,4 +63,8 @@ class Model {
     std::string kernels_;
 };
 
+// Throws ModelError if `draft` cannot draft for `target`, since its vocabulary is another. what:
+// the subject of that sentence, e.g. "The draft model".
+void check_vocabulary(const Model& draft, const Model& target, const std::string& what);
+
 }  // namespace specllama
