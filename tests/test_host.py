@@ -54,6 +54,7 @@ def test_right_drafts_are_accepted_and_counted(session: SpecSession) -> None:
 def test_nothing_is_expected_of_rounds_that_are_planned_outside(open_session: Open) -> None:
     session = open_session(draft=None, offers=True, exact=EXACT_HERE, spec_length="auto")
     expected = session.generate(MODULE, max_tokens=N, trace=True)
+    assert expected.trace is not None
     assert all(one.expected_tokens > 0 for one in expected.trace.rounds)
     found, rounds = paced(session, lambda _, tokens: expected.tokens[len(tokens) :][:4], trace=True)
     assert found.tokens == expected.tokens
