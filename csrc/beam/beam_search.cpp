@@ -58,10 +58,10 @@ int most_rows(const BeamOptions& options, const Speculator& speculator, int n_ba
     return std::min({options.n_beams * (1 + n_ahead), kMostRows, n_batch});
 }
 
-// Options of the search's own context: with room for all tokens of all beams and for as many that
+// Plan of the search's own context: with room for all tokens of all beams and for as many that
 // are drafted and wrong, but no more than one request has.
-ContextOptions own_context(ContextOptions context, const BeamOptions& options, int n_prompt,
-                           int max_tokens, bool long_rope) {
+ContextPlan own_context(ContextPlan context, const BeamOptions& options, int n_prompt,
+                        int max_tokens, bool long_rope) {
     context.n_seq = 1;
     context.n_forks = Branches::n_forks(options.n_beams);
     // A sliding window frees no cell that several sequences share.
@@ -73,12 +73,12 @@ ContextOptions own_context(ContextOptions context, const BeamOptions& options, i
     return context;
 }
 
-Context open_context(const std::shared_ptr<const Model>& model, const ContextOptions& options,
-                     int n_rows, int n_beams) {
-    check_memory(*model, options, n_rows,
+Context open_context(const std::shared_ptr<const Model>& model, const ContextPlan& plan, int n_rows,
+                     int n_beams) {
+    check_memory(*model, plan, n_rows,
                  "A search with " + std::to_string(n_beams) + (n_beams == 1 ? " beam" : " beams"),
                  "lower n_beams or max_tokens, or shorten the prompt");
-    return {model, options, n_rows};
+    return {model, plan, n_rows};
 }
 
 GenerateOptions own_request(int max_tokens) {
@@ -89,7 +89,7 @@ GenerateOptions own_request(int max_tokens) {
 
 }  // namespace
 
-BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextOptions& context,
+BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextPlan& context,
                        Speculator& speculator, SequenceId id, TokenSpan prompt,
                        const BeamOptions& options)
     : options_(options),

@@ -35,7 +35,7 @@ class BeamSearch {
     // request has.
     // Throws InvalidArgument if an option is out of range, or if the context has no room behind the
     // prompt for max_tokens of each beam; and OutOfMemory, before anything is allocated.
-    BeamSearch(const std::shared_ptr<const Model>& model, const ContextOptions& context,
+    BeamSearch(const std::shared_ptr<const Model>& model, const ContextPlan& context,
                Speculator& speculator, SequenceId id, TokenSpan prompt, const BeamOptions& options);
 
     // Takes over the state that these tokens have left in another memory of that kind, as far as

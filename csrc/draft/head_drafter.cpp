@@ -15,7 +15,7 @@ HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target,
     if (head == nullptr) return;
     kind_ = HeadContext::Kind::eagle3;
     layers_ = check_eagle3(options.model.path, *target);
-    head_ = Model::load(options.model, *head, progress);
+    head_ = Model::load(options.model, Kernels::fastest, *head, progress);
     check_vocabulary(*head_, *target, "The head");
 }
 

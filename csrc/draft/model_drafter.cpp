@@ -11,7 +11,7 @@ namespace {
 
 std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
                                   const Header& header, const ProgressFunction& progress) {
-    auto model = Model::load(options.model, header, progress);
+    auto model = Model::load(options.model, Kernels::fastest, header, progress);
     check_vocabulary(*model, target, "The draft model");
     return model;
 }
@@ -21,7 +21,7 @@ std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& 
 ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
                            const Header& header, int longest, const ProgressFunction& progress)
     : sampler_(options, target.vocab().size()),
-      context_(load(target, options, header, progress), options.context, longest),
+      context_(load(target, options, header, progress), {options.context}, longest),
       batch_(context_.n_batch()) {
     if (context_.memory().n_cuttable() != Memory::kAnyNumber)
         throw ModelError("The draft model " + options.model.path +

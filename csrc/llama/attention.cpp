@@ -28,9 +28,8 @@ constexpr double kMostBytes = 2.0 * (1 << 30);
 
 }  // namespace
 
-double attention_scores(const Header& header, const ContextOptions& context, int n_ctx) {
-    const double n_seen = context.split ? n_ctx : static_cast<double>(context.n_seq) * n_ctx;
-    return n_seen * context.n_batch * header.n_heads;
+double attention_scores(const Header& header, int n_batch, double n_seen) {
+    return n_seen * n_batch * header.n_heads;
 }
 
 bool faster_without_flash(const Header& header, const ModelOptions& model,
@@ -43,7 +42,7 @@ bool faster_without_flash(const Header& header, const ModelOptions& model,
     return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
            kv_type_name(context) == "f16" && header.head_size >= least_head() &&
            header.head_size <= kLargestHead && !header.slides &&
-           sizeof(float) * attention_scores(header, context, n_ctx) <= kMostBytes &&
+           sizeof(float) * attention_scores(header, context.n_batch, n_ctx) <= kMostBytes &&
            offload_devices(model).empty();
 }
 

@@ -5,9 +5,9 @@
 
 namespace specllama {
 
-// How many scores attention without the flash kernel computes for a full batch: one for each token
-// of the batch, each head, and each token that it sees.
-double attention_scores(const Header& header, const ContextOptions& context, int n_ctx);
+// How many scores attention without the flash kernel computes for a batch of n_batch tokens: one
+// for each token of the batch, each head, and each of the n_seen tokens that it sees.
+double attention_scores(const Header& header, int n_batch, double n_seen);
 
 // Whether context.flash_attn is automatic and the model is decoded faster without flash attention.
 // By what was measured (docs/attention.md) that is so on x86-64 processors without a GPU, with one

@@ -43,60 +43,56 @@ llama_flash_attn_type flash_attention(Switch wish) {
 constexpr int kPositionsAtOnce = 256;
 
 // Positions that the memory must have room for.
-int n_positions(const ContextOptions& options) {
+int n_positions(const ContextPlan& plan) {
     // One more for a lone token's companion.
-    const int n_one = options.n_ctx + (options.never_alone ? 1 : 0);
-    if (options.n_seq == 1) return n_one;
+    const int n_one = plan.n_ctx + (plan.never_alone ? 1 : 0);
+    if (plan.n_seq == 1) return n_one;
     const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
-    return options.n_seq * n_steps * kPositionsAtOnce;
+    return plan.n_seq * n_steps * kPositionsAtOnce;
 }
 
 // never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
 // snapshot by which the companion is cut off again (see snapshots).
-int batch_size(const ContextOptions& options) {
-    return std::max(options.n_batch, options.never_alone ? 3 : 1);
-}
+int batch_size(const ContextPlan& plan) { return std::max(plan.n_batch, plan.never_alone ? 3 : 1); }
 
 // Side branches take ids of the one memory that all sequences share. In a sliding window that wraps
 // around, their cells would take the places of other tokens' cells.
-int count_branches(const Model& model, const ContextOptions& options, int n_wished) {
-    const bool wraps = llama_model_n_swa(model.get()) > 0 && !options.whole_window;
-    if (options.split || wraps || llama_model_is_recurrent(model.get()) ||
+int count_branches(const Model& model, const ContextPlan& plan, int n_wished) {
+    const bool wraps = llama_model_n_swa(model.get()) > 0 && !plan.whole_window;
+    if (plan.split || wraps || llama_model_is_recurrent(model.get()) ||
         llama_model_is_hybrid(model.get()))
         return 0;
     // Each leaf takes an id, and at least one row of the batch.
-    const auto n_ids = std::min(static_cast<int>(llama_max_parallel_sequences()), options.n_batch);
-    return std::min(n_wished, (n_ids - options.n_seq) / options.n_seq);
+    const auto n_ids = std::min(static_cast<int>(llama_max_parallel_sequences()), plan.n_batch);
+    return std::min(n_wished, (n_ids - plan.n_seq) / plan.n_seq);
 }
 
-llama_context_ptr make_context(const Model& model, const ContextOptions& options, int n_logits,
+llama_context_ptr make_context(const Model& model, const ContextPlan& plan, int n_logits,
                                int n_branches) {
-    const std::string kv = kv_type_name(options);
-    const int companion = options.never_alone ? 1 : 0;
+    const std::string kv = kv_type_name(plan);
+    const int companion = plan.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
-    params.n_ctx = n_positions(options);
-    params.n_batch = batch_size(options);
+    params.n_ctx = n_positions(plan);
+    params.n_batch = batch_size(plan);
     // A batch is one micro-batch: a sliding window can be cut back no further than to where its
     // last micro-batch began.
     params.n_ubatch = params.n_batch;
-    params.n_seq_max = options.n_seq * (1 + n_branches) + options.n_forks;
-    params.kv_unified = params.n_seq_max > 1 && !options.split;
+    params.n_seq_max = plan.n_seq * (1 + n_branches) + plan.n_forks;
+    params.kv_unified = params.n_seq_max > 1 && !plan.split;
     // If the architecture has no snapshots, llama.cpp reads this as 0.
-    params.n_rs_seq = snapshots(options, n_logits);
+    params.n_rs_seq = snapshots(plan, n_logits);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
-    params.n_outputs_max =
-        std::max(std::min(options.n_seq * n_logits, options.n_batch), 1 + companion);
+    params.n_outputs_max = std::max(std::min(plan.n_seq * n_logits, plan.n_batch), 1 + companion);
     // llama.cpp must not have fewer rows of logits than sequences, forks included.
-    if (options.n_forks > 0)
-        params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
-    params.n_threads = settled_threads(options);
+    if (plan.n_forks > 0) params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
+    params.n_threads = settled_threads(plan);
     params.n_threads_batch = params.n_threads;
-    params.flash_attn_type = flash_attention(options.flash_attn);
+    params.flash_attn_type = flash_attention(plan.flash_attn);
     params.type_k = params.type_v = kv_type(kv);
     params.no_perf = true;
     // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
     // when it is too late to cut.
-    params.swa_full = options.whole_window;
+    params.swa_full = plan.whole_window;
 
     // llama.cpp takes the context of all sequences together for that of one, and warns; it also
     // warns of whole windows.
@@ -109,22 +105,21 @@ llama_context_ptr make_context(const Model& model, const ContextOptions& options
         throw InvalidArgument("kv_type \"" + kv +
                               "\" does not fit this model and flash_attn: " + errors.first() + ".");
     const std::string which =
-        options.n_seq == 1 ? "a context" : std::to_string(options.n_seq) + " contexts";
+        plan.n_seq == 1 ? "a context" : std::to_string(plan.n_seq) + " contexts";
     throw OutOfMemory("There is not enough memory for " + which + " of " +
-                      std::to_string(options.n_ctx) + " tokens, with " +
+                      std::to_string(plan.n_ctx) + " tokens, with " +
                       std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx" +
-                      (options.n_seq == 1 ? "." : " or n_seq."));
+                      (plan.n_seq == 1 ? "." : " or n_seq."));
 }
 
 // Several sequences of some models must lie apart: recurrent states always do; a sliding window
 // frees no cell that two sequences share; and some models rotate positions by an amount that
 // depends on the size of the whole memory.
-ContextOptions settled(ContextOptions options, const Model& model) {
-    options.split =
-        options.n_seq > 1 && (options.split || llama_model_is_recurrent(model.get()) ||
-                              llama_model_is_hybrid(model.get()) ||
-                              llama_model_n_swa(model.get()) > 0 || model.header().long_rope);
-    return options;
+ContextPlan settled(ContextPlan plan, const Model& model) {
+    plan.split = plan.n_seq > 1 && (plan.split || llama_model_is_recurrent(model.get()) ||
+                                    llama_model_is_hybrid(model.get()) ||
+                                    llama_model_n_swa(model.get()) > 0 || model.header().long_rope);
+    return plan;
 }
 
 }  // namespace
@@ -142,26 +137,26 @@ int settled_threads(const ContextOptions& options) {
 }
 
 // As many as a draft has tokens. A micro-batch must have at least 2 rows more than snapshots.
-int snapshots(const ContextOptions& options, int n_logits) {
-    const int n_wanted = std::max(n_logits - 1, options.never_alone ? 1 : 0);
-    return std::clamp(batch_size(options) - 2, 0, std::min(n_wanted, kMaxSnapshots));
+int snapshots(const ContextPlan& plan, int n_logits) {
+    const int n_wanted = std::max(n_logits - 1, plan.never_alone ? 1 : 0);
+    return std::clamp(batch_size(plan) - 2, 0, std::min(n_wanted, kMaxSnapshots));
 }
 
-Context::Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits,
+Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
                  int n_branches)
     : model_(std::move(model)),
-      options_(settled(options, *model_)),
-      n_branches_((check(options_), count_branches(*model_, options_, n_branches))),
-      context_(make_context(*model_, options_, n_logits, n_branches_)),
-      memory_(context_.get(), {.n_seq = options_.n_seq + options_.n_forks,
-                               .n_branches = n_branches_,
-                               .split = options_.split}),
+      plan_(settled(plan, *model_)),
+      n_branches_((check(plan_), count_branches(*model_, plan_, n_branches))),
+      context_(make_context(*model_, plan_, n_logits, n_branches_)),
+      memory_(
+          context_.get(),
+          {.n_seq = plan_.n_seq + plan_.n_forks, .n_branches = n_branches_, .split = plan_.split}),
       companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }
 
 void Context::decode(Batch& batch) {
-    if (!options_.never_alone) {
+    if (!plan_.never_alone) {
         decode_now(batch);
         return;
     }

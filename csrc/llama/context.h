@@ -6,6 +6,7 @@
 
 #include "llama-cpp.h"
 #include "llama/batch.h"
+#include "llama/context_plan.h"
 #include "llama/memory.h"
 #include "llama/model.h"
 #include "specllama/config.h"
@@ -21,24 +22,24 @@ int settled_threads(const ContextOptions& options);
 
 // How many snapshots of a recurrent state a context asks llama.cpp for, which gives none for
 // architectures without snapshots.
-int snapshots(const ContextOptions& options, int n_logits);
+int snapshots(const ContextPlan& plan, int n_logits);
 
 // A model's KV memory and the buffers for computing. Only one thread at a time may use it.
 class Context {
  public:
     // n_logits: most rows of a sequence in a batch that may ask for logits. n_branches: side
-    // branches that each sequence should have; memory() says how many it has. options.n_ctx must
-    // be settled. Throws InvalidArgument and OutOfMemory.
-    Context(std::shared_ptr<const Model> model, const ContextOptions& options, int n_logits,
+    // branches that each sequence should have; memory() says how many it has. plan.n_ctx must be
+    // settled. Throws InvalidArgument and OutOfMemory.
+    Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
             int n_branches = 0);
 
     const Model& model() const { return *model_; }
     Memory& memory() { return memory_; }
-    // Most positions of a sequence, as given in the options.
-    int n_ctx() const { return options_.n_ctx; }
+    // Most positions of a sequence, as planned.
+    int n_ctx() const { return plan_.n_ctx; }
     // Number of sequences; their ids are 0 to n_seq - 1.
-    int n_seq() const { return options_.n_seq; }
-    int n_batch() const { return options_.n_batch; }
+    int n_seq() const { return plan_.n_seq; }
+    int n_batch() const { return plan_.n_batch; }
     int n_threads() const;
 
     // Decodes a batch and waits for the result. If memory().split(), llama.cpp decodes sequences
@@ -67,11 +68,11 @@ class Context {
     void decode_now(Batch& batch);
 
     std::shared_ptr<const Model> model_;
-    ContextOptions options_;
+    ContextPlan plan_;
     int n_branches_;
     llama_context_ptr context_;
     Memory memory_;
-    Batch companion_;  // a lone token and its companion: see never_alone
+    Batch companion_;  // a lone token and its companion: see ContextPlan
     std::vector<int> kept_layers_;
     int n_features_ = 0;
 };

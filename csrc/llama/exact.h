@@ -1,14 +1,15 @@
 #pragma once
 
 #include "llama/gguf_file.h"
+#include "llama/target_plan.h"
 #include "specllama/config.h"
 
 namespace specllama {
 
 // Settles what the options leave open so that a session is exact: decoding gives the same bits at
 // every width (number of tokens decoded at once) that occurs, so speculative and plain decoding
-// give the same tokens, to the last one. Returns whether the session is exact. Throws
-// InvalidArgument, with the reason, if options.exact is `on` and it cannot be.
+// give the same tokens, to the last one. Throws InvalidArgument, with the reason, if options.exact
+// is `on` and it cannot be.
 //
 // Exactness takes an x86-64 processor without any other device, a KV memory of type Q8_0 (the head
 // size a multiple of 32) with flash attention, and weights whose kernels are known to give a token
@@ -22,6 +23,6 @@ namespace specllama {
 // of type Q8_0, the fastest kernels give the same bits at any width, there is one sequence, and
 // there is no sliding window. (A Q8_0 memory makes long prompts take up to twice as long; see
 // docs/exactness.md.)
-bool settle_exactness(const Header& header, SessionOptions& options);
+TargetPlan settle_exactness(const Header& header, const SessionOptions& options);
 
 }  // namespace specllama

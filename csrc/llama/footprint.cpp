@@ -63,7 +63,7 @@ struct Rooms {
 
 }  // namespace
 
-Footprint footprint(const Header& header, const ContextOptions& context, int n_ctx, int n_logits) {
+Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx, int n_logits) {
     const ggml_type type = kv_type(kv_type_name(context));
     const double number =
         static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
@@ -79,30 +79,31 @@ Footprint footprint(const Header& header, const ContextOptions& context, int n_c
     const double numbers =
         context.n_batch * (header.compute_numbers_per_token + n_seen) +
         2.0 * n_rows * header.n_vocab +
-        (context.flash_attn == Switch::off ? attention_scores(header, context, n_ctx) : 0.0);
+        (context.flash_attn == Switch::off ? attention_scores(header, context.n_batch, n_seen)
+                                           : 0.0);
     // A header may claim any size. The bound leaves room for a sum of these.
     const auto bytes = [](double n) { return static_cast<std::uint64_t>(std::min(n, 1e18)); };
     return {header.weight_bytes, bytes(n_positions * header.kv_numbers_per_token * number),
             bytes(4 * states), bytes(4 * numbers)};
 }
 
-void settle_memory(const Header& target, int n_logits, const Header* draft, int n_draft_logits,
+void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
                    SessionOptions& options) {
     if (draft != nullptr && draft->weight_bytes > target.weight_bytes)
         warn("The draft model " + options.draft_model->model.path + " (" +
              mib(draft->weight_bytes) + ") is larger than the model it drafts for (" +
              mib(target.weight_bytes) + "): it will hardly make it faster.");
-    const Room of_target = room(options.model);
+    const Room of_target = room(plan.model);
     const Rooms free{of_target, draft != nullptr ? room(options.draft_model->model) : of_target};
-    const bool is_given = options.context.n_ctx > 0;
+    const bool is_given = plan.context.n_ctx > 0;
     const int wanted =
-        is_given ? options.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
+        is_given ? plan.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
     int n_ctx = wanted;
     const auto need = [&] {
         Need all{
-            options.context.n_seq, n_ctx, footprint(target, options.context, n_ctx, n_logits), {}};
+            plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
         if (draft != nullptr)
-            all.draft = footprint(*draft, options.draft_model->context, n_ctx, n_draft_logits);
+            all.draft = footprint(*draft, {options.draft_model->context}, n_ctx, n_draft_logits);
         return all;
     };
     while (!is_given && n_ctx > kLeastContext && !free.hold(need()))
@@ -110,19 +111,19 @@ void settle_memory(const Header& target, int n_logits, const Header* draft, int 
     if (!free.hold(need())) throw_too_big(need(), free);
     if (n_ctx < wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(n_ctx) + ".");
-    options.context.n_ctx = n_ctx;
+    plan.context.n_ctx = n_ctx;
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {
         if (!faster_without_flash(header, model, context, n_ctx)) return;
         context.flash_attn = Switch::off;
         if (!free.hold(need())) context.flash_attn = Switch::automatic;
     };
-    settle_attention(target, options.model, options.context);
+    settle_attention(target, plan.model, plan.context);
     if (draft != nullptr)
         settle_attention(*draft, options.draft_model->model, options.draft_model->context);
 }
 
-void check_memory(const Model& model, const ContextOptions& context, int n_logits,
+void check_memory(const Model& model, const ContextPlan& context, int n_logits,
                   const std::string& who, const std::string& advice) {
     Footprint need = footprint(model.header(), context, context.n_ctx, n_logits);
     need.weights = 0;

@@ -4,7 +4,6 @@
 
 #include "ggml-backend.h"
 #include "llama/gguf_file.h"
-#include "specllama/config.h"
 
 namespace specllama {
 
@@ -12,6 +11,10 @@ namespace specllama {
 // in the file; repacked: for a layout that llama.cpp makes of them at loading; amx: for Intel's AMX
 // tiles.
 enum class Kernel { plain, repacked, amx };
+
+// Which of them multiply a model's weights: the fastest, or the fastest of those that give a token
+// the same bits however many tokens are decoded at once.
+enum class Kernels { fastest, same_bits };
 
 // The kernel for a matrix: the fastest on this machine, or, with Kernels::same_bits, the fastest of
 // those that give a token the same bits at any width; plain if there is none.

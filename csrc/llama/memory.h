@@ -87,7 +87,7 @@ class Memory {
     int copyable(SequenceId from, int keep) const;
 
     // share(): `to` also holds the positions [begin, end) of `from`, in the same cells. drop(): a
-    // sequence loses all positions from `begin` on. With ContextOptions::n_forks only.
+    // sequence loses all positions from `begin` on. With ContextPlan::n_forks only.
     void share(SequenceId from, SequenceId to, Position begin, Position end);
     void drop(SequenceId sequence, Position begin);
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "llama/backend.h"
-#include "llama/kernels.h"
 #include "llama/offload.h"
 #include "llama/placement.h"
 #include "specllama/error.h"
@@ -47,8 +46,9 @@ Model::Model(llama_model_ptr model, ModelOptions options, Header header)
       options_(std::move(options)),
       header_(std::move(header)) {}
 
-std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Header& header,
-                                         const ProgressFunction& progress, bool with_mtp) {
+std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels kernels,
+                                         const Header& header, const ProgressFunction& progress,
+                                         bool with_mtp) {
     const int n_gpu_layers = options.n_gpu_layers.value_or(-1);
     if (n_gpu_layers < -1)
         throw InvalidArgument("n_gpu_layers must be -1 (all), 0 (none) or more, not " +
@@ -59,7 +59,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
     params.load_mtp = with_mtp;
-    const Placement placement(header, options);
+    const Placement placement(header, options, kernels);
     placement.apply(params);
     params.progress_callback = Progress::call;
     params.progress_callback_user_data = &carrier;
@@ -79,8 +79,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, const Head
     const std::shared_ptr<Model> loaded =
         checked(std::move(model), options, header, errors.first());
     loaded->rpc_use_ = std::move(rpc_use);
-    if (offload_devices(options).empty())
-        loaded->kernels_ = describe_kernels(header, options.kernels);
+    if (offload_devices(options).empty()) loaded->kernels_ = describe_kernels(header, kernels);
     return loaded;
 }
 

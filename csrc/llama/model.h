@@ -6,6 +6,7 @@
 
 #include "llama-cpp.h"
 #include "llama/gguf_file.h"
+#include "llama/kernels.h"
 #include "llama/rpc.h"
 #include "llama/vocab.h"
 #include "specllama/config.h"
@@ -15,11 +16,11 @@ namespace specllama {
 // Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 class Model {
  public:
-    // header: what check_gguf returned for the file. with_mtp: whether to load its layers of
-    // multi-token prediction, which are needed only to draft with them.
+    // kernels: those of the CPU. header: what check_gguf returned for the file. with_mtp: whether
+    // to load its layers of multi-token prediction, which are needed only to draft with them.
     // Throws InvalidArgument, ModelError, Interrupted, and what `progress` throws.
-    static std::shared_ptr<const Model> load(const ModelOptions& options, const Header& header,
-                                             const ProgressFunction& progress,
+    static std::shared_ptr<const Model> load(const ModelOptions& options, Kernels kernels,
+                                             const Header& header, const ProgressFunction& progress,
                                              bool with_mtp = false);
 
     // Loads the vocabulary and no weights. Throws ModelError.

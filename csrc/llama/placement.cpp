@@ -8,7 +8,6 @@
 
 #include "ggml-cpp.h"
 #include "llama/amx.h"
-#include "llama/kernels.h"
 #include "llama/offload.h"
 
 namespace specllama {
@@ -61,16 +60,16 @@ std::vector<std::string> patterns(const Names& names) {
 
 }  // namespace
 
-Placement::Placement(const Header& header, const ModelOptions& options) {
+Placement::Placement(const Header& header, const ModelOptions& options, Kernels kernels) {
     if (!offload_devices(options).empty()) {
-        extra_ = options.kernels == Kernels::fastest &&
+        extra_ = kernels == Kernels::fastest &&
                  (!has_amx() || std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
                      return default_kernel(matrix) != Kernel::amx ||
                             kernel_for(matrix, Kernels::fastest) == Kernel::amx;
                  }));
         return;
     }
-    if (header.is_split && (options.kernels == Kernels::same_bits || has_amx())) {
+    if (header.is_split && (kernels == Kernels::same_bits || has_amx())) {
         extra_ = false;
         return;
     }
@@ -78,7 +77,7 @@ Placement::Placement(const Header& header, const ModelOptions& options) {
     std::map<ggml_backend_buffer_type_t, Names> names;
     bool all_plain = true;
     for (const Matrix& matrix : header.matrices) {
-        const Kernel kernel = kernel_for(matrix, options.kernels);
+        const Kernel kernel = kernel_for(matrix, kernels);
         all_plain &= kernel == Kernel::plain;
         if (kernel == default_kernel(matrix)) continue;
         names[kernel == Kernel::plain ? plain_buffer_type() : buffer_type(kernel, matrix)].insert(

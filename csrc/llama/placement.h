@@ -6,6 +6,7 @@
 
 #include "llama-cpp.h"
 #include "llama/gguf_file.h"
+#include "llama/kernels.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -16,7 +17,7 @@ namespace specllama {
 // wrong, or give other bits than Kernels::same_bits demands.
 class Placement {
  public:
-    Placement(const Header& header, const ModelOptions& options);
+    Placement(const Header& header, const ModelOptions& options, Kernels kernels);
     Placement(const Placement&) = delete;
     Placement& operator=(const Placement&) = delete;
 

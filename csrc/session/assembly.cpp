@@ -109,22 +109,23 @@ int count_logits(bool drafts, bool exact, const Tree::Limits& wanted) {
     return drafts ? wanted.nodes + 1 : 1 + exact;
 }
 
-// Settles what the options leave open besides exactness. n_logits: see count_logits.
-void settle(const Headers& headers, int n_logits, SessionOptions& options) {
+// Settles what the options leave open besides exactness: of the target in the plan, of the draft
+// model in its options.
+void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     if (options.draft_model) {
-        options.draft_model->context.n_seq = options.context.n_seq;
-        options.draft_model->context.n_batch = options.context.n_batch;
+        options.draft_model->context.n_seq = plan.context.n_seq;
+        options.draft_model->context.n_batch = plan.context.n_batch;
     }
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
     if (headers.draft && is_eagle3(*headers.draft)) {
-        options.draft_model->model.n_gpu_layers = options.model.n_gpu_layers;
-        options.draft_model->model.device = options.model.device;
-        options.draft_model->model.rpc = options.model.rpc;
+        options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
+        options.draft_model->model.device = plan.model.device;
+        options.draft_model->model.rpc = plan.model.rpc;
     }
-    settle_memory(headers.target, n_logits, headers.draft ? &*headers.draft : nullptr,
+    settle_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
                   longest_draft(options), options);
-    if (options.draft_model) options.draft_model->context.n_ctx = options.context.n_ctx;
+    if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
 }
 
 Drafters make_drafters(const SessionOptions& options, const Headers& headers,
@@ -163,20 +164,20 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
 
 // Gives the planner the time of the target's decodes and, if lengths are planned, of the draft
 // model's: known from an earlier session, or measured now. Returns the keys of these curves.
-// n_logits: most rows of logits in a decode of the target.
-CurveKeys settle_costs(const SessionOptions& options, const Headers& headers, Context& context,
-                       int n_logits, ModelDrafter* draft_model, Speculator& speculator) {
+CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
+                       const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
+                       Speculator& speculator) {
     if (!speculator.times()) return {};
     if (!speculator.plans()) draft_model = nullptr;
     CurveKeys keys = {
-        curve_key(headers.target, options.model, options.context, context.model().kernels())};
+        curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
     if (draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, options.draft_model->model,
-                                 options.draft_model->context,
+                                 {options.draft_model->context},
                                  draft_model->context().model().kernels()));
     Planner& planner = speculator.planner();
     load_curves(keys, planner);
-    calibrate(context, n_logits, planner.cost());
+    calibrate(context, plan.n_logits, planner.cost());
     if (draft_model != nullptr)
         calibrate(draft_model->context(), longest_draft(options), planner.draft_cost());
     return keys;
@@ -201,26 +202,26 @@ std::string state_key(const Header& header, const ContextOptions& context, int n
 Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check_options(options, drafter.get());
     const Headers headers = read_headers(options);
-    const bool exact = settle_exactness(headers.target, options);
+    TargetPlan plan = settle_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
-    const int n_logits = count_logits(anybody, exact, wanted);
-    settle(headers, n_logits, options);
-    std::shared_ptr<const Model> model =
-        Model::load(options.model, headers.target, options.load_progress, is_mtp(options));
+    plan.n_logits = count_logits(anybody, plan.exact, wanted);
+    settle(headers, plan, options);
+    std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
+                                                     options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
-    auto context = std::make_unique<Context>(model, options.context, n_logits, wanted.leaves - 1);
+    auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
     if (drafters.head) drafters.head->attach(*context);
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     auto engine = std::make_unique<Engine>(
         *context, Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
                              limits(options, most_leaves), model->vocab(), memory.split()));
-    if (options.context.never_alone && memory.n_cuttable() == 0)
+    if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    CurveKeys curve_keys = settle_costs(options, headers, *context, n_logits, drafters.model.get(),
-                                        engine->speculator());
+    CurveKeys curve_keys =
+        settle_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
     const Speculator& speculator = engine->speculator();
     const Shape shape = {.n_ctx = context->n_ctx(),
                          .n_seq = context->n_seq(),
@@ -235,10 +236,10 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .engine = std::move(engine),
             .offers = std::move(drafters.offers),
             .curve_keys = std::move(curve_keys),
-            .context_options = options.context,
+            .context_plan = plan.context,
             .shape = shape,
-            .exact = exact,
-            .state_key = state_key(headers.target, options.context, shape.n_ctx, n_parts, exact)};
+            .exact = plan.exact,
+            .state_key = state_key(headers.target, plan.context, shape.n_ctx, n_parts, plan.exact)};
 }
 
 }  // namespace specllama

@@ -32,10 +32,10 @@ struct Assembly {
     std::unique_ptr<Engine> engine;
     std::shared_ptr<Offers> offers;  // null: the session takes none
     CurveKeys curve_keys;
-    // Settled: those of `context`.
-    ContextOptions context_options;
+    // That of `context`.
+    ContextPlan context_plan;
     Shape shape;
-    // Whether speculation changes no token at all; see settle_exactness.
+    // See TargetPlan::exact.
     bool exact;
     // SavedState::key of the session's states.
     std::string state_key;

@@ -57,8 +57,8 @@ std::array<CostCurve*, 2> curves(Planner& planner) {
 
 }  // namespace
 
-std::string curve_key(const Header& header, const ModelOptions& model,
-                      const ContextOptions& context, const std::string& kernels) {
+std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
+                      const std::string& kernels) {
     std::string key = "llama.cpp " + std::string(llama_cpp_version());
     for (const Device& device : list_devices(model.rpc)) key += ", " + device.description;
     for (const std::int64_t number :

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "llama/context_plan.h"
 #include "llama/gguf_file.h"
 #include "plan/planner.h"
 #include "specllama/config.h"
@@ -15,8 +16,8 @@ namespace specllama {
 
 // The key of a cost curve: one line with all that the time of a decode depends on.
 // kernels: see Model::kernels.
-std::string curve_key(const Header& header, const ModelOptions& model,
-                      const ContextOptions& context, const std::string& kernels);
+std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
+                      const std::string& kernels);
 
 // Keys of the target's curve and of the draft model's, if there is one; empty: no curve is kept.
 using CurveKeys = std::vector<std::string>;

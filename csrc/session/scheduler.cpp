@@ -44,7 +44,7 @@ Scheduler::Scheduler(Assembly parts)
       offers_(std::move(parts.offers)),
       curve_keys_(std::move(parts.curve_keys)),
       slots_(std::make_unique<SlotPool>(context_->memory(), parts.shape.n_seq)),
-      context_options_(std::move(parts.context_options)),
+      context_plan_(std::move(parts.context_plan)),
       shape_(parts.shape),
       exact_(parts.exact),
       state_key_(std::move(parts.state_key)),
@@ -260,8 +260,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
             "states (of recurrent and hybrid models) do not allow.");
     const Stopwatch watch;
     // The search takes shape_.n_seq as its id, which no request has.
-    BeamSearch search(model, context_options_, engine_->speculator(), shape_.n_seq, prompt,
-                      options);
+    BeamSearch search(model, context_plan_, engine_->speculator(), shape_.n_seq, prompt, options);
     // The search reuses what other requests have left, and leaves its prompt for later ones.
     const bool fits = !memory.split() && !memory.slides();
     if (const SlotPool::Left left = fits ? slots_->left() : SlotPool::Left(); !left.state.empty())

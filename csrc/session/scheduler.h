@@ -97,7 +97,7 @@ class Scheduler {
     std::shared_ptr<Offers> offers_;  // null: the session takes none
     CurveKeys curve_keys_;
     std::unique_ptr<SlotPool> slots_;
-    ContextOptions context_options_;
+    ContextPlan context_plan_;
     const Shape shape_;
     bool exact_;
     std::string state_key_;

@@ -14,10 +14,6 @@ namespace specllama {
 // An option that may be left to the library to decide.
 enum class Switch { automatic, on, off };
 
-// Which of llama.cpp's CPU kernels multiply the weights: the fastest, or the fastest of those that
-// give a token the same bits however many tokens are decoded at once.
-enum class Kernels { fastest, same_bits };
-
 struct ModelOptions {
     // Path of a GGUF file; for a split model, of its first part.
     std::string path;
@@ -32,7 +28,6 @@ struct ModelOptions {
     // traffic is neither authenticated nor encrypted, and the process ends if a server is lost
     // (docs/rpc.md).
     std::string rpc;
-    Kernels kernels = Kernels::fastest;
 };
 
 struct ContextOptions {
@@ -41,9 +36,6 @@ struct ContextOptions {
     int n_ctx = 0;
     // Requests served at once, 1 to 64.
     int n_seq = 1;
-    // Extra sequences that share the cells of others and have no room of their own; with n_seq = 1
-    // only, and not for recurrent and hybrid models.
-    int n_forks = 0;
     // Most tokens decoded at once, n_seq to 8192; also the size of a prefill chunk.
     int n_batch = 512;
     // 0: one per performance core.
@@ -54,16 +46,6 @@ struct ContextOptions {
     // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: q8_0 if
     // SessionOptions::exact is on, else f16.
     std::optional<std::string> kv_type;
-    // Whether a lone token is decoded with a second one beside it, which is then forgotten: with
-    // float weights, a batch of one gives other low bits.
-    bool never_alone = false;
-    // Whether each request's KV memory lies apart, so that other requests change no bit of what is
-    // computed from it. With n_seq > 1, the memories of some models always do.
-    bool split = false;
-    // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens take the
-    // cells of tokens that have left the window, so the order of summation depends on what was
-    // there before.
-    bool whole_window = false;
 };
 
 // A second GGUF that drafts for the target: a smaller model, or an EAGLE-3 head. It must have the

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "specllama/config.h"
+
+namespace specllama {
+
+// What a context is made by: its options, and what the library decides beside them.
+struct ContextPlan : ContextOptions {
+    // Extra sequences that share the cells of others and have no room of their own; with n_seq = 1
+    // only, and not for recurrent and hybrid models.
+    int n_forks = 0;
+    // Whether a lone token is decoded with a second one beside it, which is then forgotten: with
+    // float weights, a batch of one gives other low bits.
+    bool never_alone = false;
+    // Whether each request's KV memory lies apart, so that other requests change no bit of what is
+    // computed from it. With n_seq > 1, the memories of some models always do.
+    bool split = false;
+    // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens take the
+    // cells of tokens that have left the window, so the order of summation depends on what was
+    // there before.
+    bool whole_window = false;
+};
+
+}  // namespace specllama
