@@ -25,11 +25,17 @@ class Server:
         app: The application.
     """
 
-    def __init__(self, session: SpecSession, url: str, app: App) -> None:
+    def __init__(self, session: SpecSession, url: str, app: App, server: GracefulServer) -> None:
         self.session = session
         self.url = url
         self.app = app
+        self._server = server
         self._clients: list[openai.OpenAI] = []
+
+    @property
+    def n_connections(self) -> int:
+        """Connections that are open."""
+        return len(self._server.server_state.connections)
 
     def openai(self, key: str = "none", **options: Any) -> openai.OpenAI:
         """Return the official client, closed with the server: an error that a test has caught would
@@ -54,16 +60,24 @@ class Server:
 
 @contextmanager
 def serve(
-    session: SpecSession, *, at: int = 0, proxies: Sequence[str] = (), **settings: Any
+    session: SpecSession,
+    *,
+    at: int = 0,
+    proxies: Sequence[str] = (),
+    unsent: int | None = None,
+    **settings: Any,
 ) -> Iterator[Server]:
-    """Run a server in a thread, at a port, or at any that is free."""
+    """Run a server in a thread, at a port, or at any that is free. unsent: bytes of an answer that
+    the kernel takes from it while nobody reads them; None: as many as it likes, megabytes."""
     app = App(session, Settings(**({"name": "test"} | settings)))
     server = GracefulServer(app, seconds=0, proxies=proxies)
     with socket.create_server(("127.0.0.1", at)) as listening:
         port = listening.getsockname()[1]
+        if unsent is not None:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, unsent)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
-        running = Server(session, f"http://127.0.0.1:{port}", app)
+        running = Server(session, f"http://127.0.0.1:{port}", app, server)
         try:
             yield running
         finally:

@@ -11,6 +11,7 @@ from types import FrameType
 import uvicorn
 
 from specllama.server.app import App
+from specllama.server.connection import Connection, prepare
 from specllama.server.error import log
 
 _MARGIN = 5.0  # seconds to send what was generated
@@ -34,6 +35,7 @@ class GracefulServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Connection,
                 lifespan="off",
                 log_config=None,  # `serve` sets up logging, see UnhurriedHandler
                 log_level="warning",
@@ -62,10 +64,8 @@ class GracefulServer(uvicorn.Server):
             signal.signal(signal.SIGTERM, before)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # What is written in parts goes out at once, not when the client's 40 ms for its next word
-        # are over. (asyncio sees to that only where the socket knows that it is TCP.)
         for listening in sockets or []:
-            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            prepare(listening)
         await super().startup(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -1,0 +1,66 @@
+"""A client's connection, and how long the client may leave it unused."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # whichever uvicorn takes, what is used of it is the same
+    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol
+else:
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol as HttpProtocol
+
+# Longer than an idle connection is kept between two requests, see graceful.py.
+_PATIENCE = 150
+"""Seconds after which a connection is closed if its client makes no request, or reads nothing of an
+answer. A process may only have so many connections, and such clients would take them all."""
+
+
+class Connection(HttpProtocol):
+    """uvicorn's connection, but limited in how long it waits for a request. uvicorn waits without
+    limit for a first request, and for the rest of a request once its first bytes have come."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._expect()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expect(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(_PATIENCE, self._look)
+
+    def _look(self) -> None:
+        asked = self.cycle is not None and not self.cycle.response_complete
+        # A WebSocket has another protocol by now, which pings its client.
+        if not asked and self.transport.get_protocol() is self:
+            self.transport.close()
+
+
+def prepare(listening: socket.socket) -> None:
+    """Set the options of a listening socket that its connections inherit."""
+    # Send each part of an answer at once, instead of waiting up to 40 ms for the client's ACK.
+    # (asyncio sets this only on sockets that were created with TCP as their protocol.)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # Notice a client that is gone without closing, such as a machine that was switched off, also
+    # while its answer is being generated.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "linux":
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PATIENCE)
+        # Only the kernel knows whether the client reads what was sent.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _PATIENCE)
