@@ -34,11 +34,12 @@ struct Limit {
 // drafters continue from them. Otherwise they stand beside the other drafts, and the first drafter,
 // if it is cheap, drafts a second time, from where they end.
 //
-// With a fixed spec_length, one draft is verified as it comes: the costly drafter's if it has one,
-// or else that of the first drafter that has one. In a tree, what the others have beside it is
-// verified, too. Without a fixed spec_length, the planner chooses among the drafts of all drafters,
-// for all sequences at once. The costly drafter is asked last, and asks before each token whether
-// to go on. It continues from the cheap drafts, unless it is expected to do better from the
+// With a fixed spec_length, one draft is verified as it comes: the costly drafter's if there is a
+// costly drafter, or else that of the first drafter that has one. Beside a costly drafter, the
+// others are asked only if drafts are trees: their drafts then stand beside its own, or in its
+// place if it has none. Without a fixed spec_length, the planner chooses among the drafts of all
+// drafters, for all sequences at once. The costly drafter is asked last, and asks before each token
+// whether to go on. It continues from the cheap drafts, unless it is expected to do better from the
 // beginning; what a cheap draft has behind the costly drafter's tokens is appended to them.
 //
 // A drafter that fails never ends a generation: its error is recorded, and the round does without
