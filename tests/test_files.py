@@ -97,6 +97,23 @@ def test_pipes_that_a_shell_hands_over() -> None:
         assert (process.stdout, process.stderr) == ("SAID", "")
 
 
+def test_what_has_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "from specllama import _files; import sys; _files.read_prompt(sys.argv[1])"
+    for name, said in (("/dev/stdin", "/dev/stdin"), ("-", "standard input")):
+        with Path("/dev/zero").open("rb") as endless:
+            process = subprocess.run(
+                [sys.executable, "-c", script, name],
+                stdin=endless, capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
+        assert f"{said} cannot be read: it has more than 100 MB." in process.stderr
+    (tmp_path / "file").write_text("four")
+    monkeypatch.setattr(_files, "_MOST", 4)
+    assert _files.read(tmp_path / "file") == b"four"
+    monkeypatch.setattr(_files, "_MOST", 3)
+    with pytest.raises(ArgumentError, match="file cannot be read: it has more than 100 MB"):
+        _files.read(tmp_path / "file")
+
+
 def test_lines_of_other_systems(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a\r\nb\rc\n")
     assert _files.read_text(tmp_path / "file") == "a\nb\nc\n"

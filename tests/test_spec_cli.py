@@ -220,6 +220,8 @@ def test_help_version_devices() -> None:
         (["-f", ""], "There is no prompt file"),
         (["-f", "/no/such/file"], "There is no prompt file /no/such/file"),
         (["-f", "/"], "is a directory"),
+        (["-f", "/dev/zero"], "The prompt file /dev/zero has more than 100 MB; give a shorter"),
+        (["--grammar-file", "/dev/zero"], "The grammar file /dev/zero has more than 100 MB"),
         (["-m", "/no/such.gguf", "-p", "x"], "There is no file /no/such.gguf"),
         (["-m", "/n_ctx/draft_model.gguf", "-p", "x"], "There is no file /n_ctx/draft_model.gguf"),
         (["-p", "x", "--json", "--logprobs", "500"], "--logprobs must be from 0 to 100"),
@@ -235,6 +237,15 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
     assert message in error
     assert error.startswith("spec-cli: ")
     assert len(error.strip().splitlines()) == 1
+
+
+def test_standard_input_without_an_end() -> None:
+    with Path("/dev/zero").open("rb") as endless:
+        process = subprocess.run(
+            [executable(), "-f", "-"], stdin=endless, capture_output=True, timeout=120, check=False
+        )
+    assert process.returncode == 2
+    assert process.stderr == b"spec-cli: The prompt has more than 100 MB; give a shorter one.\n"
 
 
 def test_its_options() -> None:

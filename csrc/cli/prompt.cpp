@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <system_error>
 
 #ifdef __APPLE__
@@ -22,13 +22,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// More than ten times what any context holds; a longer text most likely has no end.
+constexpr std::size_t kMostBytes = 100'000'000;
+
 bool is_piped() {
     struct stat status;
     return fstat(STDIN_FILENO, &status) == 0 &&
            (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-std::string read_all(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
+// what: names the text in error messages, e.g. "prompt".
+std::string read_all(const std::string& what, std::istream& stream) {
+    std::string text;
+    char part[1 << 16];
+    while (stream.read(part, sizeof(part)), stream.gcount() > 0) {
+        text.append(part, static_cast<std::size_t>(stream.gcount()));
+        if (text.size() > kMostBytes)
+            throw UsageError("The " + what + " has more than 100 MB; give a shorter one.");
+    }
+    return text;
+}
 
 // what: names the file in error messages, e.g. "prompt".
 std::string read_file(const std::string& what, const std::string& path) {
@@ -38,7 +51,7 @@ std::string read_file(const std::string& what, const std::string& path) {
         throw UsageError("The " + what + " file " + path + " is a directory.");
     std::ifstream file(path, std::ios::binary);
     if (!file) throw UsageError("The " + what + " file " + path + " cannot be read.");
-    return read_all(file);
+    return read_all(what + " file " + path, file);
 }
 
 // Removes the newline that editors and `echo` put at the end, as llama.cpp does.
@@ -50,7 +63,7 @@ std::string without_last_newline(std::string text) {
 std::string read_any(const Options& options) {
     if (options.prompt) return *options.prompt;
     if (options.file ? *options.file == "-" : is_piped())
-        return without_last_newline(read_all(std::cin));
+        return without_last_newline(read_all("prompt", std::cin));
     if (options.file) return without_last_newline(read_file("prompt", *options.file));
     if (!options.model) return kBuiltinPrompt;
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");

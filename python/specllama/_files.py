@@ -20,6 +20,9 @@ _HANDED_OVER = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of standard input: what options take for it, and its paths."""
 
+_MOST = 100_000_000
+"""Most bytes that are read: a longer text most likely has no end. The same as in spec-cli."""
+
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -38,14 +41,14 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file. Raises as `opened`."""
+    """Return the content of a file. Raises as `opened`, and if it has more than 100 MB."""
     with opened(path) as file:
-        return file.read()
+        return _all(file)
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in UTF-8, with plain newlines. Raises as `opened`, and if it is
-    not UTF-8."""
+    """Return the text of a file in UTF-8, with plain newlines. Raises as `read`, and if it is not
+    UTF-8."""
     with _reading(path):
         return read(path).decode().replace("\r\n", "\n").replace("\r", "\n")
 
@@ -124,7 +127,16 @@ def is_handed_over(path: str | os.PathLike[str]) -> bool:
 
 def _read_input() -> bytes:
     with open(0, "rb", closefd=False) as file:
-        return file.read()
+        return _all(file)
+
+
+def _all(file: BinaryIO) -> bytes:
+    content = bytearray()
+    while part := file.read(1 << 20):
+        content += part
+        if len(content) > _MOST:
+            raise OSError(errno.EFBIG, "it has more than 100 MB")
+    return bytes(content)
 
 
 @contextmanager
