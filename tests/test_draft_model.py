@@ -15,6 +15,7 @@ from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
 from specllama import ArgumentError, ModelError, SpecSession
+from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
@@ -150,12 +151,19 @@ def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) 
         ({"draft_p_min": np.nan}, "draft_p_min must be from 0"),
         ({"draft_kv_type": "q1"}, "kv_type must be one of"),
         ({"draft_n_threads": -1}, "n_threads must be"),
-        ({"draft_n_gpu_layers": -2}, "n_gpu_layers must be"),
+        ({"draft_n_gpu_layers": -2}, "draft_n_gpu_layers must be"),
     ],
 )
 def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
     with pytest.raises((ArgumentError, ModelError), match=message):
         open_session(**({"draft": BUNDLED_DRAFT} | options))
+
+
+def test_a_command_names_the_flag_that_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    target, draft = ["-ngl", "-2"], ["-ngl", "0", "-ngld", "-2"]
+    for flags, wrong in ((target, "--n-gpu-layers"), (draft, "-ngld")):
+        assert main(["trace", "-p", "x", "-t", "1", *flags]) == 2
+        assert f": {wrong} must be -1 (all), 0 (none) or more, not -2." in capsys.readouterr().err
 
 
 def test_logits_that_are_no_numbers_concern_one_request_only(

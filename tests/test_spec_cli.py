@@ -226,6 +226,10 @@ def test_help_version_devices() -> None:
         (["-m", "/n_ctx/draft_model.gguf", "-p", "x"], "There is no file /n_ctx/draft_model.gguf"),
         (["-p", "x", "--json", "--logprobs", "500"], "--logprobs must be from 0 to 100"),
         (["-m", "/no/such.gguf"], "There is no prompt"),
+        (["-p", "x", "-ngl", "-2"], "-ngl must be -1 (all), 0 (none) or more, not -2"),
+        (["-p", "x", "-ngld", "-2"], "-ngld must be -1 (all), 0 (none) or more, not -2"),
+        (["-p", "x", "-ngl", "-2", "-ngld", "0"], "-ngl must be"),
+        (["-p", "x", "-ngl", "0", "-devd", "GPU9"], 'There is no device "GPU9"'),
         (["-p", "word " * 3000], "leaves no room in a context of"),
     ],
 )

@@ -65,6 +65,8 @@ std::string with_flags(const std::string& message) {
         {"n_batch", "-b"},
         {"n_threads", "-t"},
         {"n_gpu_layers", "-ngl"},
+        {"draft_n_gpu_layers", "-ngld"},
+        {"draft_device", "-devd"},
         {"temperature", "--temp"},
         {"lenience", "--lenience"},
         {"logprobs", "--logprobs"},

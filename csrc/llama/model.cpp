@@ -50,9 +50,6 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
                                          const Header& header, const ProgressFunction& progress,
                                          bool with_mtp) {
     const int n_gpu_layers = options.n_gpu_layers.value_or(-1);
-    if (n_gpu_layers < -1)
-        throw InvalidArgument("n_gpu_layers must be -1 (all), 0 (none) or more, not " +
-                              std::to_string(n_gpu_layers) + ".");
     ensure_backend();
 
     Progress carrier{.function = progress};

@@ -68,10 +68,15 @@ Devices named_devices(const std::string& names, const Devices& all) {
 
 }  // namespace
 
-std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options) {
-    const bool no_layers = options.n_gpu_layers.value_or(-1) == 0;
+std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
+                                                const std::string& prefix) {
+    const int n_layers = options.n_gpu_layers.value_or(-1);
+    if (n_layers < -1)
+        throw InvalidArgument(prefix + "n_gpu_layers must be -1 (all), 0 (none) or more, not " +
+                              std::to_string(n_layers) + ".");
+    const bool no_layers = n_layers == 0;
     if (!options.rpc.empty() && (no_layers || options.device == "none"))
-        throw InvalidArgument(std::string("rpc is given, but ") +
+        throw InvalidArgument("rpc is given, but " + prefix +
                               (no_layers ? "n_gpu_layers is 0" : "device is \"none\"") +
                               "; leave one of the two out.");
     if (options.device == "none" || (options.device.empty() && no_layers)) return {};
@@ -82,8 +87,8 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options) {
                                 ? joined(remote, own_gpus())
                                 : named_devices(options.device, joined(remote, own_devices()));
     if (no_layers && !devices.empty())
-        throw InvalidArgument("device is \"" + options.device +
-                              "\", but n_gpu_layers is 0; leave one of the two out.");
+        throw InvalidArgument(prefix + "device is \"" + options.device + "\", but " + prefix +
+                              "n_gpu_layers is 0; leave one of the two out.");
     if (devices.size() > kMostDevices)
         throw InvalidArgument("llama.cpp spreads a model over " + std::to_string(kMostDevices) +
                               " devices at most, not " + std::to_string(devices.size()) + ".");

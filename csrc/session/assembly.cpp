@@ -15,6 +15,7 @@
 #include "llama/gguf_file.h"
 #include "llama/head_file.h"
 #include "llama/kv_type.h"
+#include "llama/offload.h"
 #include "session/calibration.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
@@ -123,6 +124,8 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;
     }
+    // Called for its errors, which name the draft model's options.
+    if (headers.draft) offload_devices(options.draft_model->model, "draft_");
     settle_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
                   longest_draft(options), options);
     if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
@@ -202,6 +205,7 @@ std::string state_key(const Header& header, const ContextOptions& context, int n
 Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check_options(options, drafter.get());
     const Headers headers = read_headers(options);
+    offload_devices(options.model);  // before the draft model's, which may be copies of these
     TargetPlan plan = settle_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
