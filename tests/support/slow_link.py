@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,11 +25,13 @@ class SlowLink:
         loss: How likely a piece is lost, so that it and all behind it come `STALL` later.
         seed: Of the losses.
         piece: Bytes that travel together.
+        window: Bytes that the kernel takes for it from a client; None: as many as it likes.
 
     Attributes:
         url: Where clients find the server.
         n_connections: That there have been.
         n_bytes: That have been passed on, both ways.
+        stalls: Nothing more is taken from either end, as if the server stood still.
         n_trips: How often something was sent there after something had come back, which it may have
             waited for; a new connection is a trip of its own.
     """
@@ -42,6 +45,7 @@ class SlowLink:
         loss: float = 0.0,
         seed: int = 0,
         piece: int = 1460,
+        window: int | None = None,
     ) -> None:
         parts = urlsplit(url)
         assert parts.hostname is not None
@@ -49,11 +53,13 @@ class SlowLink:
         self.delay = delay
         self.n_connections = 0
         self.n_bytes = 0
+        self.stalls = False
         self.n_trips = 0
         self._heard = True  # what comes next from a client begins a trip
         self._rate = rate
         self._loss = loss
         self._piece = piece
+        self._window = window
         self._random = random.Random(seed)
         self._refuses = False
         self._n_most: int | None = None
@@ -92,7 +98,10 @@ class SlowLink:
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()  # type: ignore[arg-type]
 
     async def _listen(self) -> asyncio.Server:
-        return await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        if self._window is not None:
+            server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._window)
+        return server
 
     async def _break(self) -> None:
         for writer in list(self._open):
@@ -146,6 +155,8 @@ class SlowLink:
         n_bytes = 0
         try:
             while piece := await reader.read(self._piece):
+                while self.stalls:
+                    await asyncio.sleep(0.005)
                 n_bytes += len(piece)
                 self.n_trips += self._heard and not is_answer
                 self._heard = is_answer

@@ -4,7 +4,7 @@ folder remote/)."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,3 +106,11 @@ class Core(Protocol):
     def model_description(self) -> str: ...
     @property
     def cpu_kernels(self) -> str: ...
+
+
+@runtime_checkable
+class Distant(Protocol):
+    """What a core has besides if its rounds wait for a server."""
+
+    def hang_up(self) -> None:
+        """Make the rounds under way fail at once, and all later ones; from any thread."""

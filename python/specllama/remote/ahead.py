@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from specllama._core import Source
@@ -37,7 +36,7 @@ class Ahead:
         party: Whose text it is, and who drafts.
         link: To the server.
         sockets: Connections to it.
-        timeout: Most seconds without a word.
+        timeout: Most seconds without a word from the server, or without it taking one.
     """
 
     def __init__(self, party: Party, link: Link, sockets: Sockets, timeout: float) -> None:
@@ -116,9 +115,15 @@ class Ahead:
         from websockets.exceptions import ConnectionClosed
 
         assert self._socket is not None
-        # Closed, perhaps because the text is at its end: what came before that is still to be read.
-        with suppress(ConnectionClosed):
+        began = time.monotonic()
+        try:
             self._socket.send(json.dumps(body, separators=(",", ":")))
+        except ConnectionClosed:
+            if time.monotonic() - began >= self._timeout:
+                raise RemoteError(
+                    f"{self._link.url} has taken nothing for {self._timeout:g} s (target_timeout)."
+                ) from None
+            # Otherwise the text may be at its end, and what came before that is still to be read.
 
     def _take(self, tokens: list[int]) -> None:
         """Go on with what is left of the draft, or with none."""

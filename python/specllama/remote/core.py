@@ -292,11 +292,16 @@ class RemoteCore:
     def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> NoReturn:
         _refuse("load_state")
 
+    def hang_up(self) -> None:
+        self._target.hang_up()
+
     def close(self) -> None:
         if self._closed:
             return
         with self._working():
             self._closed = True
+            if self._rounds:  # or the pool would wait until they end
+                self.hang_up()
             if self._pool is not None:
                 self._pool.shutdown()
             self._rounds.clear()

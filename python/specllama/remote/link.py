@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+import socket
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from specllama import _check
 from specllama.errors import ArgumentError, QueueFullError, RemoteError
+from specllama.remote.lines import Lines
 
 if TYPE_CHECKING:
     import httpx
@@ -19,6 +19,8 @@ _ATTEMPTS = 6
 _FIRST_PAUSE = 0.1
 """Seconds before the second attempt; the pause doubles before each further one."""
 _CONNECT_SECONDS = 10.0
+_OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+"""Events that httpx traces when it has a new socket."""
 _FROM_PROXIES = (502, 503, 504)
 """HTTP status of a proxy that does not reach the server, perhaps only for a moment."""
 
@@ -70,6 +72,8 @@ class Link:
         self._kind = kind
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
+        self._lines = Lines(timeout)
+        self._is_deaf = False
         self._connect = websockets.sync.client.connect
         self._client = httpx.Client(
             base_url=self.url,
@@ -92,19 +96,35 @@ class Link:
             GoneError: The generation that the request is about no longer exists.
             NotFoundError: The server has nothing at this path.
             RemoteError: The server cannot be reached, or failed.
+            ClosedError: `hang_up` was called, before the request or during it.
         """
         return self._ask("POST", path, json.dumps(body, separators=(",", ":")).encode())
 
     def delete(self, path: str) -> None:
-        """Ask the server to forget something; errors are ignored."""
+        """Ask the server to forget something; errors are ignored. This works after `hang_up`, too,
+        until the server fails to answer once."""
         import httpx
 
-        with suppress(httpx.HTTPError):
+        if self._is_deaf:
+            return
+        try:
             self._client.request("DELETE", path, timeout=1.0)
+        except httpx.HTTPError:
+            self._is_deaf = self._lines.hung_up
 
     def socket(self, path: str) -> ClientConnection:
-        """Open a WebSocket. Raises RemoteError."""
+        """Open a WebSocket. Raises RemoteError, and ClosedError as `post` does.
+
+        If the server takes none of what is sent for as long as the timeout, the WebSocket is
+        closed, and `send` raises ConnectionClosed.
+        """
         from websockets.exceptions import InvalidStatus, WebSocketException
+        from websockets.sync.client import ClientConnection
+
+        def connection(line: socket.socket, *rest: Any, **options: Any) -> ClientConnection:
+            self._lines.keep(line)
+            self._lines.limit(line)
+            return ClientConnection(line, *rest, **options)
 
         url = "ws" + self.url.removeprefix("http") + path
         last: Exception | None = None
@@ -119,6 +139,7 @@ class Link:
                         name: value.encode().decode("latin-1")
                         for name, value in self._headers.items()
                     },
+                    create_connection=cast(Any, connection),
                     open_timeout=_CONNECT_SECONDS,
                     close_timeout=1.0,
                     compression=None,
@@ -137,6 +158,11 @@ class Link:
                 last = error
         raise RemoteError(f"Cannot reach {self.url}: {str(last) or type(last).__name__}.")
 
+    def hang_up(self) -> None:
+        """Break off all requests and WebSockets, and refuse new ones; from any thread. A connection
+        that is just being made is not broken off: that takes 10 seconds at most."""
+        self._lines.hang_up()
+
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
@@ -148,7 +174,9 @@ class Link:
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
             try:
-                answer = self._client.request(method, path, content=body, headers=headers)
+                answer = self._client.request(
+                    method, path, content=body, headers=headers, extensions={"trace": self._note}
+                )
                 return self._read(answer)
             except httpx.ReadTimeout:
                 raise RemoteError(
@@ -162,10 +190,12 @@ class Link:
                 raise RemoteError(f"{self.url} answered what cannot be read: {error}.") from None
         raise RemoteError(f"Cannot reach {self.url}: {last}.")
 
-    @staticmethod
-    def _pause(attempt: int) -> None:
-        if attempt > 0:
-            time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
+    def _pause(self, attempt: int) -> None:
+        self._lines.wait(_FIRST_PAUSE * 2 ** (attempt - 1) if attempt > 0 else 0)
+
+    def _note(self, event: str, told: dict[str, Any]) -> None:
+        if event in _OPENED:
+            self._lines.keep(told["return_value"].get_extra_info("socket"))
 
     def parsed(self, message: str | bytes) -> dict[str, Any]:
         """Return the JSON object in a message. Raises RemoteError if the message is not one."""

@@ -57,6 +57,9 @@ class Served:
             return Ahead(party, self._link, self._sockets, timeout)
         return Lockstep(party, Verification(self._link, party.text))
 
+    def hang_up(self) -> None:
+        self._link.hang_up()
+
     def close(self) -> None:
         self._sockets.close()
         self._link.close()

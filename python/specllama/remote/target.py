@@ -45,6 +45,9 @@ class Target(Protocol):
     def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
         """Return what runs the rounds of a generation, in lockstep or ahead."""
 
+    def hang_up(self) -> None:
+        """See `Link.hang_up`."""
+
     def close(self) -> None:
         """Close all connections."""
 

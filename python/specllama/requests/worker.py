@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
-from specllama.model.core import Core
+from specllama.model.core import Core, Distant
 from specllama.model.home import Home
 from specllama.requests.job import Job
 from specllama.requests.meter import Meter
@@ -173,8 +173,8 @@ class Worker:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End all requests and the thread, when its round is over. Closing twice is fine; in a
-        forked process nothing happens."""
+        """End all requests and the thread, when its round is over. A round that waits for a server
+        is broken off. Closing twice is fine; in a forked process nothing happens."""
         if not self._home.is_here:
             return
         with self._changed:
@@ -182,6 +182,8 @@ class Worker:
             self._changed.notify_all()
         # Whoever drops the last reference to a session closes it, be it a callback in this thread.
         if self._thread is not None and not self.is_this_thread:
+            if isinstance(self._core, Distant):
+                self._core.hang_up()
             self._thread.join()
 
     def _run(self) -> None:

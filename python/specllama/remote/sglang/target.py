@@ -124,6 +124,9 @@ class SGLang:
     def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
         return Lockstep(party, Rounds(self._generate, self._tokenizer, party.text, party.trip))
 
+    def hang_up(self) -> None:
+        self._link.hang_up()
+
     def close(self) -> None:
         self._link.close()
 

@@ -1,0 +1,95 @@
+"""A server that stands still: nothing comes of it, and its connections stay open."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prompts import ENDLESS
+from slow_link import SlowLink, slow_link
+from specllama import ClosedError, RemoteError, SpecSession
+from specllama.remote.link import Link
+from targets import MODULE, Server
+from targets import mode as mode
+from targets import server as server
+
+ENDLESSLY: dict[str, Any] = {"max_tokens": 1500, **ENDLESS}
+
+
+@pytest.fixture
+def link(server: Server) -> Iterator[SlowLink]:
+    with slow_link(server.url, window=4096) as line:
+        yield line
+        line.stalls = False
+
+
+def close(session: SpecSession) -> None:
+    """Close a session, which would take ten minutes if it waited for the server."""
+    closing = threading.Thread(target=session.close, daemon=True)
+    closing.start()
+    closing.join(30)
+    assert not closing.is_alive()
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+def test_a_session_is_closed_at_once(link: SlowLink, mode: Any, n_seq: int) -> None:
+    session = SpecSession(target=link.url, target_mode=mode, n_seq=n_seq, draft="ngram")
+    handles = [session.submit(MODULE, **ENDLESSLY) for _ in range(n_seq)]
+    for handle in handles:
+        next(iter(handle))
+    link.stalls = True
+    n_tokens = -1
+    while n_tokens != (n_tokens := session.load.generated_tokens):
+        threading.Event().wait(0.1)
+    close(session)
+    for handle in handles:
+        with pytest.raises(ClosedError, match="closed before the request had ended"):
+            handle.result(0)
+
+
+def test_a_stream_is_left_at_once(link: SlowLink, mode: Any) -> None:
+    """Of several at once rounds go on without who waits for them."""
+    with SpecSession(target=link.url, target_mode=mode, n_seq=2, draft=None) as session:
+        streams = [session.stream(MODULE, **ENDLESSLY) for _ in range(2)]
+        for stream in streams:
+            next(stream)
+        link.stalls = True
+        close(session)
+
+
+def test_a_session_is_closed_that_opens_a_generation(link: SlowLink, mode: Any) -> None:
+    session = SpecSession(target=link.url, target_mode=mode, draft=None)
+    tokens = session.tokenize(MODULE)  # which the server does
+    link.stalls = True
+    handle = session.submit(tokens, **ENDLESSLY)
+    while not handle.begun:
+        threading.Event().wait(0.01)
+    threading.Event().wait(0.1)
+    close(session)
+    with pytest.raises(ClosedError, match="closed before the request had"):
+        handle.result(0)
+
+
+def test_who_takes_nothing_is_not_waited_for(
+    link: SlowLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Link.socket
+
+    def narrow(self: Link, path: str) -> Any:
+        connection = whole(self, path)
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return connection
+
+    monkeypatch.setattr(Link, "socket", narrow)
+    with SpecSession(
+        target=link.url, target_mode="ahead", draft="ngram", target_timeout=5
+    ) as session:
+        tokens = session.tokenize(MODULE)  # which the server does
+        assert session.generate(tokens, max_tokens=2).tokens
+        link.stalls = True
+        handle = session.submit(tokens, max_tokens=2, reference=[*tokens] * 2000)
+        with pytest.raises(RemoteError, match="has taken nothing for 5 s"):
+            handle.result(60)
