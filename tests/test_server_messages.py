@@ -288,9 +288,36 @@ def test_how_much_it_is_to_think(servers: dict[str, Server]) -> None:
 def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], words: str) -> None:
     answer = servers["calls"].post("/v1/messages", BODY | options)
     assert answer.status_code == 400
-    assert answer.json()["type"] == "error"
-    assert answer.json()["error"]["type"] == "invalid_request_error"
-    assert words in answer.json()["error"]["message"]
+    message = answer.json()["error"]["message"]
+    assert answer.json() == form("invalid_request_error", message)
+    assert words in message
+
+
+def form(kind: str, message: str) -> dict[str, Any]:
+    """An error as Anthropic's API has it."""
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def test_errors_have_the_form_of_the_api(servers: dict[str, Server]) -> None:
+    """Whatever refuses a request: its path alone says whose client it is."""
+    session = servers["calls"].session
+    with serve(session, api_key="secret", max_body=1000) as server:
+        for path in ("/v1/messages", "/messages", "/v1/messages/count_tokens"):
+            key = {"x-api-key": "secret"}
+            for answer, status, kind in (
+                (server.post(path, BODY), 401, "authentication_error"),
+                (server.post(path, BODY, headers=key | {"Origin": "http://a"}), 403,
+                 "permission_error"),
+                (server.post(path, b" " * 2000, headers=key), 413, "request_too_large"),
+                (server.post(path + "/no", BODY, headers=key), 404, "not_found_error"),
+                (server.get(path, headers=key), 405, "invalid_request_error"),
+                (server.post(path, {}, headers=key), 400, "invalid_request_error"),
+            ):  # fmt: skip
+                assert answer.status_code == status
+                assert answer.json() == form(kind, answer.json()["error"]["message"])
+        for path in ("/v1/messagesx", "/v1/models"):
+            error = server.get(path).json()["error"]
+            assert set(error) == {"message", "type", "param", "code"}
 
 
 def test_what_goes_wrong_on_the_way(clients: Clients, servers: dict[str, Server]) -> None:

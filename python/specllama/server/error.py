@@ -1,4 +1,4 @@
-"""Errors in the form of the OpenAI API."""
+"""Errors in the form of the OpenAI API, and in that of Anthropic's."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ _CONSTRAINTS = {
     "logit_bias": ("logit_bias",),
 }
 """Options that may leave no token to choose, and the fields by which a client sets them."""
+
+_OF_ANTHROPIC = re.compile(r"(/v1)?/messages(/.*)?", re.DOTALL)
+"""Paths whose clients read Anthropic's form."""
+
+_KINDS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    500: "api_error",
+    503: "overloaded_error",
+}
+"""What Anthropic's API calls an error by its status; the others are invalid requests."""
 
 
 class ApiError(Exception):
@@ -68,10 +81,9 @@ class ApiError(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """The body of the answer, in OpenAI's form."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         return {
-            "type": "error",  # as Anthropic's clients want it
             "error": {
                 "message": str(self),
                 "type": kind,
@@ -80,12 +92,21 @@ class ApiError(Exception):
             },
         }
 
+    @property
+    def anthropic_body(self) -> dict[str, Any]:
+        """The same in Anthropic's form."""
+        kind = _KINDS.get(self.status, "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": str(self)}}
+
     def response(self, scope: Scope) -> JSONResponse:
-        """Return the answer to a request, and log it, as not every client shows the error."""
+        """Return the answer to a request, in the form that its path has, and log it, as not every
+        client shows the error."""
         asked = f"{scope['method']} {scope['path']}"
         log.info("%s: %d, %s", _printable(asked), self.status, _printable(str(self)))
         headers = {"Retry-After": "1"} if self.status == 503 else None
-        return JSONResponse(self.body, self.status, headers)
+        is_anthropic = _OF_ANTHROPIC.fullmatch(scope["path"])
+        body = self.anthropic_body if is_anthropic else self.body
+        return JSONResponse(body, self.status, headers)
 
 
 def _printable(text: str) -> str:

@@ -18,9 +18,6 @@ from specllama.server.fields import Fields
 from specllama.server.sampling import form_options, most_tokens, stop_strings
 from specllama.server.settings import Settings
 
-_ERRORS = {500: "api_error", 503: "overloaded_error"}
-"""Error types, by HTTP status, for a stream that has begun and so has no status of its own."""
-
 
 class MessageCall(ConversationCall):
     """A request to /v1/messages."""
@@ -79,9 +76,7 @@ class MessageCall(ConversationCall):
         yield typed_event({"type": "message_stop"})
 
     def failure(self, error: ApiError) -> bytes:
-        body = error.body
-        kind = _ERRORS.get(error.status, body["error"]["type"])
-        return typed_event({**body, "error": {**body["error"], "type": kind}})
+        return typed_event(error.anthropic_body)
 
     def _head(self, usage: dict[str, Any]) -> dict[str, Any]:
         return {
