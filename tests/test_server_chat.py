@@ -205,7 +205,7 @@ def test_bad_requests(server: Server, options: dict[str, Any], message: str) -> 
 
 
 def test_how_many_tokens_come_by_default(server: Server) -> None:
-    """As many as the server was started with, whatever the path; who asks for others gets them."""
+    """As many as the server was started with, whatever the path. A request may ask for fewer."""
     message = {"role": "user", "content": "Hello"}
     bodies: dict[str, dict[str, object]] = {
         "/v1/completions": {"prompt": "Hello"},
@@ -215,7 +215,8 @@ def test_how_many_tokens_come_by_default(server: Server) -> None:
     }
     with serve(server.session, sampling={"temperature": 0.0, "max_tokens": 3}) as other:
         for path, body in bodies.items():
-            for more, n in (({}, 3), ({"max_tokens": 2, "max_output_tokens": 2}, 2)):
+            for asked, n in ((None, 3), (2, 2), (9, 3), (-1, 3)):
+                more = {"max_tokens": asked, "max_output_tokens": asked}
                 answer = other.post(path, body | more).json()
                 usage = answer["usage"]
                 assert usage.get("completion_tokens", usage.get("output_tokens")) == n, answer

@@ -136,7 +136,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=whole(1, words=UNTIL_FULL), metavar="N",
-        help="tokens of an answer whose request does not say (all; 16 in /v1/completions)",
+        help="most tokens of an answer; requests may ask for fewer (all; 16 in /v1/completions "
+        "where a request does not say)",
     )  # fmt: skip
     _arguments.add_exact(parser)
     parser.add_argument(

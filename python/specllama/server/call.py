@@ -41,8 +41,11 @@ class Call(ABC):
         self.given = fields.given
         self.streams = fields.flag("stream")
         self._options: GenerateOptions = read_options(fields, settings.sampling)
-        self._most_tokens = self._options.get("max_tokens")  # if a request does not say
+        self._most_tokens = self._options.get("max_tokens")
         self._options.update(self._own_options(fields))
+        # It is the default, and a limit, too, as in llama-server.
+        bounds = (self._options.get("max_tokens"), self._most_tokens)
+        self._options["max_tokens"] = min((one for one in bounds if one is not None), default=None)
         self.prompts = self._read_prompts(fields)
         if len(self.prompts) * self.n > MOST_CHOICES:
             raise ApiError(400, f"More than {MOST_CHOICES} choices; ask for fewer.", param="n")

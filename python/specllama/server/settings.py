@@ -25,7 +25,7 @@ class Settings:
         idle: Seconds after which the server gives up a generation that waits for a draft, or a
             connection for such drafts over which nothing is generated.
         sampling: Defaults of sampling options and of max_tokens, for completions and chats whose
-            requests leave them open.
+            requests leave them open. max_tokens is also the most that a request gets.
     """
 
     name: str
