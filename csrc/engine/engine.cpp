@@ -168,7 +168,7 @@ void Engine::round() {
         const Group group{first, end_of_group(first)};
         // A sequence that is done here has lost its state to another's failed decode.
         if (!ready_[first]->done())
-            attempt(ready_, group, [&](Group part) { verify(part, decode(part)); });
+            attempt(ready_, group, [&](Group part) { accept(part, verify(part)); });
         first = group.last;
     }
 }
@@ -188,11 +188,11 @@ std::size_t Engine::end_of_group(std::size_t first) const {
     return last;
 }
 
-void Engine::verify(Group group, double seconds) {
+void Engine::accept(Group group, double seconds) {
     for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *ready_[i];
         try {
-            verify(i, sequence, seconds);
+            accept(i, sequence, seconds);
         } catch (const Error&) {
             sequence.fail(std::current_exception());
             rewind(sequence, sequence.n_cached());
@@ -229,7 +229,7 @@ void Engine::draft() {
     speculator_.propose(ready_, limits_);
 }
 
-double Engine::decode(Group group) {
+double Engine::verify(Group group) {
     const Stopwatch watch;
     batch_.clear();
     const int n_sequences = static_cast<int>(group.last - group.first);
@@ -267,36 +267,39 @@ double Engine::decode(Group group) {
 }
 
 // Walks from the last committed token along the tokens that the target chooses, as far as they are
-// nodes of the draft.
-void Engine::verify(std::size_t i, Sequence& sequence, double seconds) {
+// nodes of the draft, and commits them: these nodes are path_ then.
+Engine::Said Engine::walk(std::size_t i, Sequence& sequence) {
     const Tree& draft = speculator_.draft(i);
-    const int row = rows_[i];
-    Stats& stats = sequence.stats;
-    const int n_before = sequence.n_tokens();
-    const int n_pending = n_before - sequence.n_cached();
+    Seconds& seconds = sequence.stats.seconds;
     path_.clear();
-    Token token = kNoToken;
-    bool agrees = true;
-    for (int node = Tree::kRoot; agrees;) {
+    Said said{.token = kNoToken, .agrees = true};
+    for (int node = Tree::kRoot; said.agrees;) {
         guesses_.clear();
         for (int at = draft.first_child(node); at != Tree::kNone; at = draft[at].next)
             guesses_.push_back({draft[at].token, draft[at].drawn_from});
         {
-            const Timer timer(stats.seconds.choose);
-            token = sequence.verify(target_.logits(row + 1 + node), guesses_);
+            const Timer timer(seconds.choose);
+            said.token = sequence.choose(target_.logits(rows_[i] + 1 + node), guesses_);
         }
-        if (token < 0) break;
-        node = draft.child(node, token);
-        agrees = node != Tree::kNone;
-        if (agrees) path_.push_back(node);
-        const Timer timer(stats.seconds.text);
-        if (!sequence.commit(token, agrees)) break;
+        if (said.token < 0) break;
+        node = draft.child(node, said.token);
+        said.agrees = node != Tree::kNone;
+        if (said.agrees) path_.push_back(node);
+        const Timer timer(seconds.text);
+        if (!sequence.commit(said.token, said.agrees)) break;
     }
+    return said;
+}
 
+void Engine::accept(std::size_t i, Sequence& sequence, double seconds) {
+    Stats& stats = sequence.stats;
+    const int n_before = sequence.n_tokens();
+    const int n_pending = n_before - sequence.n_cached();
+    const auto [token, agrees] = walk(i, sequence);
     const bool was_prompt = sequence.in_prompt();
     sequence.end_prompt();
     if (was_prompt) stats.prefill_generated_tokens = sequence.n_generated();
-    absorb(sequence, sequence.n_cached(), row - n_pending + 1, n_pending, path_);
+    absorb(sequence, sequence.n_cached(), rows_[i] - n_pending + 1, n_pending, path_);
     // If an accepted token ended the text, the target has said nothing behind it.
     const Token next = agrees ? std::min(token, kNoToken) : token;
     speculator_.observe(i, sequence, path_, next, was_prompt ? 0 : seconds);

@@ -47,6 +47,13 @@ class Engine {
         std::size_t last;
     };
 
+    // What the target said last of a draft: a token, or a negative number as Sampler::choose has
+    // it; and whether the draft had that token, too.
+    struct Said {
+        Token token;
+        bool agrees;
+    };
+
     bool must_prefill(const Sequence& sequence) const;
     template <typename Decode>
     void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
@@ -59,9 +66,10 @@ class Engine {
     bool may_draft(const Sequence& sequence) const;
     int n_rows(std::size_t i) const;
     std::size_t end_of_group(std::size_t first) const;
-    double decode(Group group);
-    void verify(Group group, double seconds);
-    void verify(std::size_t i, Sequence& sequence, double seconds);
+    double verify(Group group);
+    void accept(Group group, double seconds);
+    void accept(std::size_t i, Sequence& sequence, double seconds);
+    Said walk(std::size_t i, Sequence& sequence);
     void absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path);
     void commit_certain(Sequence& sequence);
     void rewind(Sequence& sequence, int keep);

@@ -53,10 +53,10 @@ class Sequence {
 
     int n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
 
-    // The token that the target's logits after the last token call for (see Sampler::verify); if a
+    // The token that the target's logits after the last token call for (see Sampler::choose); if a
     // text is replayed, its token instead.
-    Token verify(std::span<float> logits, std::span<const Guess> guesses) {
-        const Token token = sampler_.verify(logits, tokens_, guesses, &logprobs_);
+    Token choose(std::span<float> logits, std::span<const Guess> guesses) {
+        const Token token = sampler_.choose(logits, tokens_, guesses, &logprobs_);
         return replayed_.empty() || token == kNoToken ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }

@@ -262,7 +262,7 @@ void Speculator::choose(std::span<Sequence* const> sequences, const Tree::Limits
     const Stopwatch watch;
     for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, limits);
     if (plans()) planner_.choose(turns_);
-    for (std::size_t i = 0; i < sequences.size(); ++i) verify(i, limits);
+    for (std::size_t i = 0; i < sequences.size(); ++i) keep(i, limits);
     const double seconds = watch.seconds();
     for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
 }
@@ -308,7 +308,7 @@ void Speculator::take_first(Turn& turn) const {
 }
 
 // Makes what was chosen the draft to verify.
-void Speculator::verify(std::size_t i, const Tree::Limits& limits) {
+void Speculator::keep(std::size_t i, const Tree::Limits& limits) {
     const Turn& turn = turns_[i];
     Work& work = work_[i];
     work.verified.clear();

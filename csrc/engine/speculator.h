@@ -131,7 +131,7 @@ class Speculator {
     void choose(std::span<Sequence* const> sequences, const Tree::Limits& limits);
     void offer(std::size_t i, Tree::Limits limits);
     void take_first(Turn& turn) const;
-    void verify(std::size_t i, const Tree::Limits& limits);
+    void keep(std::size_t i, const Tree::Limits& limits);
     void judge(std::size_t i);
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
 

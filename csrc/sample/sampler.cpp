@@ -116,18 +116,18 @@ void Sampler::shift(std::span<float> logits, TokenSpan context) {
     if (penalises_) penalise(logits, context);
 }
 
-Token Sampler::verify(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses,
+Token Sampler::choose(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses,
                       std::optional<TokenLogprobs>* logprobs) {
     const auto position = static_cast<Position>(context.size());
     if (logprobs == nullptr || options_.logprobs < 0) {
         shift(logits, context);
-        return verify_shifted(logits, position, guesses);
+        return choose_shifted(logits, position, guesses);
     }
     // Choosing changes the logits, so the model's own are copied first.
     std::vector<float> own;
     if (!options_.processed_logprobs) own.assign(logits.begin(), logits.end());
     shift(logits, context);
-    const Token token = verify_shifted(logits, position, guesses);
+    const Token token = choose_shifted(logits, position, guesses);
     if (token >= 0)
         *logprobs = options_.processed_logprobs ? processed(logits, token)
                                                 : log_softmax(own, token, options_.logprobs);
@@ -146,7 +146,7 @@ TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
                        options_.logprobs);
 }
 
-Token Sampler::verify_shifted(std::span<float> logits, Position position,
+Token Sampler::choose_shifted(std::span<float> logits, Position position,
                               std::span<const Guess> guesses) {
     const Noise noise(NoiseStream::choose, seed(), position);
     if (options_.acceptance == AcceptanceRule::rejection) {

@@ -47,7 +47,7 @@ class Sampler {
     const SamplingOptions& options() const { return options_; }
     std::uint64_t seed() const { return *options_.seed; }
     std::size_t n_vocab() const { return n_vocab_; }
-    // Whether draft tokens must be drawn from a distribution, which `verify` is then told.
+    // Whether draft tokens must be drawn from a distribution, which `choose` is then told.
     bool rejects() const {
         return options_.acceptance == AcceptanceRule::rejection && options_.temperature > 0;
     }
@@ -57,10 +57,10 @@ class Sampler {
     // `logits` [n_vocab] are changed. Returns kNoToken when they hold a NaN, kNothingLeft when
     // every token is forbidden. If the options ask for logprobs, those of the token are written to
     // `logprobs`.
-    Token verify(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses = {},
+    Token choose(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses = {},
                  std::optional<TokenLogprobs>* logprobs = nullptr);
 
-    // Moves the grammar on by a token that `verify` returned and that does not end the sequence.
+    // Moves the grammar on by a token that `choose` returned and that does not end the sequence.
     void accept(Token token) {
         if (mask_) mask_->accept(token);
     }
@@ -78,7 +78,7 @@ class Sampler {
     const Mask* mask() const { return mask_.get(); }
 
     // Returns a drafter's token after `context`, from the logits of the drafter's own model
-    // (changed), by the same rule. It is coupled with `verify` by the same noise, except with
+    // (changed), by the same rule. It is coupled with `choose` by the same noise, except with
     // `rejects()`: then it has a noise stream of its own, and the distribution it was drawn from is
     // written to `drawn_from`. kNoToken and kNothingLeft as above. The grammar is not asked.
     // beside: at most kMaxGuesses - 1 places, filled with the tokens that would come if the
@@ -97,7 +97,7 @@ class Sampler {
     Token pick(std::span<const float> logits, Noise noise);
     Token pick(std::span<float> logits, Noise noise, std::span<Token> beside);
     static Token pick_likeliest(std::span<float> logits, std::span<Token> beside);
-    Token verify_shifted(std::span<float> logits, Position position,
+    Token choose_shifted(std::span<float> logits, Position position,
                          std::span<const Guess> guesses);
     Token judge_guesses(std::span<const float> logits, Position position,
                         std::span<const Guess> guesses);

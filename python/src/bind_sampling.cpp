@@ -71,7 +71,7 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
             if (drafted[k] >= 0) guesses.push_back({drafted[k], told ? &drawn_from : nullptr});
         }
         row = copy(logits);
-        cells(i, n_guesses) = sampler.verify(row, before, guesses);
+        cells(i, n_guesses) = sampler.choose(row, before, guesses);
     }
     return out;
 }
@@ -87,7 +87,7 @@ void bind_sampling(py::module_& m) {
             [](Sampler& sampler, const Logits& logits, const Tokens& context) {
                 check(sampler, logits, context);
                 std::vector<float> row = copy(logits);
-                return sampler.verify(row, context);
+                return sampler.choose(row, context);
             },
             py::arg("logits"), py::arg("context"))
         .def(
@@ -99,7 +99,7 @@ void bind_sampling(py::module_& m) {
                 std::vector<Token> chosen(static_cast<std::size_t>(count));
                 for (int i = 0; i < count; ++i) {
                     row.assign(logits.data(), logits.data() + logits.size());
-                    chosen[i] = sampler.verify(row, TokenSpan(context).first(first + i));
+                    chosen[i] = sampler.choose(row, TokenSpan(context).first(first + i));
                 }
                 return to_array(std::move(chosen));
             },
