@@ -28,7 +28,7 @@ def turn_of(
     """A turn, chosen."""
     turn = Turn(phase, n_tokens, **at)
     for draft in drafts:
-        turn.offer(draft)
+        turn.add(draft)
     planner.choose([turn])
     return turn
 
@@ -76,7 +76,7 @@ def judge(
 ) -> None:
     """The planner hears of a draft that was not verified."""
     turn = Turn(phase, i)
-    turn.offer(draft)
+    turn.add(draft)
     turn.came(0, [n_right], n_judged)
     planner.learn(turn)
 
@@ -84,7 +84,7 @@ def judge(
 def verify(planner: Planner, phase: Phase, n_draft: int, n_accepted: int) -> None:
     """A draft is verified, whatever it is; it says nothing of others."""
     turn = Turn(phase, 0)
-    turn.offer(PERFECT[:n_draft], drawn=True, required=True)
+    turn.add(PERFECT[:n_draft], drawn=True, required=True)
     planner.choose([turn])
     assert turn.choice.n_draft == n_draft
     turn.came(n_accepted, [0], 0)
@@ -126,14 +126,14 @@ def test_the_better_draft_is_taken() -> None:
     phase = planner.begin()
     poor = [Evidence(Source.ngram, 2, 0.2)] * 8
     choice = choose(planner, phase, [poor, PERFECT, []])
-    assert choice.offer == 1
+    assert choice.candidate == 1
     assert choice.tokens > 5
     assert choice.saved > 0
-    assert choose(planner, phase, [PERFECT, poor]).offer == 0
-    assert choose(planner, phase, []).offer == -1
+    assert choose(planner, phase, [PERFECT, poor]).candidate == 0
+    assert choose(planner, phase, []).candidate == -1
     assert choose(planner, phase, [[]]).n_draft == 0
     turn = Turn(phase, 0)
-    turn.offer([], drawn=True)
+    turn.add([], drawn=True)
     planner.choose([turn])
     assert turn.choice.n_draft == 0
 
@@ -202,7 +202,7 @@ def test_what_is_sure_is_drafted_in_spite_of_what_was_lost() -> None:
     before = choose(planner, phase, [copy])
     for _ in range(2):
         turn = Turn(phase, 0)
-        turn.offer(copy[:12], drawn=True, required=True)
+        turn.add(copy[:12], drawn=True, required=True)
         planner.choose([turn])
         turn.came(0, [0], 0)
         planner.learn(turn)
@@ -221,7 +221,7 @@ def test_what_copies_have_lost_says_nothing_of_what_a_grammar_forces() -> None:
     assert before.n_draft > 0
     for _ in range(12):
         turn = Turn(phase, 0)
-        turn.offer(copy, required=True)
+        turn.add(copy, required=True)
         planner.choose([turn])
         turn.came(0, [0])
         planner.learn(turn)

@@ -30,7 +30,7 @@ def copy(length: int, n: int = 8) -> list[Evidence]:
 
 def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> Turn:
     turn = Turn(one.begin(0.0, n_tokens), n_tokens)
-    turn.offer(draft)
+    turn.add(draft)
     one.choose([turn])
     return turn
 
@@ -41,7 +41,7 @@ def learn_of_model(one: Planner, n_right: int) -> None:
     draft = [Evidence(Source.model, 0, 0.9)] * 4
     for i in range(300):
         turn = Turn(phase, 5 * i)
-        turn.offer(draft)
+        turn.add(draft)
         one.choose([turn])
         turn.came(min(n_right, turn.choice.n_draft), [n_right], n_right + 1)
         one.learn(turn)
@@ -80,7 +80,7 @@ def test_what_others_have_behind_its_tokens_teaches_nothing(n_rest: int) -> None
     phase = one.begin(0.0, 0)
     for i in range(100):
         turn = Turn(phase, 9 * i)
-        turn.offer([Evidence(Source.model, 0, 0.9)] * 4 + copy(20, 4), n_rest=n_rest)
+        turn.add([Evidence(Source.model, 0, 0.9)] * 4 + copy(20, 4), n_rest=n_rest)
         one.choose([turn])
         turn.came(4, [4], 5)
         one.learn(turn)
@@ -127,7 +127,7 @@ def answer(
                 seen = at + len(draft)
                 draft.append(Evidence(Source.model, 0, 0.9))
             turn = Turn(phase, at, max_draft=room, spent=spent, asked=spent > 0)
-            turn.offer(draft)
+            turn.add(draft)
             one.choose([turn])
             n_accepted = turn.choice.n_draft
             seconds += spent + one.cost.seconds(1 + n_accepted, at)
@@ -180,7 +180,7 @@ def test_one_that_drafts_nothing_is_asked_hardly_more_often_than_one_that_is_wro
             asked = one.goes_on(turn, [])
             n += asked
             turn = Turn(phase, i, spent=0.1 * asked, asked=asked)
-            turn.offer([Evidence(Source.model, 0, 0.9)] * (n_drafted if asked else 0))
+            turn.add([Evidence(Source.model, 0, 0.9)] * (n_drafted if asked else 0))
             one.choose([turn])
             turn.came(0, [0], 1)
             one.learn(turn)

@@ -30,7 +30,7 @@ def turn_of(
     phase: Phase, draft: list[Evidence], sides: list[tuple[Evidence, int]], n_tokens: int = 100
 ) -> Turn:
     turn = Turn(phase, n_tokens)
-    turn.offer(draft, sides=sides)
+    turn.add(draft, sides=sides)
     return turn
 
 

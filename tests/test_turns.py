@@ -16,7 +16,7 @@ def turns_of(planner: Planner, drafts: list[list[Evidence]], n_pending: int = 1)
     turns = []
     for place, draft in enumerate(drafts):
         turn = Turn(planner.begin(), 0, n_pending=n_pending, place=place)
-        turn.offer(draft)
+        turn.add(draft)
         turns.append(turn)
     planner.choose(turns)
     return turns
@@ -49,11 +49,11 @@ def test_what_is_required_is_verified_whole() -> None:
     """Whatever it is, and beside whom: what was drawn is verified, or the text is distorted."""
     planner = calibrated(CURVES["steep"])
     one, other = Turn(planner.begin(), 0), Turn(planner.begin(), 0)
-    one.offer(SURE)
-    one.offer(VAGUE, drawn=True, required=True)
-    other.offer(VAGUE)
+    one.add(SURE)
+    one.add(VAGUE, drawn=True, required=True)
+    other.add(VAGUE)
     planner.choose([one, other])
-    assert (one.choice.offer, one.choice.n_draft) == (1, len(VAGUE))
+    assert (one.choice.candidate, one.choice.n_draft) == (1, len(VAGUE))
     assert other.choice.n_draft == 0
 
 
@@ -61,7 +61,7 @@ def test_what_was_drawn_is_verified_whole_or_not_at_all() -> None:
     for curve, n_draft in (("flat", len(SURE)), ("steep", 0)):
         planner = calibrated(CURVES[curve])
         turn = Turn(planner.begin(), 0)
-        turn.offer(SURE, drawn=True)
+        turn.add(SURE, drawn=True)
         planner.choose([turn])
         assert turn.choice.n_draft == n_draft
 
@@ -83,14 +83,14 @@ def test_who_drafts_nothing_pays_for_nobody() -> None:
 
     def saved(phase: Phase) -> float:
         turn = Turn(phase, 0)
-        turn.offer(draft)
+        turn.add(draft)
         planner.choose([turn])
         return turn.choice.saved
 
     before = saved(silent), saved(wrong)
     for _ in range(30):
         turns = [Turn(silent, 0), Turn(wrong, 0)]
-        turns[1].offer(SURE, drawn=True, required=True)
+        turns[1].add(SURE, drawn=True, required=True)
         planner.choose(turns)
         for turn, n_right in zip(turns, ([], [0]), strict=True):
             turn.came(0, n_right, 0)

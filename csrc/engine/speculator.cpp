@@ -79,7 +79,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.spent = 0;
         turn.asked = false;
         turn.place = sequence.id();
-        turn.offers.clear();
+        turn.candidates.clear();
         turn.choice = {};
         turn.rows.clear();
         work_[i].replays = sequence.replays();
@@ -260,16 +260,16 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
 // Chooses what is verified of the drafts at hand.
 void Speculator::choose(std::span<Sequence* const> sequences, const Tree::Limits& limits) {
     const Stopwatch watch;
-    for (std::size_t i = 0; i < sequences.size(); ++i) offer(i, limits);
+    for (std::size_t i = 0; i < sequences.size(); ++i) list_candidates(i, limits);
     if (plans()) planner_.choose(turns_);
     for (std::size_t i = 0; i < sequences.size(); ++i) keep(i, limits);
     const double seconds = watch.seconds();
     for (Sequence* sequence : sequences) sequence->stats.seconds.draft += seconds;
 }
 
-void Speculator::offer(std::size_t i, Tree::Limits limits) {
+void Speculator::list_candidates(std::size_t i, Tree::Limits limits) {
     Turn& turn = turns_[i];
-    turn.offers.clear();
+    turn.candidates.clear();
     const bool trees = limits.siblings > 1;
     beside_.clear();
     if (trees) {
@@ -286,24 +286,25 @@ void Speculator::offer(std::size_t i, Tree::Limits limits) {
         const bool required =
             drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
         const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
-        turn.offers.push_back({proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});
+        turn.candidates.push_back(
+            {proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});
         if (!trees) continue;
         JoinedDraft& joined = work_[i].joined[row];
         limits.nodes = plans() && !drawn ? kMostOffered : turn.max_rows;
         joined.join(beside_, row, limits);
-        turn.offers.back().sides = joined.sides;
+        turn.candidates.back().sides = joined.sides;
     }
     if (!plans()) take_first(turn);
 }
 
 // With a fixed length, takes the costly drafter's draft, or else the first that is not empty.
 void Speculator::take_first(Turn& turn) const {
-    const auto is_one = [](const Offer& offer) { return !offer.evidence.empty(); };
-    auto first = std::ranges::find_if(turn.offers, is_one);
-    if (first == turn.offers.end()) return;
-    const auto last = turn.offers.begin() + std::ssize(drafters_) - 1;
+    const auto is_one = [](const Candidate& candidate) { return !candidate.evidence.empty(); };
+    auto first = std::ranges::find_if(turn.candidates, is_one);
+    if (first == turn.candidates.end()) return;
+    const auto last = turn.candidates.begin() + std::ssize(drafters_) - 1;
     if (drafters_.back()->costly() && is_one(*last)) first = last;
-    turn.choice.offer = static_cast<int>(first - turn.offers.begin());
+    turn.choice.candidate = static_cast<int>(first - turn.candidates.begin());
     turn.choice.n_draft = static_cast<int>(first->evidence.size() + first->sides.size());
 }
 
@@ -313,13 +314,13 @@ void Speculator::keep(std::size_t i, const Tree::Limits& limits) {
     Work& work = work_[i];
     work.verified.clear();
     const Choice& choice = turn.choice;
-    if (choice.offer < 0) return;
+    if (choice.candidate < 0) return;
     if (limits.siblings == 1) {
-        work.verified.add(proposals_[choice.offer][i].draft, {.nodes = choice.n_draft});
+        work.verified.add(proposals_[choice.candidate][i].draft, {.nodes = choice.n_draft});
         return;
     }
-    const Tree& tree = work.joined[choice.offer].tree;
-    const bool whole = !plans() || turn.offers[choice.offer].drawn;
+    const Tree& tree = work.joined[choice.candidate].tree;
+    const bool whole = !plans() || turn.candidates[choice.candidate].drawn;
     work.kept.assign(tree.size(), whole);
     for (const int row : turn.rows) work.kept[row] = true;
     work.verified.take(tree, work.kept);
@@ -382,11 +383,11 @@ void Speculator::judge(std::size_t i) {
     Turn& turn = turns_[i];
     Work& work = work_[i];
     const TokenSpan heard = work.heard;
-    for (std::size_t d = 0; d < turn.offers.size(); ++d) {
+    for (std::size_t d = 0; d < turn.candidates.size(); ++d) {
         const TokenSpan tokens = proposals_[d][i].draft.tokens;
         const auto n_right = std::ranges::mismatch(tokens, heard).in1 - tokens.begin();
-        turn.offers[d].n_right = static_cast<int>(n_right);
-        if (turn.offers[d].sides.empty()) continue;
+        turn.candidates[d].n_right = static_cast<int>(n_right);
+        if (turn.candidates[d].sides.empty()) continue;
         work.joined[d].judge(heard);
     }
 }

@@ -129,7 +129,7 @@ class Speculator {
     bool ask_costly(std::span<Sequence* const> sequences);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, const Tree::Limits& limits);
-    void offer(std::size_t i, Tree::Limits limits);
+    void list_candidates(std::size_t i, Tree::Limits limits);
     void take_first(Turn& turn) const;
     void keep(std::size_t i, const Tree::Limits& limits);
     void judge(std::size_t i);

@@ -17,10 +17,10 @@ double debt(const Phase& phase) {
     return std::accumulate(phase.debt.begin(), phase.debt.end(), phase.spent);
 }
 
-// The view of an offer's own tokens.
-std::size_t view_of(const Offer& offer) {
-    const int n_known = offer.n_known < std::ssize(offer.evidence) ? offer.n_known : 0;
-    return specllama::view_of(offer.evidence[n_known].source);
+// The view of a candidate's own tokens.
+std::size_t view_of(const Candidate& candidate) {
+    const int n_known = candidate.n_known < std::ssize(candidate.evidence) ? candidate.n_known : 0;
+    return specllama::view_of(candidate.evidence[n_known].source);
 }
 
 int longest(const Turn& turn, EvidenceSpan draft) {
@@ -45,9 +45,9 @@ double Planner::caution(double debt) const {
 // A draft that is there costs no more than its rows, so what went into making drafts does not count
 // against it. What copies have lost says nothing about what a grammar forces, so the debt is that
 // of its view; and what other views have gained may be lost again.
-double Planner::caution_to_verify(const Turn& turn, const Offer& offer) const {
+double Planner::caution_to_verify(const Turn& turn, const Candidate& candidate) const {
     const Phase& phase = *turn.phase;
-    return caution(std::min(phase.debt[view_of(offer)], debt(phase) - phase.spent));
+    return caution(std::min(phase.debt[view_of(candidate)], debt(phase) - phase.spent));
 }
 
 double Planner::catch_up(const Turn& turn) const {
@@ -86,8 +86,8 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
     allotment_.clear();
     std::size_t first = 0;
     for (Turn& turn : turns) {
-        offer(common, turn, std::span(chains_).subspan(first, turn.offers.size()));
-        first += turn.offers.size();
+        enter(common, turn, std::span(chains_).subspan(first, turn.candidates.size()));
+        first += turn.candidates.size();
     }
     const Allotment::Prices prices = this->prices(common, allotment_.n_most());
     if (split_ && turns.size() > 1)
@@ -111,11 +111,11 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
     chain.look(common.n_sequences - 1, common.spent);
 }
 
-// Fills the chains of all offers, but for what depends on the worth of a token.
+// Fills the chains of all candidates, but for what depends on the worth of a token.
 void Planner::foresee(const Common& common, std::span<Turn> turns) {
     std::size_t n = 0;
     for (const Turn& turn : turns) {
-        for (const Offer& one : turn.offers) {
+        for (const Candidate& one : turn.candidates) {
             if (n == chains_.size()) chains_.emplace_back();
             Chain& chain = chains_[n++];
             const EvidenceSpan known =
@@ -127,31 +127,31 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
     }
 }
 
-// Seconds that an offer would save if it were the only one in the decode; -inf if its stake forbids
-// it.
-double Planner::saved(const Common& common, const Offer& offer, const Chain& chain) const {
-    if (offer.required) return kAny;
-    if (!offer.drawn) return chain.most_saved(1, chain.longest);
-    const int n = static_cast<int>(offer.evidence.size());
+// Seconds that a candidate would save if it were the only one in the decode; -inf if its stake
+// forbids it.
+double Planner::saved(const Common& common, const Candidate& candidate, const Chain& chain) const {
+    if (candidate.required) return kAny;
+    if (!candidate.drawn) return chain.most_saved(1, chain.longest);
+    const int n = static_cast<int>(candidate.evidence.size());
     const double extra = price(common, common.n_rows + n) - chain.seconds[0];
     return extra <= chain.stake && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
 }
 
-// Enters a sequence into the allotment, with the offer that would save most.
-void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
+// Enters a sequence into the allotment, with the candidate that would save most.
+void Planner::enter(const Common& common, Turn& turn, std::span<Chain> chains) {
     turn.choice = {};
     double best = -kAny;
-    for (std::size_t i = 0; i < turn.offers.size(); ++i) {
+    for (std::size_t i = 0; i < turn.candidates.size(); ++i) {
         if (chains[i].longest == 0) continue;
         chains[i].weigh(common.token_seconds);
-        const double saved = this->saved(common, turn.offers[i], chains[i]);
+        const double saved = this->saved(common, turn.candidates[i], chains[i]);
         if (saved <= best) continue;
         best = saved;
-        turn.choice.offer = static_cast<int>(i);
+        turn.choice.candidate = static_cast<int>(i);
     }
-    const int at = turn.choice.offer;
-    if (at >= 0 && turn.offers[at].drawn) {
-        turn.choice.n_draft = static_cast<int>(turn.offers[at].evidence.size());
+    const int at = turn.choice.candidate;
+    if (at >= 0 && turn.candidates[at].drawn) {
+        turn.choice.n_draft = static_cast<int>(turn.candidates[at].evidence.size());
         turn.choice.tokens = chains[at].tokens[1];
         turn.choice.saved = chains[at].gain[1];
         allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, 0, turn.place);
@@ -159,13 +159,13 @@ void Planner::offer(const Common& common, Turn& turn, std::span<Chain> chains) {
     }
     const double stake = at >= 0 ? chains[at].stake : 0;
     allotment_.add_sequence(turn.n_pending, stake, turn.place, turn.max_rows);
-    if (at >= 0) add_rows(turn, turn.offers[at], chains[at]);
+    if (at >= 0) add_rows(turn, turn.candidates[at], chains[at]);
 }
 
 // Enters the rows of a draft and of its sides. An accepted side must come again with the next
 // decode (Turn::n_again), so it gains less by the cost of a row.
-void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain) {
-    const int n_trunk = offer.sides.empty() ? chain.longest : longest(turn, offer.evidence);
+void Planner::add_rows(const Turn& turn, const Candidate& candidate, const Chain& chain) {
+    const int n_trunk = candidate.sides.empty() ? chain.longest : longest(turn, candidate.evidence);
     reach_.assign(n_trunk + 1, {});
     reach_[0] = {1, chain.token_worth};
     for (int g = 1; g <= chain.longest; ++g)
@@ -173,11 +173,11 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
     int row = Allotment::kCommitted;
     for (int g = 1; g <= n_trunk; ++g)
         row = allotment_.add_row(row, reach_[g].tokens, reach_[g].gain);
-    if (offer.sides.empty() || n_trunk < std::ssize(offer.evidence)) return;
+    if (candidate.sides.empty() || n_trunk < std::ssize(candidate.evidence)) return;
     const int first = row - n_trunk + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
-    const double caution = caution_to_verify(turn, offer);
-    for (const Side& side : offer.sides) {
+    const double caution = caution_to_verify(turn, candidate);
+    for (const Side& side : candidate.sides) {
         const Reach& before = reach_[side.parent + 1];
         double rate = acceptance_.rate(*turn.phase, side.evidence, side.rank);
         weaken(rate, caution);
@@ -186,7 +186,7 @@ void Planner::add_rows(const Turn& turn, const Offer& offer, const Chain& chain)
         for (int elder = side.elder; elder >= 0;) {
             left.tokens -= reach_[elder + 1].tokens;
             left.gain -= reach_[elder + 1].gain;
-            elder = elder < n_trunk ? -1 : offer.sides[elder - n_trunk].elder;
+            elder = elder < n_trunk ? -1 : candidate.sides[elder - n_trunk].elder;
         }
         reach_.push_back({std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate});
         const Reach& own = reach_.back();
@@ -215,7 +215,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
                                 : cost_.seconds(common.n_rows + n_drafted, common.n_context);
     for (Turn& turn : turns) {
         Choice& choice = turn.choice;
-        if (choice.n_draft == 0) choice.offer = -1;
+        if (choice.n_draft == 0) choice.candidate = -1;
         choice.seconds = believed;
         choice.n_sequences = common.n_sequences;
         choice.n_committed = common.n_rows;
@@ -243,12 +243,12 @@ const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double s
 
 int Planner::n_prefix(const Turn& turn) {
     const Choice& choice = turn.choice;
-    if (choice.offer < 0 || turn.offers[choice.offer].drawn) return 0;
+    if (choice.candidate < 0 || turn.candidates[choice.candidate].drawn) return 0;
     const auto saved = [&](EvidenceSpan prefix) {
         const Chain& chain = with_model(turn, prefix, 0);
         return chain.most_saved(0, chain.longest);
     };
-    const double behind = saved(turn.offers[choice.offer].evidence.first(choice.n_draft));
+    const double behind = saved(turn.candidates[choice.candidate].evidence.first(choice.n_draft));
     return saved({}) > behind ? 0 : choice.n_draft;
 }
 
@@ -292,14 +292,14 @@ void Planner::learn(const Turn& turn) {
     // Seconds that the draft model has saved: plain decoding of its accepted tokens, less their
     // rows and the drafting. Drafting that yielded no token counts as well.
     double saved = turn.asked ? -turn.spent / choice.n_sequences : 0;
-    for (const Offer& one : turn.offers) {
+    for (const Candidate& one : turn.candidates) {
         for (const Side& side : one.sides)
             if (side.right.has_value() && side.rank > 0)
                 acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, *side.right);
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own <= 0) continue;
-        const bool verified = &one - turn.offers.data() == choice.offer;
+        const bool verified = &one - turn.candidates.data() == choice.candidate;
         if (verified && one.evidence[n_known].source == Source::model) {
             const int n_rows = std::clamp(choice.n_draft - n_known, 0, n_own);
             const int n_right = std::clamp(turn.n_accepted - n_known, 0, n_rows);
@@ -317,8 +317,9 @@ void Planner::learn(const Turn& turn) {
     draft_cost_.account(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
     const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;
-    if (choice.offer >= 0)
-        phase.debt[view_of(turn.offers[choice.offer])] += extra - turn.n_accepted * token_seconds;
+    if (choice.candidate >= 0)
+        phase.debt[view_of(turn.candidates[choice.candidate])] +=
+            extra - turn.n_accepted * token_seconds;
     phase.spent += spent;
     debt_ = phase.debt;
     spent_ = phase.spent;

@@ -24,7 +24,7 @@ struct Side {
 };
 
 // A draft that could be verified, and how it did.
-struct Offer {
+struct Candidate {
     EvidenceSpan evidence;
     std::span<const Side> sides;  // none if it is drawn
     // Its first n_known and last n_rest tokens are another draft's; nothing is learned from them.
@@ -42,8 +42,8 @@ struct Offer {
 
 // What a round should do for a sequence.
 struct Choice {
-    int offer = -1;   // index of the draft to verify; -1: none
-    int n_draft = 0;  // tokens of it to verify, sides included
+    int candidate = -1;  // index of the draft to verify; -1: none
+    int n_draft = 0;     // tokens of it to verify, sides included
     // Expected tokens of the round, weakened by caution.
     double tokens = 1;
     // Expected seconds of the decode that all its sequences share; drafting is not included.
@@ -70,7 +70,7 @@ struct Turn {
     double spent = 0;               // seconds spent on drafts for this round so far
     bool asked = false;             // whether a draft model has worked in these, drafting or not
     int place = 0;                  // of the sequence in a memory that is split
-    std::vector<Offer> offers;
+    std::vector<Candidate> candidates;
     // The choice.
     Choice choice;
     std::vector<int> rows;  // the nodes of the draft to verify, unless it is drawn

@@ -37,7 +37,7 @@ SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
     return best;
 }
 
-int SlotPool::longest_free() const {
+int SlotPool::oldest_free() const {
     int oldest = -1;
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
         if (slots_[i].sequence == nullptr && (oldest < 0 || slots_[i].freed < slots_[oldest].freed))
@@ -49,7 +49,7 @@ void SlotPool::put(Sequence& sequence) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = longest(prompt);
     const Slot& source = slots_[prefix.slot];
-    int id = longest_free();
+    int id = oldest_free();
     int n_cached = 0;
     // A slot that would lose most of what it holds is copied from instead.
     const bool keeps_most = 2 * prefix.n_tokens >= static_cast<int>(source.tokens().size());
@@ -87,7 +87,7 @@ SlotPool::Left SlotPool::left() const {
 }
 
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
-    const int id = longest_free();
+    const int id = oldest_free();
     Slot& slot = slots_[id];
     const std::vector<std::uint8_t> before = memory_.state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());

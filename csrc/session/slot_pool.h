@@ -55,7 +55,7 @@ class SlotPool {
     };
 
     Prefix longest(TokenSpan prompt) const;
-    int longest_free() const;
+    int oldest_free() const;
 
     Memory& memory_;
     std::vector<Slot> slots_;  // [sequence id]

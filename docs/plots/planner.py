@@ -94,7 +94,7 @@ def _drafted(
         wrong = np.flatnonzero(~right[i : i + MAX_DRAFT])
         n_right = int(wrong[0]) if len(wrong) else len(right[i : i + MAX_DRAFT])
         turn = Turn(phase, i)
-        turn.offer(draft)
+        turn.add(draft)
         planner.choose([turn])
         n = turn.choice.n_draft
         positions.append(i)

@@ -22,7 +22,7 @@ void check_width(int n) {
                               ", not " + std::to_string(n) + ".");
 }
 
-// A sequence's turn in a round, and what the spans in its offers refer to.
+// A sequence's turn in a round, and what the spans in its candidates refer to.
 struct HeldTurn {
     Turn turn;
     std::deque<std::vector<Evidence>> evidence;
@@ -31,8 +31,8 @@ struct HeldTurn {
 
 // sides: evidence and parent of each token beside the draft. They are numbered after the draft's
 // own tokens; parent -1: the committed text.
-void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_rest, bool drawn,
-           bool required, const std::vector<std::pair<Evidence, int>>& sides) {
+void add(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_rest, bool drawn,
+         bool required, const std::vector<std::pair<Evidence, int>>& sides) {
     const auto n_draft = static_cast<int>(evidence.size());
     std::vector<Side>& all = held.sides.emplace_back();
     for (const auto& [known, parent] : sides) {
@@ -47,21 +47,22 @@ void offer(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_re
             side.rank = side.elder < n_draft ? 1 : all[side.elder - n_draft].rank + 1;
     }
     held.evidence.push_back(std::move(evidence));
-    held.turn.offers.push_back({held.evidence.back(), all, n_known, n_rest, drawn, required, 0});
+    held.turn.candidates.push_back(
+        {held.evidence.back(), all, n_known, n_rest, drawn, required, 0});
 }
 
-void hear(HeldTurn& held, std::size_t offer, std::size_t side, bool right) {
-    held.sides.at(offer).at(side).right = right;
+void hear(HeldTurn& held, std::size_t candidate, std::size_t side, bool right) {
+    held.sides.at(candidate).at(side).right = right;
 }
 
 void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
           std::optional<int> n_judged, int n_again) {
-    if (n_right.size() != held.turn.offers.size())
-        throw InvalidArgument("n_right must have a number for each offer.");
+    if (n_right.size() != held.turn.candidates.size())
+        throw InvalidArgument("n_right must have a number for each candidate.");
     held.turn.n_accepted = n_accepted;
     held.turn.n_judged = n_judged.value_or(n_accepted + 1);
     held.turn.n_again = n_again;
-    for (std::size_t i = 0; i < n_right.size(); ++i) held.turn.offers[i].n_right = n_right[i];
+    for (std::size_t i = 0; i < n_right.size(); ++i) held.turn.candidates[i].n_right = n_right[i];
 }
 
 void choose(Planner& planner, const std::vector<HeldTurn*>& turns) {
@@ -153,7 +154,7 @@ void bind_plan(py::module_& m) {
     const py::class_<Phase> opaque(m, "Phase",
                                    "What is known of the phase that one request's text is in.");
     py::class_<Choice>(m, "Choice", "What a round should do.")
-        .def_readonly("offer", &Choice::offer)
+        .def_readonly("candidate", &Choice::candidate)
         .def_readonly("n_draft", &Choice::n_draft)
         .def_readonly("tokens", &Choice::tokens)
         .def_readonly("seconds", &Choice::seconds)
@@ -178,10 +179,10 @@ void bind_plan(py::module_& m) {
              py::arg("max_draft") = kMaxSpecLength, py::arg("n_behind") = 0,
              py::arg("overhead") = 0.0, py::arg("spent") = 0.0, py::arg("asked") = false,
              py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength, py::keep_alive<1, 2>())
-        .def("offer", &offer, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
+        .def("add", &add, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
              py::arg("n_rest") = 0, py::arg("drawn") = false, py::arg("required") = false,
              py::arg("sides") = std::vector<std::pair<Evidence, int>>())
-        .def("hear", &hear, py::arg("offer"), py::arg("side"), py::arg("right"))
+        .def("hear", &hear, py::arg("candidate"), py::arg("side"), py::arg("right"))
         .def_property_readonly("rows", [](const HeldTurn& held) { return held.turn.rows; })
         .def_property_readonly("choice", [](const HeldTurn& held) { return held.turn.choice; })
         .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),

@@ -78,7 +78,7 @@ def offered(drafts: Drafts, phase: Phase, i: int, spent: float = 0.0, n_behind: 
         spent=spent,
         asked=spent > 0,
     )
-    turn.offer(drafts.evidence[i][: room(drafts, i)])
+    turn.add(drafts.evidence[i][: room(drafts, i)])
     return turn
 
 
@@ -152,10 +152,10 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
         turn = offered(drafts, phase, i, SECOND * spent, n_first)
-        turn.offer(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
+        turn.add(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
         planner.choose([turn])
         choice = turn.choice
-        accepted = min(choice.n_draft, rights[choice.offer]) if choice.n_draft else 0
+        accepted = min(choice.n_draft, rights[choice.candidate]) if choice.n_draft else 0
         time += spent + machine.decode(choice.n_draft + 1, drafts.n_prompt + i)
         turn.came(accepted, [right(drafts, i, accepted), min(len(draft), n_right, accepted + 1)])
         planner.learn(turn)

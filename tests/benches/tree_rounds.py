@@ -168,7 +168,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
         room = min(MAX_DRAFT, len(text) - 1 - i) - again if i > 0 else 0
         trees = [Tree([*script.matches[i].nodes], script.matches[i].n_trunk)]
         turn = Turn(phase, position, n_pending=1 + again, max_draft=room)
-        turn.offer([guess.evidence for guess in trees[0].trunk])
+        turn.add([guess.evidence for guess in trees[0].trunk])
         planner.choose([turn])
         rest = 0
         spent, known = 0.0, planner.n_prefix(turn)
@@ -214,9 +214,9 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                         tree.join(other, siblings)
             sides = tree.sides if siblings > 1 else []
             borrowed = {"n_known": known, "n_rest": rest} if number > 0 else {}
-            turn.offer([guess.evidence for guess in tree.trunk], **borrowed, sides=sides)
+            turn.add([guess.evidence for guess in tree.trunk], **borrowed, sides=sides)
         planner.choose([turn])
-        chosen = trees[max(turn.choice.offer, 0)]
+        chosen = trees[max(turn.choice.candidate, 0)]
         path = chosen.walk(text[i:], set(turn.rows)) if turn.choice.n_draft else []
         n_rows = 1 + again + turn.choice.n_draft
         decode = float(curve[n_rows - 1])

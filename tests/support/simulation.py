@@ -223,7 +223,7 @@ def planned_with_model(
             n += 1
             seen = i + n
         turn = Turn(phase, i, spent=spent, asked=spent > 0)
-        turn.offer(evidence[:n])
+        turn.add(evidence[:n])
         planner.choose([turn])
         choice = turn.choice
         g = choice.n_draft

@@ -131,7 +131,7 @@ class Choice:
     """What a round should do for a sequence.
 
     Attributes:
-        offer: Index of the draft to verify; -1: none.
+        candidate: Index of the draft to verify; -1: none.
         n_draft: How many of its tokens to verify, including tokens beside it.
         tokens: Expected tokens of the round. In a request that drafting has made slower, doubtful
             tokens count less.
@@ -140,7 +140,7 @@ class Choice:
     """
 
     @property
-    def offer(self) -> int: ...
+    def candidate(self) -> int: ...
     @property
     def n_draft(self) -> int: ...
     @property
@@ -180,7 +180,7 @@ class Turn:
         place: int = 0,
         max_rows: int = 64,
     ) -> None: ...
-    def offer(
+    def add(
         self,
         evidence: Sequence[Evidence],
         *,
@@ -203,9 +203,9 @@ class Turn:
                 tokens. There are none if it is drawn.
         """
 
-    def hear(self, offer: int, side: int, right: bool) -> None:
+    def hear(self, candidate: int, side: int, right: bool) -> None:
         """Say what the target made of a side token whose elder siblings were wrong: whether it was
-        `right`. offer, side: their numbers."""
+        `right`. candidate, side: their numbers."""
 
     @property
     def choice(self) -> Choice:
@@ -227,13 +227,13 @@ class Turn:
 
         Args:
             n_accepted: Tokens of the draft that were accepted.
-            n_right: For each offer, how many of its first tokens are known to be the target's.
+            n_right: For each candidate, how many of its first tokens are known to be the target's.
             n_judged: How many tokens of the target are known; None: one more than it accepted.
             n_again: Accepted tokens that lay beside the trunk, which the next decode takes in once
                 more.
 
         Raises:
-            ArgumentError: n_right has not one number for each offer.
+            ArgumentError: n_right has not one number for each candidate.
         """
 
 class Row:

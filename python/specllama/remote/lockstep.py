@@ -107,7 +107,7 @@ class Lockstep:
         n_known = n_rest = 0
         if party.draft_model is not None:
             turn = self._turn(room)
-            turn.offer(draft.evidence)
+            turn.add(draft.evidence)
             chosen = Draft()
             if party.spec_length is None:
                 party.planner.choose([turn])
@@ -150,10 +150,10 @@ class Lockstep:
         self._trees = [Tree(one, others, guesses=party.guesses) for one in offers]
         for i, (one, tree) in enumerate(zip(offers, self._trees, strict=True)):
             known, rest = (n_known, n_rest) if i > 0 else (0, 0)
-            turn.offer(one.evidence, n_known=known, n_rest=rest, sides=tree.sides)
+            turn.add(one.evidence, n_known=known, n_rest=rest, sides=tree.sides)
         if party.spec_length is None:
             party.planner.choose([turn])
-            at = turn.choice.offer
+            at = turn.choice.candidate
             rows = turn.rows if party.guesses > 1 else range(turn.choice.n_draft)
         else:
             at = next((i for i in reversed(range(len(offers))) if offers[i].tokens), -1)

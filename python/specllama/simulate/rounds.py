@@ -46,7 +46,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
         room = min(MAX_DRAFT, len(drafts) - 1 - i) if i > 0 else 0
         draft = drafts.evidence[i][:room]
         turn = Turn(phase, position, max_draft=room)
-        turn.offer(draft)
+        turn.add(draft)
         planner.choose([turn])
         g = turn.choice.n_draft
         accepted = min(g, int(drafts.right[i]))
