@@ -40,6 +40,7 @@ def in_child(call: Callable[[], object]) -> str:
         if time.monotonic() > deadline:
             os.kill(child, signal.SIGKILL)
             ended = os.waitpid(child, 0)
+            break
         time.sleep(0.005)
     assert ended[1] == 0
     with open(reading, "rb") as file:

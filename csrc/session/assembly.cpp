@@ -124,7 +124,9 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;
     }
-    // Called for its errors, which name the draft model's options.
+    // Called for their errors, which name the options: the target's first, since the draft model's
+    // may be copies of these.
+    offload_devices(plan.model);
     if (headers.draft) offload_devices(options.draft_model->model, "draft_");
     settle_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
                   longest_draft(options), options);
@@ -205,7 +207,6 @@ std::string state_key(const Header& header, const ContextOptions& context, int n
 Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check_options(options, drafter.get());
     const Headers headers = read_headers(options);
-    offload_devices(options.model);  // before the draft model's, which may be copies of these
     TargetPlan plan = settle_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);

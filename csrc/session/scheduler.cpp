@@ -64,7 +64,7 @@ const Scheduler& Scheduler::open() const {
 }
 
 Scheduler::~Scheduler() {
-    if (engine_) wind_up();
+    if (engine_ && process_ == getpid()) wind_up();
 }
 
 void Scheduler::close() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -99,6 +101,8 @@ class Scheduler {
     std::unique_ptr<SlotPool> slots_;
     ContextPlan context_plan_;
     const Shape shape_;
+    // The process that opened it. One that is forked from that has none of its threads.
+    const pid_t process_ = getpid();
     bool exact_;
     std::string state_key_;
     std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their beginning
