@@ -299,7 +299,7 @@ void Speculator::list_candidates(std::size_t i, Tree::Limits limits) {
 
 // With a fixed length, takes the costly drafter's draft, or else the first that is not empty.
 void Speculator::take_first(Turn& turn) const {
-    const auto is_one = [](const Candidate& candidate) { return !candidate.evidence.empty(); };
+    const auto is_one = [](const DraftCandidate& candidate) { return !candidate.evidence.empty(); };
     auto first = std::ranges::find_if(turn.candidates, is_one);
     if (first == turn.candidates.end()) return;
     const auto last = turn.candidates.begin() + std::ssize(drafters_) - 1;

@@ -18,7 +18,7 @@ double debt(const Phase& phase) {
 }
 
 // The view of a candidate's own tokens.
-std::size_t view_of(const Candidate& candidate) {
+std::size_t view_of(const DraftCandidate& candidate) {
     const int n_known = candidate.n_known < std::ssize(candidate.evidence) ? candidate.n_known : 0;
     return specllama::view_of(candidate.evidence[n_known].source);
 }
@@ -45,7 +45,7 @@ double Planner::caution(double debt) const {
 // A draft that is there costs no more than its rows, so what went into making drafts does not count
 // against it. What copies have lost says nothing about what a grammar forces, so the debt is that
 // of its view; and what other views have gained may be lost again.
-double Planner::caution_to_verify(const Turn& turn, const Candidate& candidate) const {
+double Planner::caution_to_verify(const Turn& turn, const DraftCandidate& candidate) const {
     const Phase& phase = *turn.phase;
     return caution(std::min(phase.debt[view_of(candidate)], debt(phase) - phase.spent));
 }
@@ -115,7 +115,7 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
 void Planner::foresee(const Common& common, std::span<Turn> turns) {
     std::size_t n = 0;
     for (const Turn& turn : turns) {
-        for (const Candidate& one : turn.candidates) {
+        for (const DraftCandidate& one : turn.candidates) {
             if (n == chains_.size()) chains_.emplace_back();
             Chain& chain = chains_[n++];
             const EvidenceSpan known =
@@ -129,7 +129,8 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
 
 // Seconds that a candidate would save if it were the only one in the decode; -inf if its stake
 // forbids it.
-double Planner::saved(const Common& common, const Candidate& candidate, const Chain& chain) const {
+double Planner::saved(const Common& common, const DraftCandidate& candidate,
+                      const Chain& chain) const {
     if (candidate.required) return kAny;
     if (!candidate.drawn) return chain.most_saved(1, chain.longest);
     const int n = static_cast<int>(candidate.evidence.size());
@@ -164,7 +165,7 @@ void Planner::enter(const Common& common, Turn& turn, std::span<Chain> chains) {
 
 // Enters the rows of a draft and of its sides. An accepted side must come again with the next
 // decode (Turn::n_again), so it gains less by the cost of a row.
-void Planner::add_rows(const Turn& turn, const Candidate& candidate, const Chain& chain) {
+void Planner::add_rows(const Turn& turn, const DraftCandidate& candidate, const Chain& chain) {
     const int n_trunk = candidate.sides.empty() ? chain.longest : longest(turn, candidate.evidence);
     reach_.assign(n_trunk + 1, {});
     reach_[0] = {1, chain.token_worth};
@@ -292,7 +293,7 @@ void Planner::learn(const Turn& turn) {
     // Seconds that the draft model has saved: plain decoding of its accepted tokens, less their
     // rows and the drafting. Drafting that yielded no token counts as well.
     double saved = turn.asked ? -turn.spent / choice.n_sequences : 0;
-    for (const Candidate& one : turn.candidates) {
+    for (const DraftCandidate& one : turn.candidates) {
         for (const Side& side : one.sides)
             if (side.right.has_value() && side.rank > 0)
                 acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, *side.right);

@@ -85,7 +85,7 @@ class Planner {
     // The exponent that weakens chances in a request with such a debt; and the one for verifying a
     // draft that is already there.
     double caution(double debt) const;
-    double caution_to_verify(const Turn& turn, const Candidate& candidate) const;
+    double caution_to_verify(const Turn& turn, const DraftCandidate& candidate) const;
     // [n]: seconds to reckon with for a decode of n rows, up to n_most: see CostCurve::prices.
     Allotment::Prices prices(const Common& common, int n_most) const {
         return cost_.prices(n_most, common.n_context);
@@ -98,10 +98,10 @@ class Planner {
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                  Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
-    double saved(const Common& common, const Candidate& candidate, const Chain& chain) const;
+    double saved(const Common& common, const DraftCandidate& candidate, const Chain& chain) const;
     const Chain& with_model(const Turn& turn, EvidenceSpan prefix, double seconds);
     void enter(const Common& common, Turn& turn, std::span<Chain> chains);
-    void add_rows(const Turn& turn, const Candidate& candidate, const Chain& chain);
+    void add_rows(const Turn& turn, const DraftCandidate& candidate, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns);
 

@@ -24,7 +24,7 @@ struct Side {
 };
 
 // A draft that could be verified, and how it did.
-struct Candidate {
+struct DraftCandidate {
     EvidenceSpan evidence;
     std::span<const Side> sides;  // none if it is drawn
     // Its first n_known and last n_rest tokens are another draft's; nothing is learned from them.
@@ -70,7 +70,7 @@ struct Turn {
     double spent = 0;               // seconds spent on drafts for this round so far
     bool asked = false;             // whether a draft model has worked in these, drafting or not
     int place = 0;                  // of the sequence in a memory that is split
-    std::vector<Candidate> candidates;
+    std::vector<DraftCandidate> candidates;
     // The choice.
     Choice choice;
     std::vector<int> rows;  // the nodes of the draft to verify, unless it is drawn

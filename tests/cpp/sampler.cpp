@@ -22,11 +22,11 @@ SamplingOptions at(double temperature, std::uint64_t seed = 1) {
 }
 
 Token choose(const SamplingOptions& options, std::vector<float> logits) {
-    return Sampler(options, logits.size()).verify(logits, kContext);
+    return Sampler(options, logits.size()).choose(logits, kContext);
 }
 
-Token verify(Sampler& sampler, std::vector<float>& row, const Guess& guess) {
-    return sampler.verify(row, kContext, {&guess, 1});
+Token choose(Sampler& sampler, std::vector<float>& row, const Guess& guess) {
+    return sampler.choose(row, kContext, {&guess, 1});
 }
 
 }  // namespace
@@ -53,10 +53,10 @@ TEST(who_drafts_changes_no_token) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         Sampler sampler(at(0.8, seed), logits.size());
         std::vector<float> row = logits;
-        const Token alone = sampler.verify(row, kContext);
+        const Token alone = sampler.choose(row, kContext);
         for (const Token drafted : {0, 3}) {
             row = logits;
-            CHECK(verify(sampler, row, {drafted}) == alone);
+            CHECK(choose(sampler, row, {drafted}) == alone);
         }
         // A drafter with the same logits and noise draws the same.
         row = logits;
@@ -98,7 +98,7 @@ TEST(rejection_keeps_what_is_likelier_than_it_was_drawn) {
         CHECK(sampler.rejects());
         const Distribution drawn_from = {{0, 0.25}, {1, 0.75}};
         std::vector<float> row = {0, 0};
-        CHECK(verify(sampler, row, {0, &drawn_from}) == 0);
+        CHECK(choose(sampler, row, {0, &drawn_from}) == 0);
     }
 }
 
