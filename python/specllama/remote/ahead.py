@@ -22,20 +22,23 @@ if TYPE_CHECKING:
 
 _MOST_TRIES = 5
 _SURE_MATCH = 8
-"""Tokens that agree with a text copied from so that a draft model need not be asked."""
+"""Length of a match from which on a copy is drafted without asking the draft model."""
 _SENT_ONE_BY_ONE = 4
-"""Tokens of a draft model that are sent as they come; after these, so many at once."""
+"""So many first tokens of a draft model are sent one by one, the later ones in groups of as many."""
 
 
 class Ahead:
-    """Hears the rounds as they come, and drafts meanwhile: from what it has heard on, over what is
-    on its way. The server goes on by itself, and has a draft for as long as the text takes its
-    way: about what being sent the text is, and more where a draft meets it in time.
+    """Runs a generation at a server that does not wait for drafts.
+
+    The server sends its rounds as it decodes them. Meanwhile this side drafts from the last token
+    that it has heard, over the tokens that are still on their way. A draft helps if it reaches the
+    server before the text has gone past its end. So a generation is about as fast as a text that
+    the server streams, and faster where drafts arrive in time.
 
     Args:
-        party: Whose text it is, and who drafts.
-        link: To the server.
-        sockets: Connections to it.
+        party: The request: its text and its drafters.
+        link: The link to the server.
+        sockets: Keeps WebSocket connections to the server.
         timeout: Most seconds without a word from the server, or without it taking one.
     """
 
@@ -46,14 +49,14 @@ class Ahead:
         self._timeout = timeout
         self._socket: ClientConnection | None = None
         self._began = 0.0
-        self._again = False  # the next word opens a generation
-        self._draft = Draft()  # behind what has been heard
-        self._n_sent = -1  # tokens of it that the server has; -1: it has another draft
+        self._again = False  # whether the next message opens a generation
+        self._draft = Draft()  # follows the tokens heard so far
+        self._n_sent = -1  # tokens of the draft that the server has; -1: it has another draft
         self._model: Iterator[Drafted | None] | None = None
 
     def round(self) -> None:
-        """Go on by a round at least. Raises what `Link.post` does; what breaks off is opened
-        again."""
+        """Go on by at least one round. A connection that broke off is opened again. Raises what
+        `Link.post` does."""
         for n_left in reversed(range(_MOST_TRIES)):
             try:
                 self._hear()
@@ -86,7 +89,8 @@ class Ahead:
             self._keep()
 
     def _next(self) -> dict[str, Any]:
-        """Return what comes next; until then, draft."""
+        """Return the next message, drafting until it comes. Raises GoneError, RemoteError, or what
+        the server reports."""
         message = self._receive(0)
         while message is None and not self._again and self._go_on():
             message = self._receive(0)
@@ -100,7 +104,8 @@ class Ahead:
         return told
 
     def _receive(self, seconds: float) -> str | bytes | None:
-        """Return a message; None if there is none yet. Raises GoneError if it broke off."""
+        """Return a message, or None if none comes within `seconds`. Raises GoneError if the
+        connection broke off."""
         from websockets.exceptions import ConnectionClosed
 
         assert self._socket is not None
@@ -123,10 +128,10 @@ class Ahead:
                 raise RemoteError(
                     f"{self._link.url} has taken nothing for {self._timeout:g} s (target_timeout)."
                 ) from None
-            # Otherwise the text may be at its end, and what came before that is still to be read.
+            # Otherwise the generation may have ended, and its last messages are still to be read.
 
     def _take(self, tokens: list[int]) -> None:
-        """Go on with what is left of the draft, or with none."""
+        """Keep what is left of the draft behind these tokens of the target, which may be nothing."""
         draft, party = self._draft, self._party
         n = draft.agreed(tokens)
         if draft.tokens:
@@ -138,11 +143,11 @@ class Ahead:
         if draft.tokens and n < len(tokens) and party.proposer is not None:
             party.proposer.judge(draft, n, tokens[n])
         self._forget_model()
-        # What goes on along a branch the server has, too.
+        # If the text took a branch of the draft, the server has what follows there, too.
         self._n_sent = len(self._draft.tokens) or -1
 
     def _go_on(self) -> bool:
-        """Draft some more, and tell. False if there is nothing more to draft."""
+        """Draft some more, and send it; return whether there may be more to draft."""
         party = self._party
         most = party.spec_length or MOST_DRAFTED
         room = min(most, party.text.n_left - 1) - len(self._draft.tokens)
@@ -165,7 +170,7 @@ class Ahead:
             self._model = party.model_tokens(self._draft.tokens, room)
         drafted = next(self._model, ())
         party.tally.draft_seconds += time.monotonic() - began
-        if drafted is None:  # it still takes in the text; what has come meanwhile goes first
+        if drafted is None:  # the model still reads the text; messages that came meanwhile go first
             return True
         if not drafted:
             self._tell()
@@ -195,12 +200,12 @@ class Ahead:
             model.close()  # type: ignore[attr-defined]
 
     def _lose(self) -> None:
-        """Drop the connection, and what was drafted."""
+        """Drop the connection and the draft."""
         if (socket := self._leave()) is not None:
             close(socket)
 
     def _keep(self) -> None:
-        """Leave the connection to the next generation."""
+        """Keep the connection for the next generation."""
         if (socket := self._leave()) is not None:
             self._sockets.give(socket)
 
@@ -217,7 +222,7 @@ def _is_sure(draft: Draft) -> bool:
 
 
 def _confidence(evidence: Evidence) -> float:
-    """Return about how likely a token is right when those before it are."""
+    """Return roughly the chance that a token is right if those before it are."""
     if evidence.source in (Source.match, Source.corpus):
         return evidence.length / (evidence.length + 1.5)  # 0.4 for one token, 0.91 for 16
     return evidence.confidence

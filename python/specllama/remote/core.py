@@ -29,20 +29,21 @@ from specllama.remote.trip import Trip
 from specllama.remote.usefulness import Usefulness
 
 _N_PINGS = 3
-_MOMENT = 0.05  # seconds
+_MOMENT = 0.05
+"""Most seconds that a step waits for a round, so that other requests may begin or end."""
 
 
 class RemoteCore:
-    """As `_core.Session`, with the target on a server and the drafters here.
+    """A session like `_core.Session` whose target is on a server and whose drafters are here.
 
     Args:
-        target: The model there; closed with the session.
-        draft: Who drafts besides a draft model: "ngram", a drafter, or None.
-        draft_model: Loads the draft model, with a context of so many tokens; None: there is none.
-        n_seq: Requests worked at together.
+        target: The model on the server; it is closed with the session.
+        draft: What drafts besides a draft model: "ngram", a drafter, or None.
+        draft_model: Loads the draft model, given the tokens of its context; None: there is none.
+        n_seq: Most requests that are worked at together.
         spec_length: Most tokens drafted in a row; None: as many as pay.
-        guesses: Most tokens at a position, where the target takes as many.
-        mode: How generations get on; "auto": whichever way promises more, each time.
+        guesses: Most tokens drafted at one position, if the target takes as many.
+        mode: How generations work with the server; "auto": for each, the mode that promises more.
         timeout: Most seconds without a word from the server.
     """
 
@@ -110,7 +111,7 @@ class RemoteCore:
 
     @property
     def mode(self) -> Mode:
-        """How the next generation gets on."""
+        """The mode of the next generation."""
         if self._mode != "auto":
             return self._mode
         step = 0.0 if self._draft_model is None else self._planner.draft_cost.seconds(1)
@@ -200,7 +201,7 @@ class RemoteCore:
         if self._draft is None:
             return None
         if self._draft == "ngram":
-            # Who does not wait has n-grams of the same text himself, and sooner.
+            # A server that does not wait for drafts has n-grams of the same text sooner.
             known_there = mode == "ahead" and self.drafts
             return None if known_there else NGrams(tokens, options.reference, self._guesses)
         self._n_started += 1
@@ -224,9 +225,11 @@ class RemoteCore:
             return bool(active)
 
     def _step_several(self, active: list[RemoteStream]) -> None:
-        """Wait for a round of one of them, for a moment: others may want to begin, or to end. Their
-        rounds go on: who waits for his place at the server, or for a long prompt, keeps nobody
-        waiting."""
+        """Wait for a moment until one of the streams has done a round.
+
+        The rounds of the others go on in their threads, so a stream that waits for a place at the
+        server, or for a long prompt, delays no other.
+        """
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._n_seq, "specllama-remote")
         for stream in active:
@@ -235,7 +238,7 @@ class RemoteCore:
         done, _ = wait(self._rounds.values(), _MOMENT, FIRST_COMPLETED)
         self._reap()
         for future in done:
-            future.result()  # raises what is no error of the stream: an interrupt
+            future.result()  # raises interrupts, which do not belong to the stream
 
     def _round(self, stream: RemoteStream) -> None:
         self._inside.add(get_ident())
@@ -246,7 +249,8 @@ class RemoteCore:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Be the only thread at work, as in `_core.Session`. What is abandoned ends."""
+        """Let only this thread work, as `_core.Session` does, and end abandoned streams before and
+        after. Raises BusyError."""
         if self.entered:
             raise BusyError("The session is in use by its own drafter.")
         if not self._work.acquire(blocking=self._n_seq > 1):
@@ -272,7 +276,7 @@ class RemoteCore:
                 stream.end()
 
     def _retire_soon(self) -> None:
-        # If another thread is at work, it does it, or the next.
+        # If another thread is at work, that one retires them, or the next that works.
         if self._work.acquire(blocking=False):
             entered = self.entered
             self._inside.add(get_ident())
@@ -300,7 +304,7 @@ class RemoteCore:
             return
         with self._working():
             self._closed = True
-            if self._rounds:  # or the pool would wait until they end
+            if self._rounds:  # the pool would wait for their ends otherwise
                 self.hang_up()
             if self._pool is not None:
                 self._pool.shutdown()

@@ -23,22 +23,22 @@ from specllama.requests.round import Round
 from specllama.requests.stream import Generation
 
 _LEAST_COMMON = 32
-"""Tokens that prompts must have in common for one to wait for the other."""
+"""Tokens that two prompts must begin with in common for one request to wait for the other."""
 
 _PATIENCE = 1.0
-"""Seconds for which a generation may wait for a draft while others want its place."""
+"""Seconds that a generation may wait for a draft while other requests want its place."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a session's thread is at.
+    """How busy a session's thread is.
 
     Attributes:
         n_waiting: Requests that have not begun.
-        n_running: Requests that have.
+        n_running: Requests that have begun and not ended.
         generated_tokens: Tokens generated since the session was opened.
-        tokens_per_second: Of all requests together, while at work, lately: half of it from the
-            last 10 seconds.
+        tokens_per_second: The recent speed of all requests together while the thread worked; the
+            last 10 seconds make up half of this mean.
     """
 
     n_waiting: int
@@ -48,13 +48,15 @@ class Load:
 
 
 class Worker:
-    """Works at requests, as many at once as the session has places, the others in the order in
-    which they came; but who begins like a prompt that is being read waits for that.
+    """A thread that works at as many requests at once as the session has places.
 
-    The thread begins with the first request and alone touches the core: what other threads want
-    of it they say by the queue and by `Job.wanted`, which it looks at between two rounds. An error
-    ends the request that it belongs to and no other; one that breaks a round off, all that are in
-    it. What is no Exception does so, too: a drafter's SystemExit is not the end of the thread.
+    The other requests wait and begin in the order in which they came. Only a request whose prompt
+    begins like one that is being read waits longer, so that the common part is decoded once.
+
+    The thread starts with the first request, and only this thread uses the core. Other threads tell
+    it what they want by the queue and by `Job.wanted`, which it reads between two rounds. An error
+    ends the request that it belongs to; an error that breaks a round off ends all requests of the
+    round. That holds for any BaseException: a drafter's SystemExit does not end the thread.
 
     Args:
         core: The session.
@@ -76,7 +78,7 @@ class Worker:
 
     @property
     def load(self) -> Load:
-        """What it is at; never waits."""
+        """How busy the thread is. Reading it never waits."""
         return Load(
             n_waiting=len(self._waiting),
             n_running=len(self._running),
@@ -86,7 +88,7 @@ class Worker:
 
     @property
     def is_this_thread(self) -> bool:
-        """Whether the thread that asks is the one that works."""
+        """Whether the calling thread is the worker's own."""
         return threading.current_thread() is self._thread
 
     def check_process(self) -> None:
@@ -94,8 +96,8 @@ class Worker:
         self._home.check()
 
     def check_may_wait(self) -> None:
-        """Raise BusyError in a thread that would wait for itself: this one, or one in which a
-        drafter is being asked. Raises as `check_process`, too."""
+        """Raise BusyError if the calling thread would wait for itself: if it is the worker's own, or
+        one in which a drafter is being asked. Raises what `check_process` does, too."""
         self.check_process()
         if self._core.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
@@ -105,13 +107,14 @@ class Worker:
 
         Args:
             request: The request.
-            wait: Wait for room in the queue.
-            beside: It was asked for together with one that has been taken, so there is room.
+            wait: Whether to wait until there is room in the queue.
+            beside: Whether the request belongs to a group of which one has been taken already. It is
+                then taken, too, even if the queue is full.
 
         Raises:
             QueueFullError: There is no room.
             ClosedError: The worker has been closed, or this is a forked process.
-            BusyError: Waiting would be for itself: see `check_may_wait`.
+            BusyError: The calling thread would wait for itself; see `check_may_wait`.
         """
         self.check_process()
         if wait:
@@ -141,14 +144,14 @@ class Worker:
         return len(self._waiting) + len(self._running) < self._n_seq + self._max_queue
 
     def cancel(self, job: Job) -> None:
-        """End a request: at once if it waits, else before the next round. In a forked process
-        nothing happens."""
-        if not self._home.is_here:  # the lock may be held by the thread that is not there
+        """End a request: at once if it has not begun, else before the next round. In a forked
+        process nothing happens."""
+        if not self._home.is_here:  # the lock may be held by a thread that is not here
             return
         with self._changed:
             job.wanted = False
             if job not in self._waiting:
-                self._changed.notify_all()  # where it waits for a draft, nothing else would
+                self._changed.notify_all()  # the thread may wait for this request's draft
                 return
             self._waiting.remove(job)
             self._changed.notify_all()
@@ -210,8 +213,8 @@ class Worker:
         return bool(self._waiting) and (len(self._running) < self._n_seq or self._patience() == 0)
 
     def _patience(self) -> float | None:
-        """Seconds until who waits for a draft must give his place to others; None if there are no
-        others, or nobody waits for one."""
+        """Return the seconds until a request that waits for a draft must give its place to another;
+        None if no other wants a place, or no request waits for a draft."""
         since = [job.waits_since for job in self._running if job.waits_since is not None]
         if not self._waiting or not since:
             return None
@@ -222,14 +225,14 @@ class Worker:
             assert job.record is not None
             try:
                 job.record.core.cancel()
-            except BaseException as error:  # its drafter is told of the end
+            except BaseException as error:  # of a drafter, which is told of the end
                 self._end(job, error)
             else:
                 self._collect(job)
 
     def _make_room(self) -> None:
-        """Take its place from who has waited for a draft too long, where others want one."""
-        with self._changed:  # or a draft could come meanwhile
+        """End the request that has waited for a draft too long, if others want its place."""
+        with self._changed:  # so that no draft comes meanwhile
             if len(self._running) < self._n_seq or self._patience() != 0:
                 return
             longest = min(self._running, key=lambda job: job.waits_since or inf)
@@ -255,7 +258,8 @@ class Worker:
             try:
                 job.record = job.request.begin(self._core)
             except BusyError as error:
-                # A stream has the place. Among several, each step advances that one, too.
+                # A stream of the session has the place. With several places, each step advances the
+                # stream, too, so the place will become free.
                 if self._n_seq > 1:
                     self._put_back(job, place)
                     return
@@ -264,7 +268,8 @@ class Worker:
                 self._end(job, error)
 
     def _put_back(self, job: Job, place: int) -> None:
-        """Have a request wait again that found no place; unless it was cancelled meanwhile."""
+        """Put a request that found no place back into the queue, or end it if it was cancelled
+        meanwhile."""
         with self._changed:
             self._running.remove(job)
             if job.wanted:
@@ -274,8 +279,10 @@ class Worker:
         job.fail(_cancelled())
 
     def _being_read(self) -> list[tuple[NDArray[np.int32], int]]:
-        """Return the prompts that are being taken in, and how many of their tokens have been. Not
-        with the lock: the core may be at work for a stream."""
+        """Return the prompts that are being read, each with the number of its tokens read so far.
+
+        To be called without the lock, since the core may be at work for a stream.
+        """
         return [
             (job.prompt, job.record.core.n_prefilled)
             for job in self._running
@@ -284,7 +291,7 @@ class Worker:
 
     def _step(self) -> None:
         if not self._running and not self._waiting:
-            return  # an only stream may be at work: that is its reader's
+            return  # if a stream is open, its reader advances it
         try:
             self._core.step()
         except BaseException as error:
@@ -294,7 +301,7 @@ class Worker:
             self._collect(job)
 
     def _collect(self, job: Job) -> None:
-        """Give a request what became certain, and let it go if it has ended."""
+        """Give a request the chunks that became certain, and release it if it has ended."""
         assert job.record is not None
         try:
             chunks = job.record.core.take()
@@ -347,8 +354,8 @@ def _cancelled() -> ClosedError:
 
 
 def _waits(job: Job, read: Iterable[tuple[NDArray[np.int32], int]]) -> bool:
-    """Whether a good part of its prompt is what another request has still to take in: then it need
-    not be decoded twice."""
+    """Return whether a request should wait: if its prompt begins with a good part of a prompt that
+    is still being read, that part need not be decoded twice."""
     for prompt, n_read in read:
         n = min(_n_common(job.prompt, prompt), len(job.prompt) - 1)
         if n > n_read and n >= max(len(prompt) // 2, _LEAST_COMMON):
@@ -357,14 +364,14 @@ def _waits(job: Job, read: Iterable[tuple[NDArray[np.int32], int]]) -> bool:
 
 
 def _n_common(prompt: NDArray[np.int32], other: NDArray[np.int32]) -> int:
-    """How many tokens two prompts begin with alike."""
+    """Return the number of tokens that two prompts begin with in common."""
     n = min(len(prompt), len(other))
     differ = np.not_equal(prompt[:n], other[:n])
     return int(differ.argmax()) if differ.any() else n
 
 
 def _leave(job: Job) -> None:
-    """Have the core go on without a request, whatever its drafter raises when it is told."""
+    """Take a request out of the core, whatever its drafter raises when it is told."""
     if job.record is not None:
         with suppress(BaseException):
             job.record.core.cancel()
