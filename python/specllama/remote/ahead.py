@@ -24,7 +24,7 @@ _MOST_TRIES = 5
 _SURE_MATCH = 8
 """Length of a match from which on a copy is drafted without asking the draft model."""
 _SENT_ONE_BY_ONE = 4
-"""So many first tokens of a draft model are sent one by one, the later ones in groups of as many."""
+"""A draft model's first tokens, this many, are sent one by one, later ones in groups of as many."""
 
 
 class Ahead:
@@ -131,7 +131,7 @@ class Ahead:
             # Otherwise the generation may have ended, and its last messages are still to be read.
 
     def _take(self, tokens: list[int]) -> None:
-        """Keep what is left of the draft behind these tokens of the target, which may be nothing."""
+        """Keep what is left of the draft behind these tokens of the target, maybe nothing."""
         draft, party = self._draft, self._party
         n = draft.agreed(tokens)
         if draft.tokens:

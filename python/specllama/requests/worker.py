@@ -96,8 +96,8 @@ class Worker:
         self._home.check()
 
     def check_may_wait(self) -> None:
-        """Raise BusyError if the calling thread would wait for itself: if it is the worker's own, or
-        one in which a drafter is being asked. Raises what `check_process` does, too."""
+        """Raise BusyError if the calling thread would wait for itself: if it is the worker's own,
+        or one in which a drafter is being asked. Raises what `check_process` does, too."""
         self.check_process()
         if self._core.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
@@ -108,8 +108,8 @@ class Worker:
         Args:
             request: The request.
             wait: Whether to wait until there is room in the queue.
-            beside: Whether the request belongs to a group of which one has been taken already. It is
-                then taken, too, even if the queue is full.
+            beside: Whether the request belongs to a group of which one has been taken already. It
+                is then taken, too, even if the queue is full.
 
         Raises:
             QueueFullError: There is no room.
