@@ -168,16 +168,6 @@ def test_update_batch_is_update_of_each() -> None:
     assert as_tuples(one, 64) == as_tuples(all_at_once, 64)
 
 
-def test_a_new_predictor_knows_nothing_of_another() -> None:
-    predictor = NGramPredictor()
-    predictor.update_batch([1, 2, 1, 2, 1])
-    assert predictor.predict()
-    predictor = NGramPredictor()
-    assert predictor.predict() == []
-    predictor.update_batch([2, 1])
-    assert predictor.predict() == []
-
-
 def test_nothing_is_predicted_from_nothing() -> None:
     predictor = NGramPredictor()
     assert predictor.predict() == []

@@ -32,8 +32,8 @@ struct Header {
     int n_heads = 0;
     int head_size = 0;
     bool slides = false;  // whether there are sliding windows
-    bool long_rope =
-        false;  // whether positions are rotated differently in long contexts than in short ones
+    // Whether positions are rotated differently in long contexts than in short ones.
+    bool long_rope = false;
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
     // Numbers that the KV memory of one token takes; 0: no attention, or a number of heads per

@@ -119,8 +119,7 @@ class Planner {
     };
     std::vector<Reach> reach_;  // [node + 1] of a candidate; [0]: the committed text
     // Members only so that rounds need not allocate them.
-    std::vector<Chain> chains_ =
-        std::vector<Chain>(1);  // of all candidates of a round, turn by turn
+    std::vector<Chain> chains_ = std::vector<Chain>(1);  // of all candidates, turn by turn
     Allotment allotment_;
 };
 
