@@ -173,8 +173,8 @@ def test_a_long_prompt_stalls_nobody(open_session: Open) -> None:
         assert session._core.step()
         n_steps += 1
         assert len(quick.result().tokens) == 1 + n_steps
-        # The last token comes with the round.
-        assert slow._core.n_prefilled <= 16 * n_steps + 1
+        # The last tokens come with the round, as many as each of two may have.
+        assert slow._core.n_prefilled <= 16 * n_steps + 8
 
 
 def test_long_prompts_take_turns(open_session: Open) -> None:
@@ -197,8 +197,8 @@ def test_a_prompt_has_a_batch_beside_the_round(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2, n_batch=90)
     first = session.stream([1, 5, 6], max_tokens=9)
     session._core.step()
-    second = session.stream([2, *range(5, 105)], max_tokens=9)
-    for n_prefilled, n_generated in ((90, 2), (101, 3)):
+    second = session.stream([2, *range(5, 137)], max_tokens=9)
+    for n_prefilled, n_generated in ((90, 2), (133, 3)):
         session._core.step()
         assert second._core.n_prefilled == n_prefilled
         assert len(first.result().tokens) == n_generated

@@ -97,3 +97,13 @@ def test_who_drafts_nothing_pays_for_nobody() -> None:
             planner.learn(turn)
     assert saved(silent) == before[0]
     assert saved(wrong) < before[1]
+
+
+def test_drafts_of_many_keep_within_the_most_rows() -> None:
+    """One that decodes alone need not."""
+    planner = Planner(most_rows=7)
+    for n in (1, 2, 4, 8, 16, 32, 64):
+        planner.cost.observe(n, 0, float(CURVES["flat"][n]))
+    assert sum(lengths(turns_of(planner, [SURE] * 4))) == 7 - 4
+    assert lengths(turns_of(planner, [SURE])) == [len(SURE)]
+    assert lengths(turns_of(planner, [SURE] * 30)) == [0] * 30

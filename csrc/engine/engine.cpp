@@ -16,6 +16,12 @@ namespace {
 // Most tokens that are decoded again ahead of a draft, where the memory cannot be cut.
 constexpr int kMostPending = 16;
 
+// Rows of a round up to which prompts ride in it. So many rows take less time in one decode than
+// those of the prompt and of the others apart, on all processors measured (docs/figures.md). From
+// 33 rows on AMX's kernels take another block of rows, and from 64 on flash attention does, so some
+// rows are left for drafts.
+constexpr int kMostRidden = 24;
+
 }  // namespace
 
 Engine::Engine(Context& target, Speculator speculator)
@@ -49,14 +55,15 @@ void Engine::end(Sequence& sequence) {
 
 void Engine::step(std::span<Sequence* const> sequences) {
     quota_ = target_.n_batch() / static_cast<int>(sequences.size());
+    ride_ = ride(sequences);
     in_prompt_.clear();
     ready_.clear();
     for (Sequence* sequence : sequences)
         (must_prefill(*sequence) ? in_prompt_ : ready_).push_back(sequence);
     try {
         prefill();
-        std::ranges::copy_if(in_prompt_, std::back_inserter(ready_), [](const Sequence* sequence) {
-            return sequence->pending().size() == 1;
+        std::ranges::copy_if(in_prompt_, std::back_inserter(ready_), [&](const Sequence* sequence) {
+            return static_cast<int>(sequence->pending().size()) <= ride_.rest;
         });
         // A decode that failed may have ended some of them, or lost their state.
         std::erase_if(ready_, [this](const Sequence* sequence) {
@@ -99,6 +106,23 @@ void Engine::recover(const Sequence* alone) {
     }
 }
 
+// Beside rows of others, prompts share what is left of kMostRidden. Alone they share the batch:
+// what does not fit into one decode has another, which leaves the token whose logits are read. A
+// split memory decodes unequal numbers of rows apart anyway.
+Engine::Ride Engine::ride(std::span<Sequence* const> sequences) const {
+    int n_rows = 0;
+    int n_prompts = 0;
+    for (const Sequence* sequence : sequences) {
+        if (sequence->in_prompt())
+            ++n_prompts;
+        else
+            n_rows += static_cast<int>(sequence->pending().size());
+    }
+    if (n_rows == 0 || n_prompts == 0 || target_.memory().split()) return {quota_, 1};
+    const int each = std::clamp((kMostRidden - n_rows) / n_prompts, 1, quota_);
+    return {each, each};
+}
+
 // Where the memory cannot be cut anywhere, the state before a prompt's last token is saved, for
 // other prompts that begin alike. So these prompts are prefilled even if they are short; the last
 // token is left for the round, which wants its logits.
@@ -106,12 +130,12 @@ bool Engine::must_prefill(const Sequence& sequence) const {
     const int n_pending = static_cast<int>(sequence.pending().size());
     const bool others_may_begin_alike =
         target_.n_seq() > 1 && target_.memory().n_cuttable() != Memory::kAnyNumber;
-    return n_pending > quota_ || (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
+    return n_pending > (sequence.in_prompt() ? ride_.most : quota_) ||
+           (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
 }
 
 // The batch holds prompt tokens only. Rows of a round beside them would cost kernels for wide
-// decodes as much as a decode of their own, and flash attention even more: it computes for a whole
-// block of rows whatever one of them sees (docs/figures.md).
+// decodes as much as a decode of their own, and flash attention even more (see kMostRidden).
 void Engine::prefill() {
     if (in_prompt_.empty()) return;
     take_chunks();
@@ -129,9 +153,8 @@ void Engine::take_chunks() {
     if (target_.memory().split()) in_prompt_.resize(1);
     chunks_.clear();
     while (room > 0 && chunks_.size() < in_prompt_.size()) {
-        // The last token is left for the round that reads its logits.
-        const auto n_pending = in_prompt_[chunks_.size()]->pending().size();
-        chunks_.push_back(std::min(static_cast<int>(n_pending) - 1, room));
+        const auto n_pending = static_cast<int>(in_prompt_[chunks_.size()]->pending().size());
+        chunks_.push_back(std::min(n_pending - ride_.rest, room));
         room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());

@@ -28,11 +28,11 @@ class Engine {
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances sequences that are not done. If some prompts are longer than a sequence's quota of a
-    // batch, one batch of prompt tokens is decoded first. Prompts take turns in it and share it,
-    // unless memory().split(): then it holds only one. A round follows for all other sequences, and
-    // for those with a single prompt token left. So no sequence waits for more than one batch of
-    // others' prompts.
+    // Advances sequences that are not done. If some prompts are too long for a round (see Ride),
+    // one batch of prompt tokens is decoded first. Prompts take turns in it and share it, unless
+    // memory().split(): then it holds only one. A round follows for all other sequences, and for
+    // those with only so many prompt tokens left as may ride in it. So no sequence waits for more
+    // than one batch of others' prompts.
     //
     // An Error ends only the sequences that it concerns: if a decode of several fails, those whose
     // own decode fails as well; if the memory cannot be cut, also those whose state is lost. Any
@@ -47,6 +47,12 @@ class Engine {
         std::size_t last;
     };
 
+    // What of a prompt is decoded in the round that reads its logits, for each prompt of a step.
+    struct Ride {
+        int most;  // a prompt with at most so many tokens left needs no prompt batch
+        int rest;  // the last tokens that prompt batches leave for the round
+    };
+
     // What the target said last of a draft: a token, or a negative number as Sampler::choose has
     // it; and whether the draft had that token, too.
     struct Said {
@@ -54,6 +60,7 @@ class Engine {
         bool agrees;
     };
 
+    Ride ride(std::span<Sequence* const> sequences) const;
     bool must_prefill(const Sequence& sequence) const;
     template <typename Decode>
     void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
@@ -78,7 +85,8 @@ class Engine {
     Speculator speculator_;
     std::vector<Sequence*> entered_;  // begun and not ended
     int quota_ = 0;                   // tokens of a batch that each sequence of the step may have
-    SequenceId prefilled_ = -1;       // the last that was in a prefill
+    Ride ride_{};
+    SequenceId prefilled_ = -1;  // the last that was in a prefill
     // Kept between rounds so that none allocates.
     Batch batch_;
     std::vector<Sequence*> in_prompt_;  // those whose prompts are to be decoded

@@ -28,14 +28,14 @@ constexpr Tree::Limits kChains;
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
                        std::shared_ptr<Offers> offers, std::optional<int> spec_length,
-                       const Tree::Limits& limits, const Vocab& vocab, bool split)
+                       const Tree::Limits& limits, const Vocab& vocab, Planner planner)
     : drafters_(std::move(drafters)),
       offers_(std::move(offers)),
       grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
       limits_(limits),
       vocab_(&vocab),
-      planner_(split),
+      planner_(std::move(planner)),
       proposals_(drafters_.size() + 2) {
     if (speculates()) reader_ = dynamic_cast<StateReader*>(drafters_.back().get());
 }

@@ -50,10 +50,10 @@ class Speculator {
     // offers: one of the drafters, or null. Paced sequences need it: for them no other drafter is
     // asked, and nothing is planned.
     // limits: of a draft that is verified; one sibling: drafts are chains.
-    // split: see Planner; drafts are chains then.
+    // planner: new; of a split memory, drafts are chains.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::shared_ptr<Offers> offers,
                std::optional<int> spec_length, const Tree::Limits& limits, const Vocab& vocab,
-               bool split);
+               Planner planner);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned.

@@ -1,5 +1,8 @@
 #include "llama/attention.h"
 
+#include <limits>
+#include <string>
+
 #include "ggml-cpu.h"
 #include "llama/kv_type.h"
 #include "llama/offload.h"
@@ -26,6 +29,9 @@ int least_head() {
 // touched until then.
 constexpr double kMostBytes = 2.0 * (1 << 30);
 
+// Rows of a block of the flash kernel: ggml's GGML_FA_TILE_Q.
+constexpr int kBlock = 64;
+
 }  // namespace
 
 double attention_scores(const Header& header, int n_batch, double n_seen) {
@@ -44,6 +50,13 @@ bool faster_without_flash(const Header& header, const ModelOptions& model,
            header.head_size <= kLargestHead && !header.slides &&
            sizeof(float) * attention_scores(header, context.n_batch, n_ctx) <= kMostBytes &&
            offload_devices(model).empty();
+}
+
+int most_rows_together(const ModelOptions& model, const ContextOptions& context) {
+    const std::string kv = kv_type_name(context);
+    const bool in_blocks = context.flash_attn != Switch::off && (kv == "f16" || kv == "f32") &&
+                           offload_devices(model).empty();
+    return in_blocks ? kBlock - 1 : std::numeric_limits<int>::max();
 }
 
 }  // namespace specllama

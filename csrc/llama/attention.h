@@ -16,4 +16,9 @@ double attention_scores(const Header& header, int n_batch, double n_seen);
 bool faster_without_flash(const Header& header, const ModelOptions& model,
                           const ContextOptions& context, int n_ctx);
 
+// Most rows of a decode of several sequences in one memory, behind which it suddenly costs more: on
+// a CPU llama.cpp's flash attention puts 64 rows or more together in blocks, and computes for a
+// whole block what any of its rows sees. Without that, any number.
+int most_rows_together(const ModelOptions& model, const ContextOptions& context);
+
 }  // namespace specllama

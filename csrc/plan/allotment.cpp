@@ -16,7 +16,7 @@ void Allotment::add_sequence(int n_rows, double stake, int place, int most) {
 }
 
 // With a heap, only the rows that may pay get sorted.
-void Allotment::allot(Prices prices) {
+void Allotment::allot(Prices prices, int most_rows) {
     // Among equal gains the order of adding decides, so no row comes before its predecessor.
     const auto later = [](const Row& a, const Row& b) {
         return std::tie(a.gain, b.sequence, b.number) < std::tie(b.gain, a.sequence, a.number);
@@ -28,7 +28,9 @@ void Allotment::allot(Prices prices) {
     double most_saved = 0;
     double gain = 0;
     double stake = 0;
-    for (std::span left(rows_); !left.empty(); left = left.first(left.size() - 1)) {
+    std::span<Row> left(rows_);
+    for (; !left.empty() && std::ssize(chosen_) < most_rows - n;
+         left = left.first(left.size() - 1)) {
         std::ranges::pop_heap(left, later);
         const Row& row = left.back();
         Participant& one = participants_[row.sequence];

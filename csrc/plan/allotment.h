@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,7 @@ class Allotment {
     using Prices = std::span<const double>;
 
     static constexpr int kCommitted = -1;  // predecessor of a row that follows the committed text
+    static constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
     void clear();
 
@@ -54,8 +56,9 @@ class Allotment {
         return static_cast<int>(rows_.size()) - 1;
     }
 
-    // Chooses the rows; to be called once before the next clear().
-    void allot(Prices prices);
+    // Chooses the rows; to be called once before the next clear(). most_rows: those of the decode,
+    // unless it has more in any case.
+    void allot(Prices prices, int most_rows = kAnyNumber);
     // The same for a split memory, where only neighbours with equally many rows are decoded at
     // once. All sequences that draft then verify the same number of rows, and wherever the number
     // changes from one place to the next, another decode begins.

@@ -93,7 +93,7 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
     if (split_ && turns.size() > 1)
         allotment_.allot_split(prices);
     else
-        allotment_.allot(prices);
+        allotment_.allot(prices, turns.size() > 1 ? most_rows_ : Allotment::kAnyNumber);
 }
 
 // Fills a chain for a draft to which a draft model may add tokens, at `step` seconds each.

@@ -40,7 +40,9 @@ namespace specllama {
 class Planner {
  public:
     // split: whether the sequences lie apart in the memory, see Allotment::allot_split.
-    explicit Planner(bool split = false) : split_(split) {}
+    // most_rows: drafts of several sequences that share a decode make it no larger than this.
+    explicit Planner(bool split = false, int most_rows = Allotment::kAnyNumber)
+        : split_(split), most_rows_(most_rows) {}
 
     // What is known at the start of a request.
     Phase begin(double temperature, int n_prompt) const;
@@ -106,6 +108,7 @@ class Planner {
     void write_down(const Common& common, std::span<Turn> turns);
 
     bool split_;
+    int most_rows_;
     CostCurve cost_;
     DraftCost draft_cost_;
     Acceptance acceptance_;

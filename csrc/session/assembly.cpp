@@ -10,6 +10,7 @@
 #include "draft/head_drafter.h"
 #include "draft/model_drafter.h"
 #include "draft/offers.h"
+#include "llama/attention.h"
 #include "llama/exact.h"
 #include "llama/footprint.h"
 #include "llama/gguf_file.h"
@@ -219,9 +220,10 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     if (drafters.head) drafters.head->attach(*context);
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
+    Planner planner(memory.split(), most_rows_together(plan.model, plan.context));
     auto engine = std::make_unique<Engine>(
         *context, Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
-                             limits(options, most_leaves), model->vocab(), memory.split()));
+                             limits(options, most_leaves), model->vocab(), std::move(planner)));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");

@@ -188,7 +188,8 @@ void bind_plan(py::module_& m) {
         .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),
              py::arg("n_judged") = std::nullopt, py::arg("n_again") = 0);
     py::class_<Planner>(m, "Planner", "Decides how many tokens of which draft are verified.")
-        .def(py::init<bool>(), py::kw_only(), py::arg("split") = false)
+        .def(py::init<bool, int>(), py::kw_only(), py::arg("split") = false,
+             py::arg("most_rows") = Allotment::kAnyNumber)
         .def("begin", &Planner::begin, py::arg("temperature") = 0.0, py::arg("n_prompt") = 0)
         .def("choose", &choose, py::arg("turns"))
         .def(

@@ -309,11 +309,13 @@ class Planner:
     It reads no clock: the same calls give the same choices.
     """
 
-    def __init__(self, *, split: bool = False) -> None:
+    def __init__(self, *, split: bool = False, most_rows: int = ...) -> None:
         """
         Args:
             split: Whether the sequences lie apart in the memory, so that only neighbours with equal
                 numbers of rows are decoded at once.
+            most_rows: Drafts of several sequences that share a decode make it no larger than this;
+                the default is no limit.
         """
 
     def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> Phase:
