@@ -17,9 +17,9 @@ namespace {
 constexpr int kMostPending = 16;
 
 // Rows of a round up to which prompts ride in it. So many rows take less time in one decode than
-// those of the prompt and of the others apart, on all processors measured (docs/figures.md). From
-// 33 rows on AMX's kernels take another block of rows, and from 64 on flash attention does, so some
-// rows are left for drafts.
+// those of the prompt and of the others apart, on all processors measured (docs/figures.md). The
+// next step is at 33 rows (AMX's kernels work on 32 at once); the rows up to there are left for
+// drafts.
 constexpr int kMostRidden = 24;
 
 }  // namespace

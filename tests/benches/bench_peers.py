@@ -31,7 +31,10 @@ Every peer is set against us by its best setting for each workload, chosen after
 turn does not count: it warms up, and shows which settings are far from their peer's best; these
 take no part in the others. There it is one setting after the other; in the turns that count all
 who are left are open together and take turns at every text, so that a machine which changes its
-speed from minute to minute does so for all of them. Memory has to hold them all.
+speed from minute to minute does so for all of them. Memory has to hold them all. Where it is in
+small pieces, whoever opens first gets those, and decodes slower if it does not ask for huge pages,
+as llama-server does not: by a quarter, once. So another one opens first in every turn, and on Linux
+`echo 1 > /proc/sys/vm/compact_memory` before the bench makes them equal.
 """
 
 from __future__ import annotations
@@ -138,7 +141,7 @@ def take_turns(
     everyone = dict.fromkeys(itertools.chain.from_iterable(settings.values()))
     for turn in trange(n_turns, leave=False):
         with ExitStack() as opened:
-            open_ = {one: opened.enter_context(one.open()) for one in everyone}
+            open_ = {one: opened.enter_context(one.open()) for one in in_turn([*everyone], turn)}
             for name, texts in workloads.items():
                 for of_one in runs[name].values():
                     of_one.append([])
