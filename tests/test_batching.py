@@ -205,6 +205,22 @@ def test_a_prompt_has_a_batch_beside_the_round(open_session: Open) -> None:
     assert len(second.result().tokens) == 1
 
 
+def test_the_rest_of_a_prompt_rides_in_a_round(open_session: Open) -> None:
+    """Beside others' rows the last 23 of 109 tokens do, which do not fit into the batch; without
+    others they are left for the next step."""
+    session = open_session(draft=None, n_seq=2, n_batch=90)
+    prompt = [2, *range(5, 113)]
+    with session.stream(prompt, max_tokens=1) as alone:
+        session._core.step()
+        assert alone._core.n_prefilled == 90
+    first = session.stream([1, 5, 6], max_tokens=9)
+    session._core.step()
+    second = session.stream([3, *prompt[1:]], max_tokens=9)
+    session._core.step()
+    assert second._core.n_prefilled == len(prompt)
+    assert [len(stream.result().tokens) for stream in (first, second)] == [2, 1]
+
+
 def test_what_others_steps_brought(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
     core = session._core
