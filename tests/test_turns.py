@@ -22,6 +22,12 @@ def turns_of(planner: Planner, drafts: list[list[Evidence]], n_pending: int = 1)
     return turns
 
 
+def taught(planner: Planner, curve: str) -> Planner:
+    for n in (1, 2, 4, 8, 16, 32, 64):
+        planner.cost.observe(n, 0, float(CURVES[curve][n]))
+    return planner
+
+
 def lengths(turns: list[Turn]) -> list[int]:
     return [turn.choice.n_draft for turn in turns]
 
@@ -70,8 +76,7 @@ def test_what_was_drawn_is_verified_whole_or_not_at_all() -> None:
 def test_decoded_alike_they_draft_as_much_or_nothing(curve: str) -> None:
     planner = Planner(split=True)
     for _ in range(5):
-        for n in (1, 2, 4, 8, 16, 32, 64):
-            planner.cost.observe(n, 0, float(CURVES[curve][n]))
+        taught(planner, curve)
     assert len({*lengths(turns_of(planner, [SURE, SURE[:3], VAGUE, SURE])), 0}) <= 2
 
 
@@ -101,9 +106,7 @@ def test_who_drafts_nothing_pays_for_nobody() -> None:
 
 def test_drafts_of_many_keep_within_the_most_rows() -> None:
     """One that decodes alone need not."""
-    planner = Planner(most_rows=7)
-    for n in (1, 2, 4, 8, 16, 32, 64):
-        planner.cost.observe(n, 0, float(CURVES["flat"][n]))
+    planner = taught(Planner(most_rows=7), "flat")
     assert sum(lengths(turns_of(planner, [SURE] * 4))) == 7 - 4
     assert lengths(turns_of(planner, [SURE])) == [len(SURE)]
     assert lengths(turns_of(planner, [SURE] * 30)) == [0] * 30
