@@ -231,6 +231,13 @@ def test_states_cannot_be_shared(tmp_path: Path, kind: str) -> None:
         assert session.generate([1, 5, 6], max_tokens=3).tokens
 
 
+def test_what_asks_for_nothing_may_be_given(open_session: Open) -> None:
+    session = open_session()
+    plain: dict[str, Any] = {"temperature": 0, "top_k": -1, "top_p": 1.0, "logit_bias": {}}
+    beams = session.generate(PROMPT, n_beams=2, max_tokens=8)
+    assert found(session.generate(PROMPT, n_beams=2, max_tokens=8, **plain)) == found(beams)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

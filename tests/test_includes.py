@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "csrc/draft/model_drafter": {"draft", "llama", "sample"},
     "csrc/llama": {"grammar", "llama", "sample/mask.h", "system", "text/utf8.h"},
     "csrc/engine": {"engine", "llama", "system", "text", *PURE},
-    "csrc/beam": {"beam", "engine", "llama", "text", *PURE},
+    "csrc/beam": {"beam", "engine", "llama", "system", "text", *PURE},
     "csrc/session": {"beam", "engine", "llama", "session", "system", "text", *PURE},
     # The command line knows the public headers.
     "csrc/cli": {"cli", "text/utf8.h"},

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/clock.h"
 #include "llama/footprint.h"
 #include "specllama/error.h"
+#include "system/clock.h"
 #include "text/text_stream.h"
 
 namespace specllama {

@@ -33,9 +33,11 @@ void name_models(Options& options) {
     if (!session.draft_model) return;
     session.draft_model->model.n_gpu_layers =
         options.draft_n_gpu_layers ? options.draft_n_gpu_layers : session.model.n_gpu_layers;
-    // Only the target uses RPC servers: a draft that comes over a network is worth little.
+    // Only the target uses RPC servers: a draft that comes over a network is worth little. And a
+    // draft model without layers on a GPU needs none.
+    const bool like_target = session.model.rpc.empty() && options.draft_n_gpu_layers != 0;
     session.draft_model->model.device =
-        options.draft_device.value_or(session.model.rpc.empty() ? session.model.device : "");
+        options.draft_device.value_or(like_target ? session.model.device : "");
     session.draft_model->context = session.context;
 }
 

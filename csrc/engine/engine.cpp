@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/clock.h"
 #include "specllama/error.h"
+#include "system/clock.h"
 
 namespace specllama {
 

@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "engine/clock.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "specllama/draft.h"
 #include "specllama/drafter.h"
 #include "specllama/error.h"
+#include "system/clock.h"
 
 namespace specllama {
 

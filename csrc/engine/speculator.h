@@ -11,13 +11,13 @@
 #include "draft/offers.h"
 #include "draft/state_reader.h"
 #include "draft/tree.h"
-#include "engine/clock.h"
 #include "engine/joined_draft.h"
 #include "engine/sequence.h"
 #include "llama/vocab.h"
 #include "plan/planner.h"
 #include "specllama/drafter.h"
 #include "specllama/types.h"
+#include "system/clock.h"
 
 namespace specllama {
 

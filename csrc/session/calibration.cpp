@@ -5,10 +5,10 @@
 #include <functional>
 #include <random>
 
-#include "engine/clock.h"
 #include "llama/batch.h"
 #include "plan/constants.h"
 #include "specllama/error.h"
+#include "system/clock.h"
 
 namespace specllama {
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "beam/beam_search.h"
-#include "engine/clock.h"
 #include "llama/helper_threads.h"
 #include "session/request_check.h"
 #include "specllama/error.h"
+#include "system/clock.h"
 
 namespace specllama {
 

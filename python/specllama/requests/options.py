@@ -39,7 +39,7 @@ class GenerateOptions(TypedDict, total=False):
         float, Range(0), ("--temp", "--temperature"), "temperature",
     )]  # fmt: skip
     top_k: Annotated[int, Field(
-        0, "0: off", _check.integer, "Only the k most likely tokens; 0 or -1: all.",
+        0, "0: off", read.most_likely, "Only the k most likely tokens; 0 or -1: all.",
         int, Range(-1, INT32), ("--top-k",), "top_k",
     )]  # fmt: skip
     top_p: Annotated[float, Field(
