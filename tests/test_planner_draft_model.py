@@ -107,10 +107,15 @@ def test_a_draft_goes_on_with_what_another_has_behind_the_same_tokens() -> None:
 
 
 def answer(
-    one: Planner, n_requests: int, n_tokens: int, max_draft: int = 8, n_prompt: int = 400
+    one: Planner,
+    n_requests: int,
+    n_tokens: int,
+    max_draft: int = 8,
+    n_prompt: int = 400,
+    max_tokens: int = 1000,
 ) -> tuple[list[float], list[float]]:
-    """Of each request, of n_tokens behind a prompt: seconds that went into asking a draft model,
-    which is always right, and the speed. A plain decode takes a second."""
+    """Of each request, of n_tokens behind a prompt and at most max_tokens: seconds that went into
+    asking a draft model, which is always right, and the speed. A plain decode takes a second."""
     asking, speeds = [], []
     for _ in range(n_requests):
         phase = one.begin(0.0, n_prompt)
@@ -118,7 +123,7 @@ def answer(
         while i < n_tokens:
             at = n_prompt + i
             room = min(max_draft, n_tokens - 1 - i)
-            turn = Turn(phase, at, max_draft=room, n_behind=at - 1 - seen)
+            turn = Turn(phase, at, max_draft=room, n_behind=at - 1 - seen, n_left=max_tokens - i)
             one.choose([turn])
             draft: list[Evidence] = []
             spent = 0.0
@@ -150,6 +155,14 @@ def test_one_for_which_prompts_are_read_in_vain_is_not_asked_for_each() -> None:
     assert asking[0] > a_prompt - 1  # and of twenty too few are left
     assert sum(asking) < 10 * a_prompt
     assert sum(seconds > 0 for seconds in asking) < 10
+
+
+def test_a_prompt_is_not_read_if_the_answer_cannot_become_long_enough() -> None:
+    one = planner(FLAT, 0.4)
+    asking, _ = answer(one, 60, 20, n_prompt=250, max_tokens=20)
+    assert sum(asking) == 0
+    asking, _ = answer(one, 1, 200, n_prompt=250, max_tokens=200)
+    assert asking[0] > one.draft_cost.seconds(251, 0)
 
 
 def test_a_prompt_that_takes_longer_than_may_be_lost_is_not_read_to_try_one() -> None:

@@ -70,6 +70,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.n_tokens = sequence.n_tokens();
         turn.n_pending = static_cast<int>(sequence.pending().size());
         turn.max_rows = limits[i].nodes;
+        turn.n_left = sequence.n_tokens_left();
         turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
         turn.n_behind = 0;
         if (speculates())

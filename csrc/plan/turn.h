@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -65,11 +66,12 @@ struct Turn {
     int n_pending = 1;              // of those, how many the decode takes in before the draft
     int max_draft = 0;              // most tokens that may be drafted in a row
     int max_rows = kMaxSpecLength;  // most tokens that may be verified
-    int n_behind = 0;               // tokens that a draft model has to take in before it drafts
-    double overhead = 0;            // seconds a round costs beside drafting and decoding
-    double spent = 0;               // seconds spent on drafts for this round so far
-    bool asked = false;             // whether a draft model has worked in these, drafting or not
-    int place = 0;                  // of the sequence in a memory that is split
+    int n_left = std::numeric_limits<int>::max();  // most tokens that may still be generated
+    int n_behind = 0;     // tokens that a draft model has to take in before it drafts
+    double overhead = 0;  // seconds a round costs beside drafting and decoding
+    double spent = 0;     // seconds spent on drafts for this round so far
+    bool asked = false;   // whether a draft model has worked in these, drafting or not
+    int place = 0;        // of the sequence in a memory that is split
     std::vector<DraftCandidate> candidates;
     // The choice.
     Choice choice;

@@ -161,7 +161,8 @@ void bind_plan(py::module_& m) {
         .def_readonly("saved", &Choice::saved);
     py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
         .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, int n_behind,
-                         double overhead, double spent, bool asked, int place, int max_rows) {
+                         double overhead, double spent, bool asked, int place, int max_rows,
+                         int n_left) {
                  HeldTurn held;
                  held.turn.phase = &phase;
                  held.turn.n_tokens = n_tokens;
@@ -173,12 +174,14 @@ void bind_plan(py::module_& m) {
                  held.turn.asked = asked;
                  held.turn.place = place;
                  held.turn.max_rows = max_rows;
+                 held.turn.n_left = n_left;
                  return held;
              }),
              py::arg("phase"), py::arg("n_tokens"), py::kw_only(), py::arg("n_pending") = 1,
              py::arg("max_draft") = kMaxSpecLength, py::arg("n_behind") = 0,
              py::arg("overhead") = 0.0, py::arg("spent") = 0.0, py::arg("asked") = false,
-             py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength, py::keep_alive<1, 2>())
+             py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength,
+             py::arg("n_left") = Turn{}.n_left, py::keep_alive<1, 2>())
         .def("add", &add, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
              py::arg("n_rest") = 0, py::arg("drawn") = false, py::arg("required") = false,
              py::arg("sides") = std::vector<std::pair<Evidence, int>>())

@@ -27,6 +27,7 @@ class Answer:
         prompt, tokens: Token ids.
         draft, sure: For each token, what the draft model would have chosen there, and with which
             probability; empty without one.
+        most: Tokens that the answer might have had.
     """
 
     model: str
@@ -37,6 +38,7 @@ class Answer:
     tokens: list[int]
     draft: list[int]
     sure: list[float]
+    most: int = 192
 
     @cached_property
     def drafts(self) -> Drafts:

@@ -29,6 +29,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from answers import Answer, answers
@@ -68,16 +69,8 @@ def room(drafts: Drafts, i: int) -> int:
     return min(MAX_DRAFT, len(drafts) - 1 - i)
 
 
-def offered(drafts: Drafts, phase: Phase, i: int, spent: float = 0.0, n_behind: int = 0) -> Turn:
-    most = room(drafts, i)
-    turn = Turn(
-        phase,
-        drafts.n_prompt + i,
-        max_draft=most,
-        n_behind=n_behind,
-        spent=spent,
-        asked=spent > 0,
-    )
+def offered(drafts: Drafts, phase: Phase, i: int, **options: Any) -> Turn:
+    turn = Turn(phase, drafts.n_prompt + i, max_draft=room(drafts, i), **options)
     turn.add(drafts.evidence[i][: room(drafts, i)])
     return turn
 
@@ -131,7 +124,8 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
     time, i, seen = 0.0, 0, -drafts.n_prompt
     while i < len(drafts):
         n_first = max(i - seen, 0)
-        turn = offered(drafts, phase, i, n_behind=n_first)
+        n_left = answer.most - 1 - i
+        turn = offered(drafts, phase, i, n_behind=n_first, n_left=n_left)
         planner.choose([turn])
         n_prefix = planner.n_prefix(turn)
         draft, spent = drafts.evidence[i][:n_prefix], 0.0
@@ -151,7 +145,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
             draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
-        turn = offered(drafts, phase, i, SECOND * spent, n_first)
+        turn = offered(drafts, phase, i, spent=SECOND * spent, asked=spent > 0, n_left=n_left)
         turn.add(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
         planner.choose([turn])
         choice = turn.choice
@@ -236,9 +230,11 @@ def show_promises(name: str, rounds: Sequence[DraftRound]) -> None:
         )
 
 
-def cut(answer: Answer, n: int | None) -> Answer:
-    """The first n tokens of it; None: all."""
-    return replace(answer, tokens=answer.tokens[:n], draft=answer.draft[:n], sure=answer.sure[:n])
+def cut(answer: Answer, n: int) -> Answer:
+    """The first n tokens of it, as if it could have had no more."""
+    return replace(
+        answer, tokens=answer.tokens[:n], draft=answer.draft[:n], sure=answer.sure[:n], most=n
+    )
 
 
 def main() -> None:
@@ -246,7 +242,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("first", "second"))
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--step", type=float, default=0.1)
-    parser.add_argument("--tokens", type=int)
+    parser.add_argument("--tokens", type=int, default=Answer.most)
     parser.add_argument("--promises", action="store_true")
     arguments = parser.parse_args()
     texts = [cut(one, arguments.tokens) for one in answers(arguments.half)]

@@ -164,6 +164,7 @@ class Turn:
         asked: Whether part of them went to a draft model, even if it drafted nothing.
         place: Place in the memory, for sequences that lie apart in it.
         max_rows: Most tokens that may be verified.
+        n_left: Most tokens that the request may still get.
     """
 
     def __init__(
@@ -179,6 +180,7 @@ class Turn:
         asked: bool = False,
         place: int = 0,
         max_rows: int = 64,
+        n_left: int = 2147483647,
     ) -> None: ...
     def add(
         self,

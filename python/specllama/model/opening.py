@@ -87,8 +87,8 @@ def open_core(
             draft_path or "",
             context,
             n_gpu_layers=_check.first(draft_n_gpu_layers, n_gpu_layers),
-            # With `rpc`, `device` may name devices of those servers, which only the target uses; and
-            # a draft model without layers on a GPU needs none.
+            # With `rpc`, `device` may name devices of those servers, which only the target uses.
+            # And a draft model without layers on a GPU needs none.
             device=_check.first(
                 draft_device, device if rpc is None and draft_n_gpu_layers != 0 else None
             ),

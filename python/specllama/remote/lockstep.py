@@ -136,6 +136,7 @@ class Lockstep:
             max_draft=room,
             n_behind=max(text.n_tokens - 1 - self._n_decoded, 0),
             max_rows=party.most_nodes,
+            n_left=text.n_left,
             overhead=party.trip.seconds,
         )
 
