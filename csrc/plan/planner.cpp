@@ -265,20 +265,21 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
         std::max(turn.choice.saved, chain.most_saved(0, std::min(n_drafted, chain.longest)));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
-    // In the phase of the text in which it would pay best: what this round would save, and what
-    // each of its tokens would.
+    // What would be saved if the phase of the text were known: in the one in which it would pay
+    // best, and in the mean of all.
     double hoped = 0;
-    double hoped_per_token = 0;
+    double expected = 0;
     for (int phase = 0; phase < kPhases; ++phase) {
-        for (int g = n_drafted + 1; g <= chain.longest; ++g) {
-            const double more = chain.saved_in(phase, g) - so_far;
-            hoped = std::max(hoped, more);
-            hoped_per_token = std::max(hoped_per_token, more / chain.in_phase[g][phase]);
-        }
+        double most = 0;
+        for (int g = n_drafted + 1; g <= chain.longest; ++g)
+            most = std::max(most, chain.saved_in(phase, g) - so_far);
+        hoped = std::max(hoped, most);
+        expected += chain.phases[phase] * most;
     }
     if (behind > step) {
-        // A text is not taken in if all that may still come could not make up for that.
-        if (turn.n_left * hoped_per_token < behind) return false;
+        // As tokens are valued by what they cost at the best length, that much is saved with each
+        // token. So no text is taken in that the tokens which may still come do not pay for.
+        if (turn.n_left * expected < behind) return false;
         // A long one is taken in once not asking has cost the request half as much. (The problem
         // of renting or buying: nobody knows how long the text will go on like this.)
         double& missed = turn.phase->missed;
