@@ -124,8 +124,8 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
     time, i, seen = 0.0, 0, -drafts.n_prompt
     while i < len(drafts):
         n_first = max(i - seen, 0)
-        n_left = answer.most - 1 - i
-        turn = offered(drafts, phase, i, n_behind=n_first, n_left=n_left)
+        lengths = {"n_behind": n_first, "n_left": answer.most - 1 - i}
+        turn = offered(drafts, phase, i, **lengths)
         planner.choose([turn])
         n_prefix = planner.n_prefix(turn)
         draft, spent = drafts.evidence[i][:n_prefix], 0.0
@@ -145,7 +145,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
             draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
-        turn = offered(drafts, phase, i, spent=SECOND * spent, asked=spent > 0, n_left=n_left)
+        turn = offered(drafts, phase, i, spent=SECOND * spent, asked=spent > 0, **lengths)
         turn.add(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
         planner.choose([turn])
         choice = turn.choice
