@@ -1,7 +1,7 @@
 """Side by side with the peers, in turns:
 
     python tests/benches/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N]
-        [-t THREADS] [--texts N] [-fa on|off] [--llama-cpp DIRECTORY]
+        [-t THREADS] [-ngl N] [--texts N] [-fa on|off] [--llama-cpp DIRECTORY]
 
 llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp also llama.cpp's
 own llama-server and llama-speculative-simple are, whose sources are inside the source distribution
@@ -18,14 +18,14 @@ of llama-cpp-python; ten minutes on two cores:
 (With GCC before 13 on a processor with AMX its first decode crashes, unless the compilers are given
 -fno-dse -fno-tree-dse, by -DCMAKE_C_FLAGS and -DCMAKE_CXX_FLAGS.)
 
-All have the same files, threads, prompts, context, KV memory and attention, decode
-greedily on the CPU, and are opened anew in every turn. No prefill counts: our time and that of
-llama-cpp-python is that of a clock on the wall from the first token to the last, Python included,
-llama.cpp's programs report theirs. A last table is of whole answers, from the prompt to the last
-token, by a clock on the wall: what a draft model does before the first token is in these alone. Let
-nothing else run meanwhile: schedulers favour processes that are young. A text that is forced upon
-the model is nothing that a peer could do, so the model continues all prompts as it likes; from
-those of the replayed workloads it gets --texts each.
+All have the same files, threads, layers on the GPU (none, if -ngl does not say otherwise), prompts,
+context, KV memory and attention, decode greedily, and are opened anew in every turn. No prefill
+counts: our time and that of llama-cpp-python is that of a clock on the wall from the first token to
+the last, Python included, llama.cpp's programs report theirs. A last table is of whole answers,
+from the prompt to the last token, by a clock on the wall: what a draft model does before the first
+token is in these alone. Let nothing else run meanwhile: schedulers favour processes that are young.
+A text that is forced upon the model is nothing that a peer could do, so the model continues all
+prompts as it likes; from those of the replayed workloads it gets --texts each.
 
 Every peer is set against us by its best setting for each workload, chosen afterwards. The first
 turn does not count: it warms up, and shows which settings are far from their peer's best; these
@@ -75,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-n", type=int, default=128, help="tokens of each text (128)")
     parser.add_argument("--repeat", type=int, default=5, help="turns (5)")
     parser.add_argument("-t", type=int, default=1, help="threads (1)")
+    parser.add_argument("-ngl", type=int, default=0, help="layers on the GPU, -1: all (0)")
     parser.add_argument("--texts", type=int, default=2, help="prompts of code, edit, quote (2)")
     parser.add_argument("-kv", "--kv-type", choices=KV_TYPES, default="f16", help="memory (f16)")
     parser.add_argument(
@@ -100,6 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         arguments.model,
         arguments.draft_model,
         arguments.t,
+        arguments.ngl,
         N_CTX,
         arguments.kv_type,
         arguments.flash_attn == "on",

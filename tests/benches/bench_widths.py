@@ -1,6 +1,6 @@
 """At how many tokens at once a token gets the same bits.
 
-    python tests/benches/bench_widths.py MODEL... [-kv TYPE] [-n N] [--plain]
+    python tests/benches/bench_widths.py MODEL... [-kv TYPE] [-n N] [--plain] [-ngl N]
 
 Random tokens are decoded so many at once, by llama.cpp as llama-cpp-python has it, and the bits of
 all rows of logits compared. A line is a model and the groups of widths whose bits are all equal;
@@ -25,13 +25,15 @@ KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8, "bf16": 30}
 class Decoder:
     """A model, with flash attention, that decodes the same tokens at any width."""
 
-    def __init__(self, model: str, kv_type: str, n_tokens: int, *, plain: bool) -> None:
+    def __init__(
+        self, model: str, kv_type: str, n_tokens: int, *, plain: bool, n_gpu_layers: int
+    ) -> None:
         # Kept: llama.cpp calls it as long as there is a process.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
         llama_cpp.llama_log_set(self._quiet, None)
         options = llama_cpp.llama_model_default_params()
         options.use_extra_bufts = not plain
-        options.n_gpu_layers = 0
+        options.n_gpu_layers = n_gpu_layers
         loaded = llama_cpp.llama_model_load_from_file(model.encode(), options)
         if not loaded:
             raise SystemExit(f"{model} cannot be loaded.")
@@ -87,9 +89,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-kv", choices=KV_TYPES, default="q8_0", help="type of the KV memory")
     parser.add_argument("-n", type=int, default=64, help="tokens (64)")
     parser.add_argument("--plain", action="store_true", help="weights as they are in the file")
+    parser.add_argument("-ngl", type=int, default=0, help="layers on the GPU, -1: all (0)")
     arguments = parser.parse_args(argv)
     for model in arguments.models:
-        decoder = Decoder(model, arguments.kv, arguments.n, plain=arguments.plain)
+        decoder = Decoder(
+            model, arguments.kv, arguments.n, plain=arguments.plain, n_gpu_layers=arguments.ngl
+        )
         lines = (", ".join(map(str, widths)) for widths in groups(decoder))
         print(f"{model}: {' | '.join(lines)}", flush=True)
 

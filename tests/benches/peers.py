@@ -1,6 +1,6 @@
 """Ways to continue a prompt greedily, each with a fixed setting: this package, llama-cpp-python,
-and llama.cpp's own programs. All run on the CPU, with the same type of KV memory and with the same
-attention."""
+and llama.cpp's own programs. All have as many layers on the GPU, the same type of KV memory, and
+the same attention."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Job:
     Attributes:
         model, draft_model: GGUF files; None: no draft model.
         n_threads: Threads, of both models.
+        n_gpu_layers: Layers of both on the GPU; 0: no GPU takes part, -1: all that fit.
         n_ctx: Tokens of context.
         kv_type: Type of the KV memory, a key of KV_TYPES.
         flash: Whether attention is flash attention.
@@ -44,6 +45,7 @@ class Job:
     model: str
     draft_model: str | None
     n_threads: int
+    n_gpu_layers: int
     n_ctx: int
     kv_type: str
     flash: bool
@@ -145,7 +147,7 @@ def _session(job: Job, draft: str | None) -> Iterator[Continue]:
         draft,
         n_ctx=job.n_ctx,
         n_threads=job.n_threads,
-        n_gpu_layers=0,
+        n_gpu_layers=job.n_gpu_layers,
         flash_attn=job.flash,
         kv_type=job.kv_type,
     ) as session:
@@ -164,7 +166,7 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
         n_ctx=job.n_ctx,
         n_threads=job.n_threads,
         n_threads_batch=job.n_threads,
-        n_gpu_layers=0,
+        n_gpu_layers=job.n_gpu_layers,
         flash_attn=job.flash,
         type_k=KV_TYPES[job.kv_type],
         type_v=KV_TYPES[job.kv_type],
@@ -190,7 +192,10 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
 def _flags(job: Job) -> list[str]:
     flags = model_flags(job.model, n_threads=job.n_threads, n_ctx=job.n_ctx, kv_type=job.kv_type)
     flags += ["-b", str(job.n_ctx), "-fa", "on" if job.flash else "off"]
-    return [*flags, "-dev", "none", "-devd", "none"]
+    if job.n_gpu_layers == 0:
+        return [*flags, "-dev", "none", "-devd", "none"]
+    layers = "all" if job.n_gpu_layers < 0 else str(job.n_gpu_layers)
+    return [*flags, "-ngl", layers, "-ngld", layers]
 
 
 @contextmanager

@@ -1,0 +1,228 @@
+"""Sessions on a GPU, where llama.cpp was built for the one that is there; elsewhere skipped.
+
+A GPU adds up in another order at every width, so what speculation may change there is which of two
+candidates wins that nearly tie.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import pytest
+from drafters import SometimesRight
+from heads import write_eagle3
+from near_ties import tie
+from prompts import ENDLESS, PROMPTS, most_tokens
+from random_model import N_VOCAB, WRITERS, words, write_dense
+from specllama import ArgumentError, Generation, SpecSession, list_devices
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+from test_spec_cli import run
+
+GPUS = [device.name for device in list_devices() if device.name != "CPU"]
+
+pytestmark = pytest.mark.skipif(not GPUS, reason="there is no GPU that llama.cpp was built for")
+
+Open = Callable[..., SpecSession]
+
+NEAR = 0.15
+"""Nats: what rounding may decide."""
+
+FAR = 0.5
+"""The same where random weights carry the rounding of a whole prompt on."""
+
+FEW = ("module", "function", "class", "english", "json", "counting", "cjk", "near the limit")
+"""Prompts, by their names."""
+
+
+@pytest.fixture
+def open_gpu() -> Iterator[Open]:
+    """Opens sessions with all layers on the GPU, and closes them after the test."""
+    opened: list[SpecSession] = []
+
+    def open_one(model: Path | None = None, draft: Any = "ngram", **options: Any) -> SpecSession:
+        options = {"spec_length": 4, "n_threads": 1} | options
+        opened.append(SpecSession(model, draft, **options))
+        return opened[-1]
+
+    yield open_one
+    for session in opened:
+        session.close()
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return WRITERS[request.param](tmp_path / "random.gguf")
+
+
+def same(found: Generation, expected: Generation, near: float = NEAR) -> bool:
+    """Whether tokens are equal but for what nearly ties; `expected` has log-probabilities."""
+    distance = tie(expected, found.tokens)
+    return distance is None or distance < near
+
+
+def bundled(session: SpecSession, name: str, **options: Any) -> Generation:
+    prompt = PROMPTS[name]
+    n_tokens = most_tokens(session, prompt, 100)
+    return session.generate(prompt, max_tokens=n_tokens, **ENDLESS, **options)
+
+
+NO_END: dict[str, Any] = {"logit_bias": {1: -math.inf, 2: -math.inf}, "logprobs": 20}
+
+
+def test_plain_tokens_are_those_of_llama_cpp_python(open_gpu: Open) -> None:
+    session = open_gpu(None, None)
+    llama = llama_cpp.Llama(
+        str(BUNDLED_MODEL), n_ctx=2048, n_gpu_layers=-1, n_threads=1, verbose=False
+    )
+    for name in FEW:
+        prompt = session.tokenize(PROMPTS[name])
+        n_tokens = most_tokens(session, PROMPTS[name], 60)
+        mine = session.generate(prompt, max_tokens=n_tokens, logprobs=20)
+        theirs: list[int] = []
+        for token in llama.generate([*prompt], temp=0.0):
+            if len(theirs) == len(mine.tokens):
+                break
+            theirs.append(token)
+        distance = tie(mine, theirs)
+        assert distance is None or distance < 0.05, name
+    llama.close()
+
+
+def test_log_probabilities_are_near_those_of_the_processor(model: Path, open_gpu: Open) -> None:
+    here, there = open_gpu(model, None, n_gpu_layers=0), open_gpu(model, None)
+    for n in (1, 20, 70):
+        prompt = [1, *words(n, seed=n)]
+        mine, its = (one.generate(prompt, max_tokens=1, **NO_END) for one in (here, there))
+        found = dict(its.logprobs[0].top)
+        for token, logprob in mine.logprobs[0].top[:10]:
+            assert abs(found[token] - logprob) < NEAR, n
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_drafts_change_no_token_but_near_ties(
+    model: Path, open_gpu: Open, temperature: float
+) -> None:
+    """Every round goes back to somewhere inside what it decoded."""
+    plain, drafter = open_gpu(model, None), SometimesRight(N_VOCAB)
+    accepted = drafted = 0
+    for spec_length in (3, 12):
+        session = open_gpu(model, drafter, spec_length=spec_length)
+        for n in (1, 30, 150):
+            prompt = [1, *words(n, seed=n)]
+            options = NO_END | {"max_tokens": 60, "temperature": temperature, "seed": n}
+            expected = plain.generate(prompt, **options)
+            drafter.coming = expected.tokens
+            generation = session.generate(prompt, **options)
+            distance = tie(expected, generation.tokens, temperature)
+            assert distance is None or distance < NEAR, (spec_length, n)
+            accepted += generation.stats.accepted
+            drafted += generation.stats.drafted
+    assert 50 < accepted < drafted
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kv_type": "q8_0"},
+        {"flash_attn": False},
+        {"spec_length": "auto"},
+        {"draft": BUNDLED_DRAFT},
+        {"draft": BUNDLED_DRAFT, "draft_n_gpu_layers": 0},
+        {"draft": BUNDLED_DRAFT, "cascade": False, "spec_tree": 4},
+        {"n_gpu_layers": 2},
+        {"draft": BUNDLED_DRAFT, "n_gpu_layers": 0, "draft_n_gpu_layers": -1},
+    ],
+)
+def test_the_bundled_pair(open_gpu: Open, options: dict[str, Any]) -> None:
+    """Whole and in part on the GPU."""
+    plain, session = open_gpu(None, None), open_gpu(None, **options)
+    near = 0.3 if options.get("kv_type") else NEAR
+    accepted = 0
+    for name in FEW:
+        expected = bundled(plain, name, logprobs=20)
+        generation = bundled(session, name)
+        assert same(generation, expected, near), name
+        accepted += generation.stats.accepted
+    assert accepted > 50
+
+
+@pytest.mark.parametrize("kind", sorted({*WRITERS} - {"experts"}))  # rounding chooses others
+def test_many_at_once(kind: str, tmp_path: Path, open_gpu: Open) -> None:
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    plain, session = open_gpu(model, None), open_gpu(model, n_seq=8)
+    prompts = [[1, *words(n, seed=n)] for n in (1, 5, 20, 20, 40, 70, 130, 150)]
+    streams = [session.stream(prompt, max_tokens=40, **NO_END) for prompt in prompts]
+    for stream, prompt in zip(streams, prompts, strict=True):
+        for _ in stream:
+            pass
+        expected = plain.generate(prompt, max_tokens=40, **NO_END)
+        assert same(stream.result(), expected, FAR), len(prompt)
+
+
+def test_many_texts_at_once(open_gpu: Open) -> None:
+    plain, session = open_gpu(None, None), open_gpu(n_seq=len(FEW))
+    streams = [session.stream(PROMPTS[name], max_tokens=50, **ENDLESS) for name in FEW[:-1]]
+    for stream, name in zip(streams, FEW, strict=False):
+        for _ in stream:
+            pass
+        expected = plain.generate(PROMPTS[name], max_tokens=50, logprobs=20, **ENDLESS)
+        assert same(stream.result(), expected), name
+
+
+def test_a_head_reads_the_states(tmp_path: Path, open_gpu: Open) -> None:
+    """Drafts are those that the head makes of states from the processor."""
+    target, head = write_dense(tmp_path / "target.gguf"), write_eagle3(tmp_path / "head.gguf")
+    prompt = [1, *words(40, seed=1)]
+    plain = open_gpu(target, None).generate(prompt, max_tokens=40, **NO_END)
+    rounds = []
+    for n_gpu_layers in (0, -1):
+        session = open_gpu(target, head, n_gpu_layers=n_gpu_layers)
+        generation = session.generate(prompt, max_tokens=40, **NO_END)
+        assert same(generation, plain)
+        rounds.append(generation.stats.by_round[:5])
+    assert rounds[0] == rounds[1]
+
+
+def test_a_saved_state_goes_on(open_gpu: Open, tmp_path: Path) -> None:
+    session = open_gpu()
+    first = bundled(session, "function", logprobs=20)
+    session.save_state(tmp_path / "state")
+    again = open_gpu()
+    again.load_state(tmp_path / "state")
+    generation = bundled(again, "function")
+    assert generation.stats.reused_tokens > 0
+    assert same(generation, first)
+
+
+def test_exact_is_on_the_processor(open_gpu: Open) -> None:
+    """As documented: without a word about layers no GPU is used; with one it is refused."""
+    session = open_gpu(exact=True)
+    assert bundled(session, "function").stats.exact
+    with pytest.raises(ArgumentError, match=r"a GPU is used \(n_gpu_layers is not 0\)"):
+        open_gpu(exact=True, n_gpu_layers=-1)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["-dev", GPUS[0] if GPUS else "", "-ngld", "0"],
+        ["-dev", "none", "-devd", GPUS[0] if GPUS else ""],
+        ["-ngl", "2"],
+        ["-dev", "none"],
+    ],
+)
+def test_flags_that_say_where(flags: list[str]) -> None:
+    prompt = ["-p", PROMPTS["function"], "-n", "20", "--temp", "0"]
+    process = run(*prompt, "-md", str(BUNDLED_DRAFT), *flags)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout
+
+
+def test_devices_are_listed() -> None:
+    listed = run("--list-devices").stdout.decode()
+    assert all(f"{name}: " in listed for name in GPUS)
