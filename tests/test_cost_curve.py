@@ -119,7 +119,9 @@ def test_points_are_kept_from_one_session_to_the_next() -> None:
     points = first.points()
     assert [n + 1 for n, seconds in enumerate(points.seconds) if seconds] == [1, 2, 4, 8, 16, 32]
     second = CostCurve()
-    second.restore(CurvePoints(points.seconds, points.context_base, points.context_per_token))
+    second.restore(
+        CurvePoints(points.seconds, points.context_base, points.context_per_token, points.change)
+    )
     for n in (1, 2, 4, 8, 16, 32):
         assert second.seconds(n) == pytest.approx(first.seconds(n), rel=0.03)
     assert second.next_probe(32) not in (1, 2, 4, 8, 16, 32)

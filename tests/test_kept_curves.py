@@ -61,7 +61,7 @@ def test_a_curve_that_is_known_is_not_measured(open_session: Open, cache: Path) 
         curve(session)
     (file,) = cache.glob("*.curve")
     key, *_ = file.read_text().splitlines()
-    file.write_text(f"{key}\n0 0\n0.125\n")
+    file.write_text(f"{key}\n0 0 0\n0.125\n")
     known = curve(open_session(spec_length="auto"))
     assert [n for n, seconds in enumerate(known, 1) if seconds > 0] == [1]
 
@@ -77,7 +77,7 @@ def test_a_curve_that_no_longer_holds_is_measured_anew(
     (file,) = cache.glob("*.curve")
     key, *_ = file.read_text().splitlines()
     points = "\n".join(str(0.001 if n == 1 else 0.001 * n * part) for n in range(1, 66))
-    file.write_text(f"{key}\n0 0\n{points}\n")
+    file.write_text(f"{key}\n0 0 0\n{points}\n")
     known = curve(open_session(spec_length="auto"))
     # It was written as 0.16, or as 400; a busy machine may time anything between.
     assert 0.4 < known[7] / known[0] < 100
@@ -95,7 +95,7 @@ def test_a_damaged_file_is_as_good_as_none(open_session: Open, cache: Path, dama
         session.generate("import os\n" * 8, max_tokens=60)
     (file,) = cache.glob("*.curve")
     key = file.read_text().splitlines()[0]
-    for text in (damage, key, f"{key}\nnan", f"{key}\n0 0\nnan\n-1\n"):
+    for text in (damage, key, f"{key}\nnan", f"{key}\n0 0 0\nnan\n-1\n"):
         file.write_text(text)
         with open_session(spec_length="auto") as session:
             assert session.generate("import os", max_tokens=20).stats.generated_tokens == 20

@@ -171,6 +171,7 @@ void Engine::decode_chunks(Group group) {
             batch_.add(token, position++, sequence.id(), false);
     }
     target_.decode(batch_);
+    speculator_.note_decode(batch_.size());
     const double seconds = watch.seconds();
     int row = 0;
     for (std::size_t i = group.first; i < group.last; ++i) {
@@ -275,6 +276,7 @@ double Engine::verify(Group group) {
         for (const Tree::Node& node : draft.nodes())
             batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
                        true);
+        if (i + 1 == group.last && draft.n_leaves() <= 1) pad(sequence, position + draft.size());
     }
     target_.decode(batch_);
     const double seconds = watch.seconds();
@@ -285,8 +287,19 @@ double Engine::verify(Group group) {
         (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
     }
     // The time of a decode that ends a prompt says nothing about the rounds that follow.
-    if (!ends_prompt) speculator_.observe_decode(batch_.size(), n_context, seconds);
+    if (ends_prompt)
+        speculator_.note_decode(batch_.size());
+    else
+        speculator_.observe_decode(batch_.size(), n_context, seconds);
     return seconds;
+}
+
+// Adds rows from `position` on, which are cut off again as if they were rejected. They ask for
+// logits, since the graph depends on how many rows do.
+void Engine::pad(const Sequence& last, Position position) {
+    const int room = target_.n_ctx() - position;
+    for (int n = std::min(speculator_.n_padding(), room); n > 0; --n)
+        batch_.add(last.pending().back(), position++, last.id(), true);
 }
 
 // Walks from the last committed token along the tokens that the target chooses, as far as they are

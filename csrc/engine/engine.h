@@ -74,6 +74,7 @@ class Engine {
     int n_rows(std::size_t i) const;
     std::size_t end_of_group(std::size_t first) const;
     double verify(Group group);
+    void pad(const Sequence& last, Position position);
     void accept(Group group, double seconds);
     void accept(std::size_t i, Sequence& sequence, double seconds);
     Said walk(std::size_t i, Sequence& sequence);

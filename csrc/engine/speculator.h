@@ -79,6 +79,10 @@ class Speculator {
     // The draft to verify for sequences[i]. Valid until the next propose.
     const Tree& draft(std::size_t i) const { return work_[i].verified; }
 
+    // By how many rows the decode of this round, of all sequences, should be padded: see
+    // WidthChange.
+    int n_padding() const { return turns_.empty() ? 0 : turns_.front().choice.n_padding; }
+
     // Whether a drafter reads the target's states.
     bool reads_states() const { return reader_ != nullptr; }
     // Tells that drafter what the target has decoded of a sequence: see StateReader::absorb.
@@ -88,6 +92,8 @@ class Speculator {
     void observe_decode(int n, int n_context, double seconds) {
         if (times()) planner_.cost().observe(n, n_context, seconds);
     }
+    // The target decoded n rows of which prompts were a part, so that the time tells nothing.
+    void note_decode(int n) { planner_.cost().change().note(n); }
 
     // What came of draft(i), for statistics, trace, planner and drafters. path: the accepted nodes,
     // each the child of the one before; next: the target's token behind them, negative: none.

@@ -23,6 +23,7 @@ void Allotment::allot(Prices prices, int most_rows) {
     };
     std::ranges::make_heap(rows_, later);
     chosen_.clear();
+    tokens_.assign(1, 0);
     const int n = n_certain_;
     std::size_t best = 0;
     double most_saved = 0;
@@ -41,6 +42,7 @@ void Allotment::allot(Prices prices, int most_rows) {
         if (one.n_chosen++ == 0) stake += one.stake;
         gain += row.gain;
         chosen_.push_back(row);
+        tokens_.push_back(tokens_.back() + row.tokens);
         const double extra = prices[n_rows] - prices[n];
         if (extra > stake || gain - extra <= most_saved) continue;
         most_saved = gain - extra;

@@ -69,6 +69,10 @@ class Allotment {
     // Seconds to reckon with for the decode that was chosen.
     double seconds() const { return seconds_; }
 
+    // [k]: expected tokens of the first k rows in the order of their gain, as far as they were
+    // looked at. After allot() only.
+    std::span<const double> tokens() const { return tokens_; }
+
     // Rows if all were verified.
     int n_most() const { return n_certain_ + static_cast<int>(rows_.size()); }
 
@@ -87,6 +91,7 @@ class Allotment {
     std::vector<Participant> participants_;
     std::vector<Row> rows_;
     std::vector<Row> chosen_;
+    std::vector<double> tokens_;
     double seconds_ = 0;
 };
 

@@ -60,7 +60,8 @@ inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4
 // forgotten.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
 inline constexpr double kShiftWindow = 200;
-// Probability that a phase ends with a token: phases are some tens of tokens long.
+// Probability that a phase ends with a token: phases are some tens of tokens long. What drafts have
+// promised is forgotten at this rate, too, in rounds (WidthChange).
 inline constexpr double kPhaseEnd = 1.0 / 40;
 
 // -- Caution ---------------------------------------------------------------------------------

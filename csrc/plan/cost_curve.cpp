@@ -44,7 +44,9 @@ double CostCurve::learned(int n, int m) const {
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
-    if (n < 1 || n > kMaxTokens || n_context < 0 || !usable(seconds)) return;
+    if (n < 1) return;
+    change_.note(n);
+    if (n > kMaxTokens || n_context < 0 || !usable(seconds) || !change_.settled()) return;
     last_ = n;
     wander(tuning::kSpeedWander, tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
@@ -134,7 +136,8 @@ int CostCurve::next_probe(int n_max) const {
 }
 
 CurvePoints CostCurve::points() const {
-    CurvePoints points{std::vector<double>(kMaxTokens), slope_.base(), slope_.per_token()};
+    CurvePoints points{std::vector<double>(kMaxTokens), slope_.base(), slope_.per_token(),
+                       change_.seconds()};
     for (int n = 1; n <= kMaxTokens; ++n)
         if (measured(n)) points.seconds[n - 1] = std::exp(log_seconds_[n - 1]);
     return points;
@@ -149,8 +152,9 @@ void CostCurve::restore(const CurvePoints& points) {
     }
     if (!measured()) return;
     wander(tuning::kBelievedSd, 0);
-    const auto slope = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
-    slope_.set(slope(points.context_base), slope(points.context_per_token));
+    const auto positive = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
+    slope_.set(positive(points.context_base), positive(points.context_per_token));
+    change_.set_seconds(positive(points.change));
 }
 
 }  // namespace specllama

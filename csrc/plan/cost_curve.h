@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/context_slope.h"
+#include "plan/width_change.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -18,6 +19,8 @@ struct CurvePoints {
     // token of the decode.
     double context_base = 0;
     double context_per_token = 0;
+    // Seconds that a change of n costs: see WidthChange.
+    double change = 0;
 };
 
 // v(n, context): the seconds of one decode of n tokens, learned from the decodes that are made.
@@ -50,6 +53,10 @@ class CostCurve {
     // "Finite-time analysis of the multiarmed bandit problem", 2002.) Valid until the next call of
     // any member.
     std::span<const double> prices(int n_most, int n_context) const;
+
+    // What it costs if n changes. Decodes that were dearer for that are not learned from.
+    WidthChange& change() { return change_; }
+    const WidthChange& change() const { return change_; }
 
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
@@ -90,6 +97,7 @@ class CostCurve {
     std::bitset<kMaxTokens> measured_;
     int last_ = 1;  // tokens of the last decode that was observed
     ContextSlope slope_;
+    WidthChange change_;
 };
 
 }  // namespace specllama

@@ -80,6 +80,9 @@ void Planner::choose(std::span<Turn> turns) {
         if (alone || token_seconds >= all.token_seconds) break;
         all.token_seconds = token_seconds;
     }
+    if (cost_.change().seconds() > 0 && !apart(all))
+        cost_.change().learn(allotment_.tokens(), all.n_sequences, all.n_rows,
+                             settled(all, all.n_rows + all.n_sequences));
 }
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
@@ -90,7 +93,7 @@ void Planner::allot(const Common& common, std::span<Turn> turns) {
         first += turn.candidates.size();
     }
     const Allotment::Prices prices = this->prices(common, allotment_.n_most());
-    if (split_ && turns.size() > 1)
+    if (apart(common))
         allotment_.allot_split(prices);
     else
         allotment_.allot(prices, turns.size() > 1 ? most_rows_ : Allotment::kAnyNumber);
@@ -211,9 +214,13 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
     for (const Turn& turn : turns) n_drafted += turn.choice.n_draft;
     const double plain = price(common, common.n_rows);
     const double extra = allotment_.seconds() - plain;
-    const double believed = split_ && turns.size() > 1
-                                ? allotment_.seconds()
-                                : cost_.seconds(common.n_rows + n_drafted, common.n_context);
+    const int n_rows = common.n_rows + n_drafted;
+    const bool apart = this->apart(common);
+    const WidthChange& change = cost_.change();
+    const int width = apart ? n_rows : change.width(settled(common, n_rows), n_rows, common.n_rows);
+    const double to_change = apart || width == change.last() ? 0 : change.seconds();
+    const double believed =
+        apart ? allotment_.seconds() : cost_.seconds(width, common.n_context) + to_change;
     for (Turn& turn : turns) {
         Choice& choice = turn.choice;
         if (choice.n_draft == 0) choice.candidate = -1;
@@ -221,6 +228,8 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
         choice.n_sequences = common.n_sequences;
         choice.n_committed = common.n_rows;
         choice.n_drafted = n_drafted;
+        choice.n_padding = width - n_rows;
+        choice.change = to_change;
         if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
     }
 }
@@ -324,7 +333,8 @@ void Planner::learn(const Turn& turn) {
     }
     const double part =
         choice.n_draft > 0 ? static_cast<double>(choice.n_draft) / choice.n_drafted : 0;
-    const double extra = part * (took(choice.n_drafted) - plain) + took(turn.n_again) - plain;
+    const double more = took(choice.n_drafted + choice.n_padding) + choice.change - plain;
+    const double extra = part * more + took(turn.n_again) - plain;
     draft_cost_.account(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
     const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;
@@ -332,6 +342,8 @@ void Planner::learn(const Turn& turn) {
         phase.debt[view_of(turn.candidates[choice.candidate])] +=
             extra - turn.n_accepted * token_seconds;
     phase.spent += spent;
+    // Going back, and rows that pad the decode, are what earlier drafts have cost.
+    if (choice.n_drafted == 0) phase.spent += more / choice.n_sequences;
     debt_ = phase.debt;
     spent_ = phase.spent;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <span>
@@ -88,9 +89,16 @@ class Planner {
     // draft that is already there.
     double caution(double debt) const;
     double caution_to_verify(const Turn& turn, const DraftCandidate& candidate) const;
-    // [n]: seconds to reckon with for a decode of n rows, up to n_most: see CostCurve::prices.
+    // Whether its sequences may be decoded one after another, at widths of their own.
+    bool apart(const Common& common) const { return split_ && common.n_sequences > 1; }
+    // [n]: seconds to reckon with for a decode of n rows, up to n_most: see CostCurve::prices, and
+    // WidthChange::prices.
+    Allotment::Prices settled(const Common& common, int n_most) const {
+        return cost_.prices(std::max(n_most, cost_.change().last()), common.n_context);
+    }
     Allotment::Prices prices(const Common& common, int n_most) const {
-        return cost_.prices(n_most, common.n_context);
+        const Allotment::Prices all = settled(common, n_most);
+        return apart(common) ? all : cost_.change().prices(all, common.n_rows);
     }
     double price(const Common& common, int n_rows) const { return prices(common, n_rows)[n_rows]; }
     // Extra seconds of the draft model's first token, as it must take in turn.n_behind tokens; and

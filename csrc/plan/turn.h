@@ -54,6 +54,9 @@ struct Choice {
     int n_sequences = 1;
     int n_committed = 1;
     int n_drafted = 0;
+    // Rows that pad it, and what it costs that the last one had another width: see WidthChange.
+    int n_padding = 0;
+    double change = 0;
     // Seconds by which this sequence is expected to be faster than by plain decoding.
     double saved = 0;
 };

@@ -184,8 +184,13 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
     Planner& planner = speculator.planner();
     load_curves(keys, planner);
     calibrate(context, plan.n_logits, planner.cost());
-    if (draft_model != nullptr)
+    const Memory& memory = context.memory();
+    planner.cost().change().set_padding(!memory.split() &&
+                                        memory.n_cuttable() == Memory::kAnyNumber);
+    if (draft_model != nullptr) {
         calibrate(draft_model->context(), longest_draft(options), planner.draft_cost());
+        planner.draft_cost().change().set_seconds(0);  // it nearly always makes one token at a time
+    }
     return keys;
 }
 

@@ -35,7 +35,7 @@ std::optional<CurvePoints> read(const std::string& key) {
     std::string line;
     if (!std::getline(stream, line) || line != key) return {};
     CurvePoints points;
-    if (!(stream >> points.context_base >> points.context_per_token)) return {};
+    if (!(stream >> points.context_base >> points.context_per_token >> points.change)) return {};
     for (double seconds = 0;
          stream >> seconds && std::ssize(points.seconds) < CostCurve::kMaxTokens;)
         points.seconds.push_back(seconds);
@@ -46,7 +46,8 @@ std::optional<CurvePoints> read(const std::string& key) {
 void write(const std::string& key, const CurvePoints& points) {
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10);
-    text << key << '\n' << points.context_base << ' ' << points.context_per_token << '\n';
+    text << key << '\n';
+    text << points.context_base << ' ' << points.context_per_token << ' ' << points.change << '\n';
     for (const double seconds : points.seconds) text << seconds << '\n';
     write_cache_file(file(key), text.str());
 }
@@ -59,7 +60,7 @@ std::array<CostCurve*, 2> curves(Planner& planner) {
 
 std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
                       const std::string& kernels) {
-    std::string key = "llama.cpp " + std::string(llama_cpp_version());
+    std::string key = "2, llama.cpp " + std::string(llama_cpp_version());  // 2: of this format
     for (const Device& device : list_devices(model.rpc)) key += ", " + device.description;
     for (const std::int64_t number :
          {static_cast<std::int64_t>(header.weight_bytes), std::int64_t{header.n_vocab},

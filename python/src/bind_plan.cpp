@@ -78,11 +78,13 @@ void choose(Planner& planner, const std::vector<HeldTurn*>& turns) {
 
 void bind_cost_curve(py::module_& m) {
     py::class_<CurvePoints>(m, "CurvePoints", "A cost curve as plain numbers.")
-        .def(py::init<std::vector<double>, double, double>(), py::arg("seconds"),
-             py::arg("context_base") = 0.0, py::arg("context_per_token") = 0.0)
+        .def(py::init<std::vector<double>, double, double, double>(), py::arg("seconds"),
+             py::arg("context_base") = 0.0, py::arg("context_per_token") = 0.0,
+             py::arg("change") = 0.0)
         .def_readonly("seconds", &CurvePoints::seconds)
         .def_readonly("context_base", &CurvePoints::context_base)
-        .def_readonly("context_per_token", &CurvePoints::context_per_token);
+        .def_readonly("context_per_token", &CurvePoints::context_per_token)
+        .def_readonly("change", &CurvePoints::change);
     py::class_<CostCurve>(m, "CostCurve", "The seconds of a decode of n tokens, as learned so far.")
         .def(py::init())
         .def("observe", &CostCurve::observe, py::arg("n"), py::arg("n_context"), py::arg("seconds"))
@@ -96,6 +98,13 @@ void bind_cost_curve(py::module_& m) {
             },
             py::arg("n"), py::arg("m") = 1)
         .def("next_probe", &CostCurve::next_probe, py::arg("n_max"))
+        .def(
+            "set_change",
+            [](CostCurve& curve, double seconds, bool pads) {
+                curve.change().set_seconds(seconds);
+                curve.change().set_padding(pads);
+            },
+            py::arg("seconds"), py::arg("pads") = true)
         .def("points", &CostCurve::points)
         .def("restore", &CostCurve::restore, py::arg("points"));
 }
@@ -158,6 +167,7 @@ void bind_plan(py::module_& m) {
         .def_readonly("n_draft", &Choice::n_draft)
         .def_readonly("tokens", &Choice::tokens)
         .def_readonly("seconds", &Choice::seconds)
+        .def_readonly("n_padding", &Choice::n_padding)
         .def_readonly("saved", &Choice::saved);
     py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
         .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, int n_behind,

@@ -1,7 +1,7 @@
 """What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
 
     python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
-        [--promises]
+        [--promises] [--curves FILE.json] [--untold]
 
 The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
 noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
@@ -20,11 +20,15 @@ N: of each answer only so many tokens (all). With --promises a line is a machine
 lengths in `session` instead: how many there were, what a round with one was expected to bring and
 brought, and what it saved, in plain decodes.
 
+With --curves tests/data/gpu.json a decode also costs more if the one before had another number of
+tokens. With --untold the planner does not know of that, and hears these times for what they are.
+
 To see what a part of the planner is worth: take it out, build, run again."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,28 +42,53 @@ from specllama._core.plan import Phase, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 from tree_rounds import catching_up
 
+CURVES = Path(__file__).parents[1] / "data" / "curves.json"
 SECOND = 0.05  # of a plain decode, as the planner is told
 NOISE = 0.05
 AT_ONCE = 8
 LENGTHS = ((1, 3), (4, 8), (9, 19), (20, 64))
 
 
-class Machine:
-    """A machine's costs, and a planner that hears of them."""
+@dataclass(frozen=True)
+class Costs:
+    """What decodes cost, in plain ones.
 
-    def __init__(self, curve: NDArray[np.float64], seed: int) -> None:
-        self.curve = curve
+    Attributes:
+        curve: v(n).
+        changes: How much more the first and the second decode of another n cost.
+        told: Whether the planner knows of changes.
+    """
+
+    curve: NDArray[np.float64]
+    changes: tuple[float, float] = (0.0, 0.0)
+    told: bool = True
+
+
+class Machine:
+    """A machine, and a planner that hears of its costs."""
+
+    def __init__(self, costs: Costs, seed: int) -> None:
+        self.costs = costs
+        self.curve = costs.curve
         self.rng = np.random.default_rng(seed)
         self.planner = Planner()
+        self.last, self.n_same = 1, 3
         for _ in range(10):
             if n := self.planner.cost.next_probe(MAX_DRAFT + 1):
                 self.planner.cost.observe(n, 0, self.heard(self.curve[n - 1]))
+        if costs.told:
+            self.planner.cost.set_change(SECOND * sum(costs.changes))
 
     def heard(self, cost: float) -> float:
         return SECOND * cost * float(np.exp(NOISE * self.rng.normal()))
 
-    def decode(self, n: int, n_context: int) -> float:
+    def decode(self, turns: Sequence[Turn], n_context: int) -> float:
+        n = sum(1 + turn.choice.n_draft for turn in turns) + turns[0].choice.n_padding
         cost = float(self.curve[min(n, len(self.curve)) - 1])
+        self.n_same = self.n_same + 1 if n == self.last else 1
+        self.last = n
+        if self.n_same <= len(self.costs.changes):
+            cost += self.costs.changes[self.n_same - 1]
         self.planner.observe_decode(n, n_context, self.heard(cost))
         return cost
 
@@ -107,7 +136,7 @@ def time_of(
         turn = offered(drafts, phase, i)
         planner.choose([turn])
         accepted = min(turn.choice.n_draft, int(drafts.right[i]))
-        took = machine.decode(turn.choice.n_draft + 1, drafts.n_prompt + i)
+        took = machine.decode([turn], drafts.n_prompt + i)
         time += took
         if turn.choice.n_draft and rounds is not None:
             rounds.append(DraftRound(turn.choice.n_draft, turn.choice.tokens, accepted + 1, took))
@@ -150,7 +179,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
         planner.choose([turn])
         choice = turn.choice
         accepted = min(choice.n_draft, rights[choice.candidate]) if choice.n_draft else 0
-        time += spent + machine.decode(choice.n_draft + 1, drafts.n_prompt + i)
+        time += spent + machine.decode([turn], drafts.n_prompt + i)
         turn.came(accepted, [right(drafts, i, accepted), min(len(draft), n_right, accepted + 1)])
         planner.learn(turn)
         i += accepted + 1
@@ -168,7 +197,7 @@ def time_at_once(all_answers: Sequence[Answer], machine: Machine) -> float:
             running.append((drafts, planner.begin(0.0, drafts.n_prompt), 0))
         turns = [offered(drafts, phase, i) for drafts, phase, i in running]
         planner.choose(turns)
-        time += machine.decode(sum(1 + turn.choice.n_draft for turn in turns), 200)
+        time += machine.decode(turns, 200)
         later = []
         for (drafts, phase, i), turn in zip(running, turns, strict=True):
             accepted = min(turn.choice.n_draft, int(drafts.right[i]))
@@ -181,7 +210,7 @@ def time_at_once(all_answers: Sequence[Answer], machine: Machine) -> float:
 
 
 def speeds(
-    curve: NDArray[np.float64], texts: Sequence[Answer], seeds: int, step: float
+    costs: Costs, texts: Sequence[Answer], seeds: int, step: float
 ) -> dict[str, list[float]]:
     """Of every answer."""
     found: dict[str, list[float]] = defaultdict(list)
@@ -189,12 +218,12 @@ def speeds(
         for model in ("1.5B", "0.5B"):
             mine = [one for one in texts if one.model == model]
             order = [mine[i] for i in np.random.default_rng(seed).permutation(len(mine))]
-            session, beside = Machine(curve, seed), Machine(curve, seed)
+            session, beside = Machine(costs, seed), Machine(costs, seed)
             for one in order:
                 times = time_of(one, session)
                 found["session"].append(len(times) / times[-1])
                 found["first 64"].append(len(times[:64]) / times[:64][-1])
-                alone = time_of(one, Machine(curve, seed))
+                alone = time_of(one, Machine(costs, seed))
                 found["alone"].append(len(alone) / alone[-1])
                 if one.draft:
                     time = time_with_model(one, beside, step)
@@ -202,17 +231,17 @@ def speeds(
                     found["without"].append(len(times) / times[-1])
                     found["beside"].append(times[-1] / time)
             n_tokens = sum(len(one.drafts) for one in order)
-            found["eight"].append(n_tokens / time_at_once(order, Machine(curve, seed)))
+            found["eight"].append(n_tokens / time_at_once(order, Machine(costs, seed)))
     return found
 
 
-def promises(curve: NDArray[np.float64], texts: Sequence[Answer], seeds: int) -> list[DraftRound]:
+def promises(costs: Costs, texts: Sequence[Answer], seeds: int) -> list[DraftRound]:
     """Of all rounds that drafted in `session`."""
     rounds: list[DraftRound] = []
     for seed in range(seeds):
         for model in ("1.5B", "0.5B"):
             mine = [one for one in texts if one.model == model]
-            machine = Machine(curve, seed)
+            machine = Machine(costs, seed)
             for i in np.random.default_rng(seed).permutation(len(mine)):
                 time_of(mine[i], machine, rounds)
     return rounds
@@ -230,6 +259,18 @@ def show_promises(name: str, rounds: Sequence[DraftRound]) -> None:
         )
 
 
+def read_costs(path: Path, *, told: bool) -> dict[str, Costs]:
+    """Return the costs of the machines in a file, by their names."""
+    content = json.loads(path.read_text())
+    changes = {name: (first, second) for name, first, second in content.get("changes", [])}
+    costs = {}
+    for name, curve in read_curves(path).items():
+        first, second = changes.get(name, (0.0, 0.0))
+        plain = content[name]["1"]
+        costs[name] = Costs(curve, (first / plain, second / plain), told)
+    return costs
+
+
 def cut(answer: Answer, n: int) -> Answer:
     """The first n tokens of it, as if it could have had no more."""
     return replace(
@@ -244,18 +285,20 @@ def main() -> None:
     parser.add_argument("--step", type=float, default=0.1)
     parser.add_argument("--tokens", type=int, default=Answer.most)
     parser.add_argument("--promises", action="store_true")
+    parser.add_argument("--curves", type=Path, default=CURVES)
+    parser.add_argument("--untold", action="store_true")
     arguments = parser.parse_args()
     texts = [cut(one, arguments.tokens) for one in answers(arguments.half)]
-    curves = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
+    machines = read_costs(arguments.curves, told=not arguments.untold)
     if arguments.promises:
-        for name, curve in curves.items():
-            show_promises(name, promises(curve, texts, arguments.seeds))
+        for name, costs in machines.items():
+            show_promises(name, promises(costs, texts, arguments.seeds))
         return
     columns = ("session", "first 64", "alone", "eight", "model", "without", "beside")
     print(f"{'':12}" + "".join(f"{name:>16}" for name in columns))
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for name, curve in curves.items():
-        found = speeds(curve, texts, arguments.seeds, arguments.step)
+    for name, costs in machines.items():
+        found = speeds(costs, texts, arguments.seeds, arguments.step)
         for column in columns:
             log = np.log(found[column])
             means[column].append((float(log.mean()), float(np.percentile(log, 5))))

@@ -16,10 +16,15 @@ class CurvePoints:
         seconds: [n - 1]: seconds of a decode of n tokens at an empty context; 0: never measured.
         context_base: Seconds that each token of context adds to a decode of one token.
         context_per_token: Seconds that each token of context adds for each further token decoded.
+        change: Seconds that it costs to decode another number of tokens than before, as on a GPU.
     """
 
     def __init__(
-        self, seconds: list[float], context_base: float = 0.0, context_per_token: float = 0.0
+        self,
+        seconds: list[float],
+        context_base: float = 0.0,
+        context_per_token: float = 0.0,
+        change: float = 0.0,
     ) -> None: ...
     @property
     def seconds(self) -> list[float]: ...
@@ -27,6 +32,8 @@ class CurvePoints:
     def context_base(self) -> float: ...
     @property
     def context_per_token(self) -> float: ...
+    @property
+    def change(self) -> float: ...
 
 class CostCurve:
     """v(n): the seconds of one decode of n tokens, learned from the decodes that are made.
@@ -56,6 +63,16 @@ class CostCurve:
 
     def next_probe(self, n_max: int) -> int:
         """Return the n up to n_max that most deserves a measurement of its own; 0: none does."""
+
+    def set_change(self, seconds: float, pads: bool = True) -> None:
+        """Set what it costs that a decode has another number of tokens than the one before.
+
+        The first two decodes of a new number are not learned from then.
+
+        Args:
+            seconds: Of those two decodes together, beyond what others take; 0: nothing.
+            pads: Whether decodes can be filled up to the number of tokens of the one before.
+        """
 
     def points(self) -> CurvePoints:
         """Return what was learned."""
@@ -137,6 +154,7 @@ class Choice:
             tokens count less.
         seconds: Expected seconds of the decode, without those already spent.
         saved: Expected seconds saved against plain decoding.
+        n_padding: Tokens by which the decode, of all sequences, should be filled up.
     """
 
     @property
@@ -149,6 +167,8 @@ class Choice:
     def seconds(self) -> float: ...
     @property
     def saved(self) -> float: ...
+    @property
+    def n_padding(self) -> int: ...
 
 class Turn:
     """A sequence's part in a round: the drafts at hand, the choice, and the outcome.

@@ -1,0 +1,60 @@
+"""A process that answers prompts where a change of the number of tokens in a decode is said to cost
+as much as some plain decodes. Prints how far the tokens are from plain ones, and how many each
+decode had.
+
+    python padding.py LIBRARY MODEL CHANGE OPTIONS
+
+LIBRARY: see recording_llama.c. CHANGE: in plain decodes."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PROMPTS = [[1, *range(5 + i, 45)] * 4 for i in range(4)]
+ENDLESS: dict[str, Any] = {"max_tokens": 150, "logit_bias": {2: -100.0}}
+
+
+def main(library: str, model: str, change: str, chosen: str) -> None:
+    recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    from drafters import MostlyRight
+    from near_ties import tie
+    from specllama import SpecSession
+
+    n_decodes = ctypes.c_int.in_dll(recording, "n_decodes")
+    widths = (ctypes.c_int * (1 << 16)).in_dll(recording, "widths")
+    drafter = MostlyRight()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["SPECLLAMA_CACHE"] = cache
+        options = {"n_threads": 1, "n_gpu_layers": 0} | json.loads(chosen)
+        prompts = PROMPTS[: options.get("n_seq", 1)]
+        with SpecSession(model, None, **options) as session:
+            plain = [session.generate(prompt, logprobs=20, **ENDLESS) for prompt in prompts]
+        drafter.texts = [[*prompt, *one.tokens] for prompt, one in zip(prompts, plain, strict=True)]
+        with SpecSession(model, drafter, **options) as session:
+            session.generate([1], max_tokens=1)
+        (file,) = Path(cache).glob("*.curve")
+        # Of what was measured only v(1) stays; beside it no point is there that may hold no longer.
+        key, _, one, *_ = file.read_text().splitlines()
+        file.write_text(f"{key}\n0 0 {float(change) * float(one)}\n{one}\n")
+        with SpecSession(model, drafter, **options) as session:
+            n_before = n_decodes.value
+            streams = [session.stream(prompt, **ENDLESS) for prompt in prompts]
+            for stream in streams:
+                for _ in stream:
+                    pass
+            tokens = [stream.result().tokens for stream in streams]
+    found = {
+        "distances": [tie(one, mine) or 0 for one, mine in zip(plain, tokens, strict=True)],
+        "widths": widths[n_before : n_decodes.value],
+    }
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

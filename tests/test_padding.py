@@ -1,0 +1,65 @@
+"""Decodes are filled up where a change of their width costs much, and nobody sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from c_library import compiled, needs_compiler
+from conftest import EXACT
+from random_model import WRITERS
+
+pytestmark = needs_compiler
+
+SCRIPT = Path(__file__).parent / "support" / "padding.py"
+
+
+@dataclass
+class Answers:
+    """
+    Attributes:
+        distances: Of each, how far its first token that is no plain one was from being the plain
+            one, in nats; 0: all are plain ones.
+        widths: Tokens of each decode.
+    """
+
+    distances: list[float]
+    widths: list[int]
+
+    @property
+    def n_changes(self) -> int:
+        return sum(a != b for a, b in zip(self.widths, self.widths[1:], strict=False))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("recording_llama", tmp_path_factory.mktemp("library"))
+
+
+def answers(library: Path, model: Path, change: float, **options: Any) -> Answers:
+    arguments = [library, model, str(change), json.dumps(EXACT | options)]
+    done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, check=True)
+    return Answers(**json.loads(done.stdout))
+
+
+PADDED = {"dense", "experts", "sliding window"}
+"""Kinds whose memory can be cut anywhere."""
+
+
+@pytest.mark.parametrize("n_seq", [1, 4])
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_it_changes_no_token(library: Path, tmp_path: Path, kind: str, n_seq: int) -> None:
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    # Sums for several that share a memory are rounded in another order. (A router then chooses
+    # other experts.)
+    near = {"dense": 0.5, "experts": 20.0}.get(kind, 0) if n_seq > 1 else 0
+    for change in (0, 0.3, 1.5):
+        found = answers(library, model, change, n_seq=n_seq)
+        assert max(found.distances) <= near
+    if n_seq == 1 and kind in PADDED:
+        assert found.n_changes < len(found.widths) / 2

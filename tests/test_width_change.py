@@ -1,0 +1,90 @@
+"""Where it costs something that a decode has another number of tokens than the one before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from answers import answers
+from bench_planner import CURVES, Costs, Machine, read_costs, time_of
+from specllama._core import Source
+from specllama._core.plan import CurvePoints, Evidence, Planner, Turn
+from specllama.simulate import MAX_DRAFT
+
+GPUS = CURVES.parent / "gpu.json"
+
+
+def planner_of(change: float, **options: bool) -> Planner:
+    """Wide decodes cost little more than those of two tokens, and plain ones a second."""
+    planner = Planner()
+    planner.cost.restore(CurvePoints([1.0, *(1.2 + 0.01 * n for n in range(MAX_DRAFT))]))
+    planner.cost.set_change(change, **options)
+    for _ in range(4):
+        planner.observe_decode(1, 0, 1.0)
+    return planner
+
+
+def choose(planner: Planner, draft: list[Evidence]) -> tuple[int, int]:
+    """Tokens of the draft, and of the padding."""
+    turn = Turn(planner.begin(), 0)
+    turn.add(draft)
+    planner.choose([turn])
+    return turn.choice.n_draft, turn.choice.n_padding
+
+
+def copy(n: int, length: int) -> list[Evidence]:
+    return [Evidence(Source.match, length + i) for i in range(n)]
+
+
+def test_a_doubtful_draft_is_not_worth_a_change() -> None:
+    doubtful, sure = copy(3, 2), copy(MAX_DRAFT, 60)
+    assert choose(planner_of(0), doubtful) == (3, 0)
+    assert choose(planner_of(2), doubtful) == (0, 0)
+    n_draft, n_padding = choose(planner_of(2), sure)
+    assert n_draft > 8
+    assert n_padding == 0
+
+
+def test_where_decodes_are_wide_a_doubtful_draft_is_padded() -> None:
+    doubtful = copy(3, 2)
+    planner = planner_of(2)
+    planner.observe_decode(17, 0, 1.32)
+    assert choose(planner, doubtful) == (3, 13)
+    assert choose(planner, []) == (0, 0)  # back home
+    unpadded = planner_of(2, pads=False)
+    unpadded.observe_decode(17, 0, 1.32)
+    assert choose(unpadded, doubtful)[1] == 0
+
+
+def test_decodes_that_a_change_made_dearer_are_not_learned_from() -> None:
+    planner = planner_of(2)
+    before = planner.cost.seconds(8)
+    for seconds in (3.0, 3.0):
+        planner.observe_decode(8, 0, seconds)
+    assert planner.cost.seconds(8) == before
+    planner.observe_decode(8, 0, 1.5)
+    assert before < planner.cost.seconds(8) < 1.5
+
+
+def test_a_change_is_kept_with_the_curve() -> None:
+    planner = planner_of(2)
+    points = planner.cost.points()
+    assert points.change == 2
+    other = Planner()
+    other.cost.restore(points)
+    assert other.cost.points().change == 2
+    other.cost.restore(CurvePoints(points.seconds, change=float("nan")))
+    assert other.cost.points().change == 0
+
+
+def speeds(costs: Costs) -> tuple[float, float]:
+    """Geometric mean, and the 5th percentile, of requests alone."""
+    times = [time_of(one, Machine(costs, 0)) for one in answers("first")]
+    found = [len(one) / one[-1] for one in times]
+    return float(np.exp(np.log(found).mean())), float(np.percentile(found, 5))
+
+
+@pytest.mark.parametrize("name", ["h100_7b", "h100_1.5b"])
+def test_who_knows_of_changes_is_faster(name: str) -> None:
+    told, untold = (speeds(read_costs(GPUS, told=one)[name]) for one in (True, False))
+    assert told[0] > 1.03 * untold[0]
+    assert told[1] > 1.1 * untold[1]
