@@ -1,9 +1,9 @@
 #include "session/calibration.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "llama/batch.h"
@@ -26,27 +26,30 @@ constexpr int kRechecks = 5;
 // Seconds of a decode of n tokens.
 using Probe = std::function<double(int n)>;
 
-// Seconds of a decode of n tokens, on a GPU after others of as many: see WidthChange.
-double settled(const Probe& probe, int n, bool on_gpu) {
-    for (int i = 0; on_gpu && i < WidthChange::kUnsettled; ++i) probe(n);
+// Decodes of n tokens before one of them tells how long they take. On a GPU kernels are loaded, or
+// compiled, when a decode first has n tokens; and see WidthChange.
+int n_unsettled(bool on_gpu, const CostCurve& curve) {
+    if (!on_gpu) return 0;
+    return curve.change().seconds() > 0 ? WidthChange::kUnsettled : 1;
+}
+
+// Seconds of a decode of n tokens after so many others.
+double after(int n_others, const Probe& probe, int n) {
+    for (int i = 0; i < n_others; ++i) probe(n);
     return probe(n);
 }
 
 // Seconds that a change of the number of tokens costs; 0 unless it is beyond doubt.
 double change(const Probe& probe) {
-    settled(probe, 1, true);
-    std::array<double, 5> costs;
-    double last = 0;
-    int n = 1;
-    for (double& cost : costs) {
-        n = 3 - n;
-        const double first = probe(n) + probe(n);
-        last = probe(n);
-        cost = first - WidthChange::kUnsettled * last;
+    for (const int n : {1, 2}) after(WidthChange::kUnsettled, probe, n);
+    double least = std::numeric_limits<double>::infinity();
+    double plain = 0;
+    for (const int n : {1, 2}) {
+        const double unsettled = probe(n) + probe(n);
+        plain = probe(n);
+        least = std::min(least, unsettled - WidthChange::kUnsettled * plain);
     }
-    std::ranges::nth_element(costs, costs.begin() + costs.size() / 2);
-    const double median = costs[costs.size() / 2];
-    return median > tuning::kBeyondDoubt * tuning::kTimingSd * last ? median : 0;
+    return least > tuning::kBeyondDoubt * tuning::kTimingSd * plain ? least : 0;
 }
 
 // Whether what an earlier session has learned of decodes of up to n_max tokens still holds.
@@ -55,27 +58,29 @@ bool still_holds(const Probe& probe, int n_max, bool on_gpu, const CostCurve& cu
     int n = std::min(n_max, CostCurve::kMaxTokens);
     while (n > 1 && (!curve.measured(n) || curve.seconds(n, 0) > kMost)) --n;
     if (n < 2 || !curve.measured(1)) return true;
+    const int n_others = n_unsettled(on_gpu, curve);
     probe(1);
-    const double one = std::min(probe(1), settled(probe, 1, on_gpu));
-    const double many = std::min(probe(n), settled(probe, n, on_gpu));
+    const double one = std::min(probe(1), after(n_others, probe, 1));
+    const double many = std::min(probe(n), after(n_others, probe, n));
     const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
     // A ratio further off than a timing may be is that of a machine that was busy, or had another
     // power plan.
     return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
 }
 
-// On a GPU kernels are also loaded, or compiled, when a decode first has n rows.
 void measure(const Probe& probe, int n_max, bool on_gpu, CostCurve& curve) {
     double left = tuning::kCalibrationSeconds;
     probe(1);
+    if (on_gpu && n_max > 1) curve.change().set_seconds(change(probe));
     // The first n is 1, and is measured in any case: what it is expected to take is a guess at
     // first, and v(1) is always worth having.
     for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left); n = curve.next_probe(n_max)) {
-        const double seconds = settled(probe, n, on_gpu);
+        const int n_others = n_unsettled(on_gpu, curve);
+        const double seconds = after(n_others, probe, n);
+        for (int i = 0; i < n_others; ++i) curve.change().note(n);
         curve.observe(n, 0, seconds);
-        left -= on_gpu ? (1 + WidthChange::kUnsettled) * seconds : seconds;
+        left -= seconds;
     }
-    if (on_gpu && n_max > 1) curve.change().set_seconds(change(probe));
 }
 
 }  // namespace
