@@ -51,13 +51,15 @@ PADDED = {"dense", "experts", "sliding window"}
 """Kinds whose memory can be cut anywhere."""
 
 
-@pytest.mark.parametrize("n_seq", [1, 4])
-@pytest.mark.parametrize("kind", sorted(WRITERS))
+# Sums for several that share a memory are rounded in another order, by which a router would choose
+# other experts.
+@pytest.mark.parametrize(
+    ("kind", "n_seq"),
+    [*((kind, 1) for kind in WRITERS), *((kind, 4) for kind in WRITERS if kind != "experts")],
+)
 def test_it_changes_no_token(library: Path, tmp_path: Path, kind: str, n_seq: int) -> None:
     model = WRITERS[kind](tmp_path / "random.gguf")
-    # Sums for several that share a memory are rounded in another order. (A router then chooses
-    # other experts.)
-    near = {"dense": 0.5, "experts": 20.0}.get(kind, 0) if n_seq > 1 else 0
+    near = 0.5 if n_seq > 1 and kind == "dense" else 0
     for change in (0, 0.3, 1.5):
         found = answers(library, model, change, n_seq=n_seq)
         assert max(found.distances) <= near

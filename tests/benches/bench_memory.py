@@ -17,7 +17,7 @@ import numpy as np
 
 CHUNK, N_CHUNKS = 512, 4
 WIDTHS = (1, 8, 16)
-MOST_ROWS = 32
+MOST_ROWS = 64
 """Of logits, in a decode."""
 SETTINGS = (("f16", True), ("f16", False), ("q8_0", True))
 TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
@@ -35,12 +35,13 @@ class Decoder:
         n_threads: int,
         n_ctx: int,
         n_seq: int = 1,
+        n_gpu_layers: int = 0,
     ) -> None:
         # Kept: llama.cpp calls it as long as there is a process.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
         llama_cpp.llama_log_set(self._quiet, None)
         options = llama_cpp.llama_model_default_params()
-        options.n_gpu_layers = 0
+        options.n_gpu_layers = n_gpu_layers
         self._model = llama_cpp.llama_model_load_from_file(model.encode(), options)
         if not self._model:
             raise SystemExit(f"{model} cannot be loaded.")
@@ -84,6 +85,7 @@ class Decoder:
         start = time.perf_counter()
         if llama_cpp.llama_decode(self._context, self._batch) != 0:
             raise SystemExit(f"A decode of {len(rows)} tokens failed.")
+        llama_cpp.llama_synchronize(self._context)  # a GPU computes later
         return 1e3 * (time.perf_counter() - start)
 
     def forget(self) -> None:

@@ -1,8 +1,13 @@
 """Models of Qwen2.5's shapes and of Q4_K_M's weight types, with random weights and no vocabulary:
-decodes take as long as those of the real files, whose weights are many gigabytes to fetch."""
+decodes take as long as those of the real files, whose weights are many gigabytes to fetch.
+
+    python tests/benches/qwen_shapes.py 7b|1.5b OUT.gguf
+"""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,3 +94,15 @@ QWEN_SHAPES = {
     "1.5b": QwenShape(28, 1536, 8960, 12, 2),
     "7b": QwenShape(28, 3584, 18944, 28, 4),
 }
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Writes a model of a shape.")
+    parser.add_argument("shape", choices=QWEN_SHAPES)
+    parser.add_argument("file", type=Path)
+    arguments = parser.parse_args(argv)
+    QWEN_SHAPES[arguments.shape].write(arguments.file)
+
+
+if __name__ == "__main__":
+    main()

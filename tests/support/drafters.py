@@ -52,7 +52,7 @@ class MostlyRight(Drafter):
         n, begun = len(tokens), tokens.tolist()
         text = next((text for text in self.texts if text[:n] == begun), begun)
         draft = text[n : n + min(max_tokens, self.rng.randrange(1, 16))]
-        return [token + 1 if self.rng.random() < 1 / 9 else token for token in draft]
+        return [token ^ 1 if self.rng.random() < 1 / 9 else token for token in draft]
 
 
 class Branching(Drafter):
