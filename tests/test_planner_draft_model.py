@@ -1,4 +1,4 @@
-"""From where a draft model drafts, and what is learned of drafts that are only partly its own."""
+"""When a draft model is asked, and what is learned of drafts that are only partly its own."""
 
 from __future__ import annotations
 
@@ -47,30 +47,60 @@ def learn_of_model(one: Planner, n_right: int) -> None:
         one.learn(turn)
 
 
-def test_it_goes_on_from_a_copy_that_is_better_than_it() -> None:
+def test_a_copy_is_checked_by_one_that_is_at_hand() -> None:
     one = planner(FLAT, 0.02)
     learn_of_model(one, 1)
     turn = chosen(one, copy(40), 2000)
     assert turn.choice.n_draft == 8
-    assert one.n_prefix(turn) == 8
+    assert not one.goes_on(turn, [])  # which is no better
+    turn.n_guess = 8
+    assert one.goes_on(turn, [])
+    far = Turn(one.begin(0.0, 2000), 2000, n_behind=1900)
+    far.add(copy(40))
+    one.choose([far])
+    far.n_guess = far.choice.n_draft
+    assert far.n_guess == 8
+    assert not one.goes_on(far, [])
 
 
-def test_and_drafts_from_the_beginning_where_it_is_better() -> None:
+def test_the_account_of_one_that_checks_is_beside_what_was_chosen() -> None:
+    """Copies are right. One that agrees costs its steps; one that does not loses them, too."""
+
+    def n_checks(n_agreed: int) -> int:
+        one = planner(FLAT, 0.1)
+        phase = one.begin(0.0, 0)
+        n = 0
+        for i in range(400):
+            turn = Turn(phase, 9 * i)
+            turn.add(copy(40))
+            one.choose([turn])
+            assert turn.choice.n_draft == 8
+            turn.n_guess = 8
+            checks = one.goes_on(turn, [])
+            own = [Evidence(Source.model, 0, 0.9)] * (min(n_agreed + 1, 8) if checks else 0)
+            n += checks
+            spent = 0.25 if checks else 0.0
+            turn = Turn(phase, 9 * i, spent=spent, unasked=turn.choice if checks else None)
+            turn.add(copy(40))
+            turn.add(own, required=checks)
+            one.choose([turn])
+            n_draft = turn.choice.n_draft
+            n_right = min(n_draft, n_agreed if checks else 8)
+            turn.came(n_right, [n_right if n_right < n_draft else n_draft + 1, n_right])
+            one.learn(turn)
+        return n
+
+    assert 0 < n_checks(0) < n_checks(8) < 100
+
+
+def test_what_it_has_drafted_is_verified_in_place_of_what_was_chosen() -> None:
     one = planner(FLAT, 0.02)
-    learn_of_model(one, 4)
-    turn = chosen(one, copy(2), 2000)
-    assert turn.choice.n_draft > 0
-    assert one.n_prefix(turn) == 0
-    dear = planner(FLAT, 0.9)
-    learn_of_model(dear, 4)
-    turn = chosen(dear, copy(2), 2000)
-    assert dear.n_prefix(turn) == turn.choice.n_draft > 0
-
-
-def test_nothing_chosen_is_gone_on_from() -> None:
-    one = planner(STEEP, 0.02)
-    turn = chosen(one, copy(1))
-    assert turn.choice.n_draft == one.n_prefix(turn) == 0
+    for required in (False, True):
+        turn = Turn(one.begin(0.0, 100), 100)
+        turn.add(copy(40))
+        turn.add([Evidence(Source.model, 0, 0.3)] * 2, required=required)
+        one.choose([turn])
+        assert turn.choice.candidate == required
 
 
 @pytest.mark.parametrize("n_rest", [0, 4])
@@ -131,7 +161,8 @@ def answer(
                 spent += one.draft_cost.seconds(at + len(draft) - seen, at)
                 seen = at + len(draft)
                 draft.append(Evidence(Source.model, 0, 0.9))
-            turn = Turn(phase, at, max_draft=room, spent=spent, asked=spent > 0)
+            unasked = turn.choice if spent else None
+            turn = Turn(phase, at, max_draft=room, spent=spent, unasked=unasked)
             turn.add(draft)
             one.choose([turn])
             n_accepted = turn.choice.n_draft
@@ -192,7 +223,7 @@ def test_one_that_drafts_nothing_is_asked_hardly_more_often_than_one_that_is_wro
             one.choose([turn])
             asked = one.goes_on(turn, [])
             n += asked
-            turn = Turn(phase, i, spent=0.1 * asked, asked=asked)
+            turn = Turn(phase, i, spent=0.1 * asked, unasked=turn.choice if asked else None)
             turn.add([Evidence(Source.model, 0, 0.9)] * (n_drafted if asked else 0))
             one.choose([turn])
             turn.came(0, [0], 1)

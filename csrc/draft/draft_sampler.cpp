@@ -44,7 +44,7 @@ void DraftSampler::begin(SequenceId sequence) {
 bool DraftSampler::extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens) {
     if (!draw(proposal, logits, tokens)) return false;
     tokens.push_back(proposal.draft.tokens.back());
-    return proposal.wants_more();
+    return true;
 }
 
 // Adds the next token, and the guesses beside it, to the draft; returns whether there is one.

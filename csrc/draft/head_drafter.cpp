@@ -206,7 +206,8 @@ void HeadDrafter::draft() {
         }
         std::erase_if(drafting_, [&](const Drafting& one) {
             const bool goes_on =
-                sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens);
+                sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens) &&
+                one.proposal->wants_more();
             if (!goes_on) context_->cut(one.proposal->sequence, one.follower->n_pairs());
             return !goes_on;
         });

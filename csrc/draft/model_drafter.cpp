@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "specllama/error.h"
 
@@ -73,8 +74,11 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
         follow(proposal, follower);
         drafting_.push_back({&proposal, &follower, 0});
     }
+    if (drafting_.empty()) return;
+    const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
     try {
-        catch_up();
+        catch_up(quota);
+        guess(quota);
         draft();
     } catch (const Error& error) {
         for (const Drafting& one : drafting_) one.proposal->error = error.what();
@@ -86,19 +90,47 @@ void ModelDrafter::draft() {
     while (!drafting_.empty()) {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
         decode();
-        std::erase_if(drafting_, [&](const Drafting& one) {
-            return !sampler_.extend(*one.proposal, context_.logits(one.follower->row),
-                                    one.follower->tokens);
-        });
+        std::erase_if(drafting_, [&](Drafting& one) { return !extend(one); });
     }
+}
+
+// Adds guesses behind the tokens, as far as the quota allows.
+void ModelDrafter::guess(int quota) {
+    for (Drafting& one : drafting_) {
+        const TokenSpan all = one.proposal->guess;
+        const auto room = static_cast<std::size_t>(quota - one.follower->n_pending());
+        const TokenSpan guessed = all.first(std::min(all.size(), room));
+        one.follower->tokens.insert(one.follower->tokens.end(), guessed.begin(), guessed.end());
+        one.n_guessed = static_cast<int>(guessed.size());
+    }
+}
+
+// Adds the next token to a draft, and more for as long as they are the ones guessed. Guesses behind
+// these leave the memory. Returns whether another token is to follow.
+bool ModelDrafter::extend(Drafting& drafting) {
+    Proposal& proposal = *drafting.proposal;
+    Follower& follower = *drafting.follower;
+    std::vector<Token>& tokens = follower.tokens;
+    const int n_guessed = std::exchange(drafting.n_guessed, 0);
+    tokens.resize(tokens.size() - n_guessed);
+    int n_right = 0;
+    bool more = true;
+    for (int row = follower.row; more && n_right == row - follower.row; ++row) {
+        more = sampler_.extend(proposal, context_.logits(row), tokens);
+        if (!more || n_right == n_guessed) break;
+        n_right += tokens.back() == proposal.guess[n_right];
+        more = proposal.draft.size() < proposal.max_tokens;
+    }
+    if (n_right < n_guessed)
+        follower.n_cached = context_.memory().rewind(proposal.sequence,
+                                                     follower.n_cached - n_guessed + n_right);
+    return more && proposal.wants_more();
 }
 
 // Catches up with sequences that lack more tokens than their quota of a batch; the last token is
 // left to draft(). A lone sequence decodes batches until it no longer lags; of several, one batch
 // is decoded, and those that still lag do not draft this time.
-void ModelDrafter::catch_up() {
-    if (drafting_.empty()) return;
-    const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
+void ModelDrafter::catch_up(int quota) {
     const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > quota; };
     do {
         int room = context_.n_batch();
@@ -115,11 +147,13 @@ void ModelDrafter::catch_up() {
 // Decodes the next n_now tokens of each sequence, those after the ones its memory holds.
 void ModelDrafter::decode() {
     batch_.clear();
-    for (const auto& [proposal, follower, n_now] : drafting_) {
-        const int last = static_cast<int>(follower->tokens.size()) - 1;
-        for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position)
-            follower->row = batch_.add(follower->tokens[position], position, proposal->sequence,
-                                       position == last);
+    for (const auto& [proposal, follower, n_now, n_guessed] : drafting_) {
+        const int last = static_cast<int>(follower->tokens.size()) - n_guessed - 1;
+        for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position) {
+            const int row = batch_.add(follower->tokens[position], position, proposal->sequence,
+                                       position >= last);
+            if (position <= last) follower->row = row;
+        }
     }
     try {
         context_.decode(batch_);
@@ -129,7 +163,7 @@ void ModelDrafter::decode() {
                 context_.memory().rewind(one.proposal->sequence, one.follower->n_cached);
         throw;
     }
-    for (const auto& [proposal, follower, n_now] : drafting_) {
+    for (const auto& [proposal, follower, n_now, n_guessed] : drafting_) {
         follower->n_cached += n_now;
         proposal->n_decoded += n_now;
     }

@@ -22,6 +22,10 @@ namespace specllama {
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.) What a request leaves in the
 // memory stays for the next request, which may begin alike.
 //
+// What others expect next (Proposal::guess) is taken in with the text: where its own choices are
+// the same, one decode drafts many tokens. (Speculative decoding of the draft model itself; staged
+// as in Spector & Re 2023.)
+//
 // Several sequences draft one token each per decode; a decode that fails is an error of them all. A
 // lone sequence decodes all tokens that its memory lacks in one go. Several decode one batch per
 // round, and those that still lack more than their quota of a batch do not draft in that round.
@@ -45,7 +49,7 @@ class ModelDrafter final : public Drafter {
         std::vector<Token> tokens;  // of the sequence, then of the draft
         int n_followed = 0;         // leading tokens, sure to be the sequence's
         int n_cached = 0;           // leading tokens that are in the KV memory
-        int row = 0;                // batch row with the logits after the last token
+        int row = 0;                // batch row with the logits after the last token for sure
 
         int n_pending() const { return static_cast<int>(tokens.size()) - n_cached; }
     };
@@ -53,14 +57,17 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
-        int n_now;  // tokens of its sequence in the next decode
+        int n_now;         // tokens of its sequence in the next decode
+        int n_guessed = 0;  // of these, the last ones, which are guesses
     };
 
     static int n_common(const Follower& follower, TokenSpan prompt);
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
-    void catch_up();
+    void catch_up(int quota);
+    void guess(int quota);
     void draft();
+    bool extend(Drafting& drafting);
     void decode();
 
     DraftSampler sampler_;

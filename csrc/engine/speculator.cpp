@@ -78,7 +78,8 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
                 turn.n_behind = drafters_.back()->n_behind(sequence.id(), turn.n_tokens);
             });
         turn.spent = 0;
-        turn.asked = false;
+        turn.n_guess = 0;
+        turn.unasked.reset();
         turn.place = sequence.id();
         turn.candidates.clear();
         turn.choice = {};
@@ -153,6 +154,7 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
             sequence.sampler().options().acceptance == AcceptanceRule::rejection;
         proposal.max_beside = plans() && may_be_drawn ? 0 : limits_.siblings - 1;
         proposal.another = nullptr;
+        proposal.guess = {};
     }
 }
 
@@ -208,35 +210,56 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     return seconds;
 }
 
-// Asks the costly drafter to continue from what is worth verifying of the cheap drafts. Returns
-// whether it has drafted anything.
+// Tells the costly drafter what was chosen of the cheap drafts: what a grammar forces is sure, and
+// the rest is a guess.
+void Speculator::tell_chosen(std::size_t i) {
+    Work& work = work_[i];
+    Proposal& proposal = proposals_[drafters_.size() - 1][i];
+    const Tree& chosen = work.verified;
+    work.guess.clear();
+    // A head has no states of tokens that others drafted. And what is drawn should not depend on
+    // guesses.
+    const bool draws = proposal.sampler->options().acceptance == AcceptanceRule::rejection;
+    const int n_checked = draws || reader_ != nullptr ? 0 : planner_.n_guess(turns_[i]);
+    for (int t = 0; reader_ == nullptr && t < chosen.size(); ++t) {
+        const bool forced = chosen[t].evidence.source == Source::grammar && work.guess.empty();
+        if (forced)
+            proposal.draft.push(chosen[t].token, chosen[t].evidence);
+        else if (t < n_checked)
+            work.guess.push_back(chosen[t].token);
+    }
+    work.n_prefix = proposal.draft.size();
+    proposal.guess = work.guess;
+    turns_[i].n_guess = static_cast<int>(work.guess.size());
+}
+
+// Asks the costly drafter. Returns whether it has drafted anything.
 bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     const std::size_t last = drafters_.size() - 1;
     std::vector<Proposal>& proposals = proposals_[last];
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
-        const Tree& prefix = work.verified;
-        // A head has no states of tokens that others drafted, so it cannot continue from them.
-        work.n_prefix = reader_ != nullptr ? 0 : planner_.n_prefix(turns_[i]);
-        for (int t = 0; t < work.n_prefix; ++t)
-            proposals[i].draft.push(prefix[t].token, prefix[t].evidence);
+        tell_chosen(i);
         work.asked = Stopwatch();
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
         proposals[i].another = &work.another;
     }
     const double seconds = ask(last, sequences);
     int n_steps = 0;
-    int n_drafted = 0;
+    int n_drafted = 0;  // tokens that took a step
     int n_decoded = 0;
     int n_drafting = 0;  // sequences with tokens of the costly drafter's own
     std::int64_t n_context = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const int n = std::max(proposals[i].draft.size() - work_[i].n_prefix, 0);
-        turns_[i].asked = n > 0 || proposals[i].n_decoded > 0;
-        n_steps = std::max(n_steps, n);
-        n_drafted += n;
+        const TokenSpan own = TokenSpan(proposals[i].draft.tokens).subspan(work_[i].n_prefix);
+        const auto n = static_cast<int>(own.size());
+        const auto n_guessed = std::ranges::mismatch(own, work_[i].guess).in1 - own.begin();
+        if (n > 0 || proposals[i].n_decoded > 0) turns_[i].unasked = turns_[i].choice;
         n_decoded += proposals[i].n_decoded;
         if (n > 0) {
+            const int n_here = std::max(n - static_cast<int>(n_guessed), 1);
+            n_steps = std::max(n_steps, n_here);
+            n_drafted += n_here;
             ++n_drafting;
             n_context += turns_[i].n_tokens;
         }
@@ -283,9 +306,9 @@ void Speculator::list_candidates(std::size_t i, Tree::Limits limits) {
                             : proposal.another == nullptr ? 0
                                                           : work_[i].n_prefix;
         const bool drawn = proposal.draft.drawn();
-        // What the costly drafter has drawn must be verified, whatever it is.
-        const bool required =
-            drawn && proposal.another != nullptr && proposal.draft.size() > n_known;
+        // What the costly drafter has drawn must be verified, whatever it is. And of its own choices
+        // it knows more than a copy does: where both agree, and where they do not.
+        const bool required = proposal.another != nullptr && proposal.draft.size() > n_known;
         const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
         turn.candidates.push_back(
             {proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});

@@ -39,8 +39,9 @@ struct Limit {
 // others are asked only if drafts are trees: their drafts then stand beside its own, or in its
 // place if it has none. Without a fixed spec_length, the planner chooses among the drafts of all
 // drafters, for all sequences at once. The costly drafter is asked last, and asks before each token
-// whether to go on. It continues from the cheap drafts, unless it is expected to do better from the
-// beginning; what a cheap draft has behind the costly drafter's tokens is appended to them.
+// whether to go on. It is told what was chosen of the cheap drafts, since it drafts such tokens
+// faster. A cheap draft ends where the costly drafter's token is likelier; what it has behind the
+// costly drafter's last token is appended to them.
 //
 // A drafter that fails never ends a generation: its error is recorded, and the round does without
 // its draft.
@@ -113,8 +114,9 @@ class Speculator {
         std::vector<bool> kept;           // [node of the chosen tree]: whether it is verified
         Tree verified;
         std::vector<Token> heard;  // tokens that the target has said
-        // Tokens of other drafts in the costly drafter's draft: n_prefix before its own tokens, and
-        // n_rest behind them.
+        std::vector<Token> guess;  // what the costly drafter is told
+        // Tokens of other drafts in the costly drafter's draft: n_prefix, which a grammar forces,
+        // before its own tokens, and n_rest behind them.
         int n_prefix = 0;
         int n_rest = 0;
         Stopwatch asked;                            // since the costly drafter was asked
@@ -133,6 +135,7 @@ class Speculator {
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
     bool ask_costly(std::span<Sequence* const> sequences);
+    void tell_chosen(std::size_t i);
     bool another(std::size_t i, const Draft& draft);
     void choose(std::span<Sequence* const> sequences, const Tree::Limits& limits);
     void list_candidates(std::size_t i, Tree::Limits limits);

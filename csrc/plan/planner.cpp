@@ -57,7 +57,7 @@ double Planner::catch_up(const Turn& turn) const {
 // Taking in the text serves later rounds too, so it is charged to the draft model's balance instead
 // of to this round.
 double Planner::taking_in(const Turn& turn) const {
-    return turn.asked ? std::min(catch_up(turn), turn.spent) : 0;
+    return turn.unasked ? std::min(catch_up(turn), turn.spent) : 0;
 }
 
 void Planner::choose(std::span<Turn> turns) {
@@ -251,15 +251,21 @@ const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double s
     return chain;
 }
 
-int Planner::n_prefix(const Turn& turn) {
+// The model mostly agrees with what is right.
+int Planner::n_guess(const Turn& turn) {
     const Choice& choice = turn.choice;
     if (choice.candidate < 0 || turn.candidates[choice.candidate].drawn) return 0;
-    const auto saved = [&](EvidenceSpan prefix) {
-        const Chain& chain = with_model(turn, prefix, 0);
-        return chain.most_saved(0, chain.longest);
+    const EvidenceSpan chosen = turn.candidates[choice.candidate].evidence.first(choice.n_draft);
+    const Chain& chain = with_model(turn, chosen, 0);
+    const double step = draft_cost_.step(choice.n_sequences, turn.n_tokens);
+    const auto saved = [&](int n) {
+        return (chain.tokens[n] - 1) * step -
+               draft_cost_.catch_up(turn.n_behind + n, turn.n_tokens);
     };
-    const double behind = saved(turn.candidates[choice.candidate].evidence.first(choice.n_draft));
-    return saved({}) > behind ? 0 : choice.n_draft;
+    int best = 0;
+    for (int n = 1; n <= std::min(choice.n_draft, chain.longest); ++n)
+        if (saved(n) > saved(best)) best = n;
+    return best;
 }
 
 bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
@@ -269,9 +275,10 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
     const Chain& chain = with_model(turn, draft, seconds);
-    // The most that could be saved by stopping now.
-    const double so_far =
-        std::max(turn.choice.saved, chain.most_saved(0, std::min(n_drafted, chain.longest)));
+    // The most that could be saved by stopping now. Once it has drafted, its draft replaces what was
+    // chosen.
+    const double so_far = begins ? turn.choice.saved
+                                 : chain.most_saved(0, std::min(n_drafted, chain.longest));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
     // What would be saved if the phase of the text were known: in the one in which it would pay
@@ -297,8 +304,10 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
         if (saved > 0) return draft_cost_.balance() >= -stake;
     }
     if (saved > 0) return true;
-    // Otherwise it is tried if it would pay in some phase and its balance allows the loss.
-    return begins && hoped > 0 && step + behind <= draft_cost_.balance() + stake;
+    // Otherwise it is tried if it would pay in some phase and its balance allows the loss. To check
+    // a draft always seems to pay: where the two name different tokens, it is mostly right.
+    const double all = draft_cost_.catch_up(begins ? turn.n_behind + turn.n_guess : 0, turn.n_tokens);
+    return begins && (hoped > 0 || turn.n_guess > 0) && step + all <= draft_cost_.balance() + stake;
 }
 
 void Planner::learn(const Turn& turn) {
@@ -309,9 +318,16 @@ void Planner::learn(const Turn& turn) {
     };
     const double plain = took(0);
     const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
-    // Seconds that the draft model has saved: plain decoding of its accepted tokens, less their
-    // rows and the drafting. Drafting that yielded no token counts as well.
-    double saved = turn.asked ? -turn.spent / choice.n_sequences : 0;
+    // Seconds that the draft model has saved, beside the choice without it. Drafting that yielded no
+    // token counts as well.
+    double saved = 0;
+    if (turn.unasked) {
+        const Choice& other = *turn.unasked;
+        const int n_right =
+            other.candidate < 0 ? 0 : std::min(turn.candidates[other.candidate].n_right, other.n_draft);
+        saved = (turn.n_accepted - n_right) * token_seconds - turn.spent / choice.n_sequences;
+        saved -= took(choice.n_drafted) - took(choice.n_drafted - choice.n_draft + other.n_draft);
+    }
     for (const DraftCandidate& one : turn.candidates) {
         for (const Side& side : one.sides)
             if (side.right.has_value() && side.rank > 0)
@@ -319,13 +335,6 @@ void Planner::learn(const Turn& turn) {
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own <= 0) continue;
-        const bool verified = &one - turn.candidates.data() == choice.candidate;
-        if (verified && one.evidence[n_known].source == Source::model) {
-            const int n_rows = std::clamp(choice.n_draft - n_known, 0, n_own);
-            const int n_right = std::clamp(turn.n_accepted - n_known, 0, n_rows);
-            saved += n_right * token_seconds;
-            saved -= took(choice.n_drafted) - took(choice.n_drafted - n_rows);
-        }
         if (one.n_right < n_known || turn.n_judged <= n_known) continue;
         acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
                             one.evidence.subspan(n_known, n_own),

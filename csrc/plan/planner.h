@@ -34,7 +34,7 @@ namespace specllama {
 // much more than its drafts have saved.
 //
 // Order of calls: begin for a request; then in each round choose, cost().observe, learn. With a
-// draft model: choose, n_prefix, goes_on before each of its tokens, observe_drafting, choose again.
+// draft model: choose, n_guess, goes_on before each of its tokens, observe_drafting, choose again.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One planner serves a session,
 // and each request has its Phase. Calls allocate only when more is at hand than ever before.
@@ -51,14 +51,15 @@ class Planner {
     // Sets the choices of turns that share a decode.
     void choose(std::span<Turn> turns);
 
-    // How many tokens of the chosen draft a draft model should go on from: all of them, or none if
-    // its own tokens promise more from the start.
-    int n_prefix(const Turn& turn);
+    // How many tokens of the chosen draft a draft model should check in its first step. Each costs a
+    // row of that step, and saves a step if it is what the model would draft.
+    int n_guess(const Turn& turn);
 
     // Whether a draft model should draft another token behind `draft`, for which it has taken
     // `seconds` so far, beside turn.spent. It should if some continuation up to the cap is expected
     // to save more than stopping now, that is, more than turn.choice and any beginning of `draft`.
-    // Before its first token, to be asked too, it may also be tried at the risk of a small loss.
+    // Before its first token, to be asked too, it may also be tried at the risk of a small loss:
+    // to check what was chosen (turn.n_guess), or where it would pay in some phase.
     bool goes_on(const Turn& turn, EvidenceSpan draft, double seconds);
 
     // Learns from the outcome of a turn.

@@ -35,7 +35,7 @@ struct DraftCandidate {
     // all, judged by the evidence of its first token alone: any choice that depends on the tokens
     // drawn would distort the distribution of the output.
     bool drawn = false;
-    // Whether it must be verified, whatever else there is.
+    // Whether it is the one to verify, whatever else there is.
     bool required = false;
     // How many of its first tokens agreed with the target, also if another draft was verified.
     int n_right = 0;
@@ -73,8 +73,10 @@ struct Turn {
     int n_behind = 0;     // tokens that a draft model has to take in before it drafts
     double overhead = 0;  // seconds a round costs beside drafting and decoding
     double spent = 0;     // seconds spent on drafts for this round so far
-    bool asked = false;   // whether a draft model has worked in these, drafting or not
-    int place = 0;        // of the sequence in a memory that is split
+    int n_guess = 0;      // tokens of `choice` that a draft model checks before it drafts its own
+    // The choice without a draft model, if one has worked since, drafting or not.
+    std::optional<Choice> unasked;
+    int place = 0;  // of the sequence in a memory that is split
     std::vector<DraftCandidate> candidates;
     // The choice.
     Choice choice;

@@ -59,6 +59,8 @@ void came(HeldTurn& held, int n_accepted, const std::vector<int>& n_right,
           std::optional<int> n_judged, int n_again) {
     if (n_right.size() != held.turn.candidates.size())
         throw InvalidArgument("n_right must have a number for each candidate.");
+    if (held.turn.unasked && held.turn.unasked->candidate >= std::ssize(n_right))
+        throw InvalidArgument("unasked must have chosen one of the candidates.");
     held.turn.n_accepted = n_accepted;
     held.turn.n_judged = n_judged.value_or(n_accepted + 1);
     held.turn.n_again = n_again;
@@ -171,8 +173,8 @@ void bind_plan(py::module_& m) {
         .def_readonly("saved", &Choice::saved);
     py::class_<HeldTurn>(m, "Turn", "A sequence in a round.")
         .def(py::init([](Phase& phase, int n_tokens, int n_pending, int max_draft, int n_behind,
-                         double overhead, double spent, bool asked, int place, int max_rows,
-                         int n_left) {
+                         double overhead, double spent, const std::optional<Choice>& unasked,
+                         int place, int max_rows, int n_left) {
                  HeldTurn held;
                  held.turn.phase = &phase;
                  held.turn.n_tokens = n_tokens;
@@ -181,7 +183,7 @@ void bind_plan(py::module_& m) {
                  held.turn.n_behind = n_behind;
                  held.turn.overhead = overhead;
                  held.turn.spent = spent;
-                 held.turn.asked = asked;
+                 held.turn.unasked = unasked;
                  held.turn.place = place;
                  held.turn.max_rows = max_rows;
                  held.turn.n_left = n_left;
@@ -189,7 +191,7 @@ void bind_plan(py::module_& m) {
              }),
              py::arg("phase"), py::arg("n_tokens"), py::kw_only(), py::arg("n_pending") = 1,
              py::arg("max_draft") = kMaxSpecLength, py::arg("n_behind") = 0,
-             py::arg("overhead") = 0.0, py::arg("spent") = 0.0, py::arg("asked") = false,
+             py::arg("overhead") = 0.0, py::arg("spent") = 0.0, py::arg("unasked") = std::nullopt,
              py::arg("place") = 0, py::arg("max_rows") = kMaxSpecLength,
              py::arg("n_left") = Turn{}.n_left, py::keep_alive<1, 2>())
         .def("add", &add, py::arg("evidence"), py::kw_only(), py::arg("n_known") = 0,
@@ -197,6 +199,9 @@ void bind_plan(py::module_& m) {
              py::arg("sides") = std::vector<std::pair<Evidence, int>>())
         .def("hear", &hear, py::arg("candidate"), py::arg("side"), py::arg("right"))
         .def_property_readonly("rows", [](const HeldTurn& held) { return held.turn.rows; })
+        .def_property(
+            "n_guess", [](const HeldTurn& held) { return held.turn.n_guess; },
+            [](HeldTurn& held, int n) { held.turn.n_guess = n; })
         .def_property_readonly("choice", [](const HeldTurn& held) { return held.turn.choice; })
         .def("came", &came, py::arg("n_accepted"), py::arg("n_right"),
              py::arg("n_judged") = std::nullopt, py::arg("n_again") = 0);
@@ -206,8 +211,8 @@ void bind_plan(py::module_& m) {
         .def("begin", &Planner::begin, py::arg("temperature") = 0.0, py::arg("n_prompt") = 0)
         .def("choose", &choose, py::arg("turns"))
         .def(
-            "n_prefix",
-            [](Planner& planner, const HeldTurn& held) { return planner.n_prefix(held.turn); },
+            "n_guess",
+            [](Planner& planner, const HeldTurn& held) { return planner.n_guess(held.turn); },
             py::arg("turn"))
         .def(
             "goes_on",

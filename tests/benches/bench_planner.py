@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from answers import Answer, answers
 from numpy.typing import NDArray
-from specllama._core.plan import Phase, Planner, Turn
+from specllama._core.plan import Evidence, Phase, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 from tree_rounds import catching_up
 
@@ -156,26 +156,29 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
         lengths = {"n_behind": n_first, "n_left": answer.most - 1 - i}
         turn = offered(drafts, phase, i, **lengths)
         planner.choose([turn])
-        n_prefix = planner.n_prefix(turn)
-        draft, spent = drafts.evidence[i][:n_prefix], 0.0
+        turn.n_guess = planner.n_guess(turn)
+        draft: list[Evidence] = []
+        spent = 0.0
         while len(draft) < room(drafts, i) and planner.goes_on(turn, draft, SECOND * spent):
             at = i + len(draft)
-            n_behind = max(at - seen, 0)
+            n_guess = 0 if draft else turn.n_guess
+            n_behind = max(at - seen, 0) + n_guess
             taken = step * (1 + catching_up(machine.curve, n_behind))
             planner.observe_drafting(1, 1, n_behind, drafts.n_prompt + i, machine.heard(taken))
             spent += taken
-            seen = at + 1
-            draft = [*draft, answer.model_evidence[at]]
-        n_right = int(drafts.right[i])
-        if n_right >= n_prefix:
-            n_right = n_prefix + min(len(draft) - n_prefix, answer.model_run[i + n_prefix])
+            # Where the guess is right, the model's token is the same if it is right.
+            n_same = min(n_guess, int(drafts.right[i]), answer.model_run[at], room(drafts, i) - 1)
+            seen = at + n_same + 1
+            draft += answer.model_evidence[at:seen]
+        n_right = min(len(draft), answer.model_run[i])
         n_own = len(draft)
-        if n_own > n_prefix and min(n_right, int(drafts.right[i])) >= n_own:
+        if n_own and min(n_right, int(drafts.right[i])) >= n_own:
             draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
-        turn = offered(drafts, phase, i, spent=SECOND * spent, asked=spent > 0, **lengths)
-        turn.add(draft, n_known=n_prefix, n_rest=len(draft) - n_own)
+        unasked = turn.choice if spent else None
+        turn = offered(drafts, phase, i, spent=SECOND * spent, unasked=unasked, **lengths)
+        turn.add(draft, n_rest=len(draft) - n_own, required=n_own > 0)
         planner.choose([turn])
         choice = turn.choice
         accepted = min(choice.n_draft, rights[choice.candidate]) if choice.n_draft else 0

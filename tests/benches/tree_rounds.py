@@ -171,30 +171,37 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
         turn.add([guess.evidence for guess in trees[0].trunk])
         planner.choose([turn])
         rest = 0
-        spent, known = 0.0, planner.n_prefix(turn)
+        spent = 0.0
         if script.model:
-            chain = trees[0].trunk[:known]
+            trunk = trees[0].trunk
+            turn.n_guess = planner.n_guess(turn)
+            chain: list[Guess] = []
             beside: list[Node] = []
             while len(chain) < room and planner.goes_on(
                 turn, [guess.evidence for guess in chain], SECOND * spent
             ):
                 planner.observe_drafting(1, 1, 0, position, SECOND * script.step)
-                at = i + len(chain)
-                spent += script.step * (1 + catching_up(curve, max(at - seen, 0)))
-                seen = at + 1
-                right = [guess.token for guess in chain] == text[i:at]
-                guesses = [
-                    guess if right else guess._replace(token=WRONG) for guess in script.model[at]
-                ]
-                parent = len(chain) - 1
-                beside += [Node(*guess, parent) for guess in guesses[1:siblings]]
-                chain.append(guesses[0])
-            trunk = trees[0].trunk
+                n_guess = 0 if chain else turn.n_guess
+                n_behind = max(i + len(chain) - seen, 0) + n_guess
+                spent += script.step * (1 + catching_up(curve, n_behind))
+                for checked in [*trunk[:n_guess], None]:
+                    at = i + len(chain)
+                    right = _tokens(chain) == text[i:at]
+                    guesses = [
+                        guess if right else guess._replace(token=WRONG)
+                        for guess in script.model[at]
+                    ]
+                    parent = len(chain) - 1
+                    beside += [Node(*guess, parent) for guess in guesses[1:siblings]]
+                    chain.append(guesses[0])
+                    if len(chain) == room or checked is None or checked.token != chain[-1].token:
+                        break
+                seen = i + len(chain)
             n_own = len(chain)
-            if n_own > known and _tokens(trunk[:n_own]) == _tokens(chain):
+            if n_own and _tokens(trunk[:n_own]) == _tokens(chain):
                 chain += trunk[n_own:]  # what the copy has behind the same tokens
             rest = len(chain) - n_own
-            if n_own > known:
+            if n_own:
                 own = Tree.around(chain)
                 own.nodes += beside
                 trees.append(own)
@@ -204,7 +211,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
             n_pending=1 + again,
             max_draft=room,
             spent=SECOND * spent,
-            asked=spent > 0,
+            unasked=turn.choice if spent else None,
             max_rows=MAX_DRAFT - again,
         )
         for number, tree in enumerate(trees):
@@ -213,8 +220,8 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                     if other is not tree:
                         tree.join(other, siblings)
             sides = tree.sides if siblings > 1 else []
-            borrowed = {"n_known": known, "n_rest": rest} if number > 0 else {}
-            turn.add([guess.evidence for guess in tree.trunk], **borrowed, sides=sides)
+            of_model = {"n_rest": rest, "required": True} if number > 0 else {}
+            turn.add([guess.evidence for guess in tree.trunk], **of_model, sides=sides)
         planner.choose([turn])
         chosen = trees[max(turn.choice.candidate, 0)]
         path = chosen.walk(text[i:], set(turn.rows)) if turn.choice.n_draft else []

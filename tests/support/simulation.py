@@ -222,7 +222,7 @@ def planned_with_model(
             spent += step + catch_up * (i + n - seen)
             n += 1
             seen = i + n
-        turn = Turn(phase, i, spent=spent, asked=spent > 0)
+        turn = Turn(phase, i, spent=spent, unasked=before.choice if spent else None)
         turn.add(evidence[:n])
         planner.choose([turn])
         choice = turn.choice

@@ -26,6 +26,9 @@ struct Proposal {
     // If not null, a costly drafter calls this with its draft so far before each token, and stops
     // if it returns false.
     const std::function<bool(const Draft&)>* another = nullptr;
+    // For a costly drafter: tokens that others expect next, behind those of `draft`. It may take
+    // them in with the text and draft, for as long as they are its own choice, at little cost.
+    TokenSpan guess;
     // For the library's own drafters: the request's choice rule. A drafter that chooses tokens by
     // Sampler::draft agrees with the target as often as possible.
     Sampler* sampler = nullptr;

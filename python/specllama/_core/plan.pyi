@@ -181,7 +181,8 @@ class Turn:
         n_behind: Tokens that a draft model has to take in before it drafts.
         overhead: Seconds that a round costs besides drafting and decoding.
         spent: Seconds already spent on drafts for this round.
-        asked: Whether part of them went to a draft model, even if it drafted nothing.
+        unasked: The choice without a draft model, if one has worked since, even if it drafted
+            nothing. Candidates have the same numbers in both turns.
         place: Place in the memory, for sequences that lie apart in it.
         max_rows: Most tokens that may be verified.
         n_left: Most tokens that the request may still get.
@@ -197,7 +198,7 @@ class Turn:
         n_behind: int = 0,
         overhead: float = 0.0,
         spent: float = 0.0,
-        asked: bool = False,
+        unasked: Choice | None = None,
         place: int = 0,
         max_rows: int = 64,
         n_left: int = 2147483647,
@@ -219,7 +220,7 @@ class Turn:
             n_known, n_rest: How many of its first tokens, and of its last, belong to another draft:
                 nothing is learned from these.
             drawn: Its tokens were drawn, and are verified all or none.
-            required: It must be verified.
+            required: It is the one to verify, whatever else there is.
             sides: Tokens beside it: what is known of each, and the number of the token that it
                 follows: the draft's tokens are numbered first, then these; -1: the committed
                 tokens. There are none if it is drawn.
@@ -228,6 +229,10 @@ class Turn:
     def hear(self, candidate: int, side: int, right: bool) -> None:
         """Say what the target made of a side token whose elder siblings were wrong: whether it was
         `right`. candidate, side: their numbers."""
+
+    n_guess: int
+    """Number of tokens of `choice` that a draft model checks before it drafts its own; default 0.
+    It is for the caller to set, before `Planner.goes_on`."""
 
     @property
     def choice(self) -> Choice:
@@ -345,10 +350,6 @@ class Planner:
 
     def choose(self, turns: Sequence[Turn]) -> None:
         """Choose for turns that share a decode; see `Turn.choice`."""
-
-    def n_prefix(self, turn: Turn) -> int:
-        """Return after how many tokens of the chosen draft a draft model should continue: all, or
-        none."""
 
     def goes_on(self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0) -> bool:
         """Return whether a draft model should draft another token after those of `draft`.

@@ -77,10 +77,6 @@ class Draft:
         self.evidence += other.evidence[n:]
         return len(self.tokens) - n
 
-    def first(self, n: int) -> Draft:
-        """Return the first n tokens of its trunk."""
-        return Draft(self.tokens[:n], self.evidence[:n])
-
     def told(self) -> tuple[dict[str, Any], list[Evidence]]:
         """Return the fields to send, with as many branches as may be sent, and what is known of
         each token in them."""

@@ -104,20 +104,17 @@ class Lockstep:
             room = min(room, party.spec_length)
         draft = party.proposer.draft(room) if party.proposer is not None else Draft()
         self._offers = [draft]
-        n_known = n_rest = 0
+        n_rest = 0
         if party.draft_model is not None:
             turn = self._turn(room)
             turn.add(draft.evidence)
-            chosen = Draft()
             if party.spec_length is None:
                 party.planner.choose([turn])
-                chosen = draft.first(party.planner.n_prefix(turn))
-            n_known = len(chosen.tokens)
-            longer = self._with_model(turn, chosen, room)
-            if len(longer.tokens) > n_known:
-                n_rest = longer.add_rest(draft)
-            self._offers.append(longer)
-        turn, chosen = self._choose(room, n_known, n_rest)
+            own = self._by_model(turn, room)
+            if own.tokens:
+                n_rest = own.add_rest(draft)
+            self._offers.append(own)
+        turn, chosen = self._choose(room, n_rest)
         party.tally.draft_seconds += time.monotonic() - began
         return turn, chosen
 
@@ -140,18 +137,21 @@ class Lockstep:
             overhead=party.trip.seconds,
         )
 
-    def _choose(self, room: int, n_known: int, n_rest: int) -> tuple[Turn, Draft]:
+    def _choose(self, room: int, n_rest: int) -> tuple[Turn, Draft]:
         """Return the part to verify of the drafts at hand, each merged with the others' branches.
-        n_known, n_rest: numbers of the last draft's tokens that are the first draft's, before and
-        after the draft model's own."""
+        n_rest: number of the last draft's tokens that are the first draft's, after the draft
+        model's own."""
         party = self._party
         offers = self._offers
         turn = self._turn(room)
         others = offers if party.guesses > 1 else []
         self._trees = [Tree(one, others, guesses=party.guesses) for one in offers]
         for i, (one, tree) in enumerate(zip(offers, self._trees, strict=True)):
-            known, rest = (n_known, n_rest) if i > 0 else (0, 0)
-            turn.add(one.evidence, n_known=known, n_rest=rest, sides=tree.sides)
+            if i == 0:
+                turn.add(one.evidence, sides=tree.sides)
+            else:  # the draft model's, which knows more of its tokens than a copy does
+                required = bool(one.tokens)
+                turn.add(one.evidence, n_rest=n_rest, required=required, sides=tree.sides)
         if party.spec_length is None:
             party.planner.choose([turn])
             at = turn.choice.candidate
@@ -161,29 +161,28 @@ class Lockstep:
             rows = range(min(len(self._trees[at].tokens), party.most_nodes))
         return turn, self._trees[at].draft(rows) if at >= 0 else Draft()
 
-    def _with_model(self, turn: Turn, draft: Draft, room: int) -> Draft:
-        """Return a draft with the tokens that the draft model adds to it."""
+    def _by_model(self, turn: Turn, room: int) -> Draft:
+        """Return a draft of the draft model's."""
         party = self._party
-        longer = Draft([*draft.tokens], [*draft.evidence])
+        draft = Draft()
         planned = party.spec_length is None
         began = last = time.monotonic()
 
         def goes_on() -> bool:
             spent = time.monotonic() - began
-            return not planned or party.planner.goes_on(turn, longer.evidence, spent)
+            return not planned or party.planner.goes_on(turn, draft.evidence, spent)
 
-        n = room - len(draft.tokens)
-        if n < 1 or not goes_on():
-            return longer
-        for drafted in party.model_tokens(longer.tokens, n):
+        if room < 1 or not goes_on():
+            return draft
+        for drafted in party.model_tokens([], room):
             if drafted is None:
                 continue
             now = time.monotonic()
-            if len(longer.tokens) > len(draft.tokens):  # the first step also took in text
+            if draft.tokens:  # the first step also took in text
                 party.planner.observe_drafting(1, 1, 0, party.text.n_tokens, now - last)
             last = now
-            add_guess(longer, drafted)
-            self._n_decoded = party.text.n_tokens + len(longer.tokens) - 1
+            add_guess(draft, drafted)
+            self._n_decoded = party.text.n_tokens + len(draft.tokens) - 1
             if not goes_on():
                 break
-        return longer
+        return draft
