@@ -75,9 +75,8 @@ struct Phase {
     std::array<double, kViews> debt{};
     // Seconds spent on making drafts, without what a draft model first had to take in.
     double spent = 0;
-    // Seconds that a draft model could have saved if it had taken in the text: those it was
-    // expected to save, or a part of those it was hoped to.
-    double missed = 0;
+    // Rounds at which a draft model had too much to take in to be asked as a matter of course.
+    int n_waited = 0;
 };
 
 // How likely the target is to agree with a drafted token, given the drafter's evidence for it.

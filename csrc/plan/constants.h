@@ -74,9 +74,13 @@ inline constexpr double kCautionPerToken = 0.1;
 // no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but nobody bets twenty
 // decodes on a copy before the text has shown that it copies.
 inline constexpr double kStake = 8.5;
-// A round without the draft model counts as missing at least this part of what the model would save
-// in the phase that suits it best. With more, a text whose copies are soon found pays for both.
-inline constexpr double kHope = 0.125;
+// A draft model takes in a text if the tokens to come are expected to save so many times what that
+// takes: no phase is known as soon as that expectation has it.
+inline constexpr double kReadingMargin = 4;
+// Tokens that are taken to come, if so many may, for each round that has gone without the model:
+// what has gone on for long goes on. (Who knows nothing of its end should read once he has missed as
+// much as reading takes, the problem of renting or buying. Most answers are longer than that.)
+inline constexpr int kToCome = 20;
 // Parts smaller than this are neglected: a draft model may lose this part of the time for good, and
 // a draft ends where its next token would be reached more rarely, since a row takes more than this
 // part of a decode of one wherever that was measured.

@@ -294,13 +294,9 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     }
     if (behind > step) {
         // As tokens are valued by what they cost at the best length, that much is saved with each
-        // token. So no text is taken in that the tokens which may still come do not pay for.
-        if (turn.n_left * expected < behind) return false;
-        // A long one is taken in once not asking has cost the request half as much. (The problem
-        // of renting or buying: nobody knows how long the text will go on like this.)
-        double& missed = turn.phase->missed;
-        missed += std::max(saved, tuning::kHope * hoped);
-        if (2 * missed < behind) return false;
+        // token to come.
+        const int n_to_come = std::min(turn.n_left, tuning::kToCome * turn.phase->n_waited++);
+        if (n_to_come * expected < tuning::kReadingMargin * behind) return false;
         if (saved > 0) return draft_cost_.balance() >= -stake;
     }
     if (saved > 0) return true;
