@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +15,19 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
+from c_library import compiled, needs_compiler
+from cmake_build import ROOT
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
 from specllama import ArgumentError, ModelError, SpecSession
 from specllama.__main__ import main
-from specllama.session import BUNDLED_DRAFT
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
+
+CHECKING = Path(__file__).parent / "support" / "checking.py"
+MODELS = ROOT / "models"
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
@@ -95,6 +104,48 @@ def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperatu
         assert [one.token for one in each.draft] == expected.tokens
         for drafted, own in zip(each.draft, expected.logprobs, strict=True):
             assert drafted.confidence == pytest.approx(np.exp(own.logprob), rel=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("name", ["class", "csv"])
+def test_what_others_expect_changes_no_token_of_its_own(
+    open_session: Open, tmp_path: Path, name: str, temperature: float
+) -> None:
+    """But where it expects the same, a decode drafts many tokens."""
+    target = tmp_path / "padded.gguf"  # whose decodes take so long that drafting pays
+    pad = [MODELS / "pad.py", BUNDLED_MODEL, target, "--size=300M", "--type=q8_0"]
+    subprocess.run([sys.executable, *map(str, pad)], check=True, capture_output=True)
+    sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
+    library = compiled("recording_llama", tmp_path)
+    request = json.dumps({"max_tokens": 60, **sampling})
+    done = subprocess.run(
+        [sys.executable, CHECKING, library, target, name, request],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+    )
+    found = json.loads(done.stdout)
+    alone = open_session(BUNDLED_DRAFT, draft=None)
+    prompt = alone.tokenize(PROMPTS[name])
+    n_own = 0
+    for position, draft in zip(found["positions"], found["drafts"], strict=True):
+        own = [
+            (token, sure)
+            for token, sure, _ in itertools.takewhile(lambda one: one[2] == "model", draft)
+        ]
+        if not own:
+            continue
+        so_far = [*prompt, *prompt, *found["tokens"][:position]]
+        expected = alone.generate(so_far, max_tokens=len(own), logprobs=0, **sampling)
+        assert [token for token, _ in own] == expected.tokens
+        assert expected.logprobs is not None
+        for (_, sure), said in zip(own, expected.logprobs, strict=True):
+            assert sure == pytest.approx(np.exp(said.logprob), rel=1e-4)
+        n_own += len(own)
+    assert n_own > 20
+    if temperature == 0:
+        assert len(found["widths"]) < n_own
 
 
 def test_an_unlikely_token_ends_a_draft(open_session: Open) -> None:

@@ -122,8 +122,8 @@ bool ModelDrafter::extend(Drafting& drafting) {
         more = proposal.draft.size() < proposal.max_tokens;
     }
     if (n_right < n_guessed)
-        follower.n_cached = context_.memory().rewind(proposal.sequence,
-                                                     follower.n_cached - n_guessed + n_right);
+        follower.n_cached =
+            context_.memory().rewind(proposal.sequence, follower.n_cached - n_guessed + n_right);
     return more && proposal.wants_more();
 }
 

@@ -57,7 +57,7 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
-        int n_now;         // tokens of its sequence in the next decode
+        int n_now;          // tokens of its sequence in the next decode
         int n_guessed = 0;  // of these, the last ones, which are guesses
     };
 

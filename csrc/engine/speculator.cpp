@@ -306,8 +306,8 @@ void Speculator::list_candidates(std::size_t i, Tree::Limits limits) {
                             : proposal.another == nullptr ? 0
                                                           : work_[i].n_prefix;
         const bool drawn = proposal.draft.drawn();
-        // What the costly drafter has drawn must be verified, whatever it is. And of its own choices
-        // it knows more than a copy does: where both agree, and where they do not.
+        // What the costly drafter has drawn must be verified, whatever it is. And of its own
+        // choices it knows more than a copy does: where both agree, and where they do not.
         const bool required = proposal.another != nullptr && proposal.draft.size() > n_known;
         const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
         turn.candidates.push_back(

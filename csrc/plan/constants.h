@@ -78,8 +78,8 @@ inline constexpr double kStake = 8.5;
 // takes: no phase is known as soon as that expectation has it.
 inline constexpr double kReadingMargin = 4;
 // Tokens that are taken to come, if so many may, for each round that has gone without the model:
-// what has gone on for long goes on. (Who knows nothing of its end should read once he has missed as
-// much as reading takes, the problem of renting or buying. Most answers are longer than that.)
+// what has gone on for long goes on. (Who knows nothing of its end should read once he has missed
+// as much as reading takes, the problem of renting or buying. Most answers are longer than that.)
 inline constexpr int kToCome = 20;
 // Parts smaller than this are neglected: a draft model may lose this part of the time for good, and
 // a draft ends where its next token would be reached more rarely, since a row takes more than this

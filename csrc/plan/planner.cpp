@@ -275,10 +275,10 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double behind = begins ? catch_up(turn) : 0;
     const Chain& chain = with_model(turn, draft, seconds);
-    // The most that could be saved by stopping now. Once it has drafted, its draft replaces what was
-    // chosen.
-    const double so_far = begins ? turn.choice.saved
-                                 : chain.most_saved(0, std::min(n_drafted, chain.longest));
+    // The most that could be saved by stopping now. Once it has drafted, its draft replaces what
+    // was chosen.
+    const double so_far =
+        begins ? turn.choice.saved : chain.most_saved(0, std::min(n_drafted, chain.longest));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
     // What would be saved if the phase of the text were known: in the one in which it would pay
@@ -302,7 +302,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     if (saved > 0) return true;
     // Otherwise it is tried if it would pay in some phase and its balance allows the loss. To check
     // a draft always seems to pay: where the two name different tokens, it is mostly right.
-    const double all = draft_cost_.catch_up(begins ? turn.n_behind + turn.n_guess : 0, turn.n_tokens);
+    const double all =
+        draft_cost_.catch_up(begins ? turn.n_behind + turn.n_guess : 0, turn.n_tokens);
     return begins && (hoped > 0 || turn.n_guess > 0) && step + all <= draft_cost_.balance() + stake;
 }
 
@@ -314,13 +315,14 @@ void Planner::learn(const Turn& turn) {
     };
     const double plain = took(0);
     const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
-    // Seconds that the draft model has saved, beside the choice without it. Drafting that yielded no
-    // token counts as well.
+    // Seconds that the draft model has saved, beside the choice without it. Drafting that yielded
+    // no token counts as well.
     double saved = 0;
     if (turn.unasked) {
         const Choice& other = *turn.unasked;
-        const int n_right =
-            other.candidate < 0 ? 0 : std::min(turn.candidates[other.candidate].n_right, other.n_draft);
+        const int n_right = other.candidate < 0
+                                ? 0
+                                : std::min(turn.candidates[other.candidate].n_right, other.n_draft);
         saved = (turn.n_accepted - n_right) * token_seconds - turn.spent / choice.n_sequences;
         saved -= took(choice.n_drafted) - took(choice.n_drafted - choice.n_draft + other.n_draft);
     }

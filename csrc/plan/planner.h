@@ -51,8 +51,8 @@ class Planner {
     // Sets the choices of turns that share a decode.
     void choose(std::span<Turn> turns);
 
-    // How many tokens of the chosen draft a draft model should check in its first step. Each costs a
-    // row of that step, and saves a step if it is what the model would draft.
+    // How many tokens of the chosen draft a draft model should check in its first step. Each costs
+    // a row of that step, and saves a step if it is what the model would draft.
     int n_guess(const Turn& turn);
 
     // Whether a draft model should draft another token behind `draft`, for which it has taken

@@ -351,6 +351,10 @@ class Planner:
     def choose(self, turns: Sequence[Turn]) -> None:
         """Choose for turns that share a decode; see `Turn.choice`."""
 
+    def n_guess(self, turn: Turn) -> int:
+        """Return how many tokens of the chosen draft a draft model should check in its first step,
+        for `Turn.n_guess`."""
+
     def goes_on(self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0) -> bool:
         """Return whether a draft model should draft another token after those of `draft`.
 

@@ -1,0 +1,49 @@
+"""A process that answers with n-grams and the bundled draft model. Prints the answer, what was
+drafted, and how many tokens each decode of the draft model had.
+
+    python checking.py LIBRARY TARGET PROMPT OPTIONS
+
+LIBRARY: see recording_llama.c. PROMPT: a name; it stands twice, so that there is something to copy.
+OPTIONS: of the request."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import tempfile
+
+
+def main(library: str, target: str, name: str, chosen: str) -> None:
+    recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    from conftest import EXACT
+    from prompts import PROMPTS
+    from specllama import SpecSession
+    from specllama.session import BUNDLED_DRAFT
+
+    n_decodes = ctypes.c_int.in_dll(recording, "n_decodes")
+    widths = (ctypes.c_int * (1 << 16)).in_dll(recording, "widths")
+    contexts = (ctypes.c_void_p * (1 << 16)).in_dll(recording, "contexts")
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["SPECLLAMA_CACHE"] = cache
+        with SpecSession(target, BUNDLED_DRAFT, **EXACT) as session:
+            tokens = session.tokenize(PROMPTS[name])
+            first = n_decodes.value
+            answer = session.generate([*tokens, *tokens], trace=True, **json.loads(chosen))
+    # The target takes in the prompt, so the first decode is its own.
+    of_draft_model = [i for i in range(first, n_decodes.value) if contexts[i] != contexts[first]]
+    found = {
+        "tokens": answer.tokens,
+        "drafts": [
+            [(one.token, one.confidence, one.drafter) for one in each.draft]
+            for each in answer.trace.rounds
+        ],
+        "positions": [each.position for each in answer.trace.rounds],
+        "widths": [widths[i] for i in of_draft_model],
+    }
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
