@@ -106,6 +106,29 @@ def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperatu
             assert drafted.confidence == pytest.approx(np.exp(own.logprob), rel=1e-4)
 
 
+def checked(*arguments: object) -> dict[str, Any]:
+    """What CHECKING prints."""
+    words = [json.dumps(one) if isinstance(one, dict) else str(one) for one in arguments]
+    done = subprocess.run(
+        [sys.executable, CHECKING, *words],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@needs_compiler
+def test_the_longest_copies_are_checked(open_session: Open, tmp_path: Path) -> None:
+    library = compiled("recording_llama", tmp_path)
+    found = checked(library, BUNDLED_MODEL, "csv", {"max_tokens": 200}, "free")
+    assert max(found["widths"][1:]) >= 64
+    session = open_session(draft=None)
+    prompt = session.tokenize(PROMPTS["csv"])
+    assert session.generate([*prompt, *prompt], max_tokens=200).tokens == found["tokens"]
+
+
 @needs_compiler
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("name", ["class", "csv"])
@@ -118,14 +141,7 @@ def test_what_others_expect_changes_no_token_of_its_own(
     subprocess.run([sys.executable, *map(str, pad)], check=True, capture_output=True)
     sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
     library = compiled("recording_llama", tmp_path)
-    request = json.dumps({"max_tokens": 60, **sampling})
-    done = subprocess.run(
-        [sys.executable, CHECKING, library, target, name, request],
-        capture_output=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-    )
-    found = json.loads(done.stdout)
+    found = checked(library, target, name, {"max_tokens": 120, **sampling})
     alone = open_session(BUNDLED_DRAFT, draft=None)
     prompt = alone.tokenize(PROMPTS[name])
     n_own = 0
@@ -143,7 +159,7 @@ def test_what_others_expect_changes_no_token_of_its_own(
         for (_, sure), said in zip(own, expected.logprobs, strict=True):
             assert sure == pytest.approx(np.exp(said.logprob), rel=1e-4)
         n_own += len(own)
-    assert n_own > 20
+    assert n_own > 5
     if temperature == 0:
         assert len(found["widths"]) < n_own
 

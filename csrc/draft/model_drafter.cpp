@@ -94,12 +94,14 @@ void ModelDrafter::draft() {
     }
 }
 
-// Adds guesses behind the tokens, as far as the quota allows.
+// Adds guesses behind the tokens, as far as the quota allows. Behind the last guess there is room
+// for one more token of the draft, so no draft needs more rows of logits than it may have tokens.
 void ModelDrafter::guess(int quota) {
     for (Drafting& one : drafting_) {
         const TokenSpan all = one.proposal->guess;
-        const auto room = static_cast<std::size_t>(quota - one.follower->n_pending());
-        const TokenSpan guessed = all.first(std::min(all.size(), room));
+        const int room = std::min(quota - one.follower->n_pending(),
+                                  one.proposal->max_tokens - one.proposal->draft.size() - 1);
+        const TokenSpan guessed = all.first(std::min(all.size(), static_cast<std::size_t>(room)));
         one.follower->tokens.insert(one.follower->tokens.end(), guessed.begin(), guessed.end());
         one.n_guessed = static_cast<int>(guessed.size());
     }

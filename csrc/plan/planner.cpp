@@ -320,10 +320,14 @@ void Planner::learn(const Turn& turn) {
     double saved = 0;
     if (turn.unasked) {
         const Choice& other = *turn.unasked;
-        const int n_right = other.candidate < 0
-                                ? 0
-                                : std::min(turn.candidates[other.candidate].n_right, other.n_draft);
-        saved = (turn.n_accepted - n_right) * token_seconds - turn.spent / choice.n_sequences;
+        double right = 0;
+        if (other.candidate >= 0) {
+            const int n = turn.candidates[other.candidate].n_right;
+            right = std::min(n, other.n_draft);
+            // What the target did not name is as it was expected.
+            if (n == turn.n_judged) right = std::max(right, other.tokens - 1);
+        }
+        saved = (turn.n_accepted - right) * token_seconds - turn.spent / choice.n_sequences;
         saved -= took(choice.n_drafted) - took(choice.n_drafted - choice.n_draft + other.n_draft);
     }
     for (const DraftCandidate& one : turn.candidates) {

@@ -1,7 +1,7 @@
 """What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
 
     python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
-        [--promises] [--curves FILE.json] [--untold]
+        [--promises] [--both] [--curves FILE.json] [--untold]
 
 The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
 noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
@@ -18,7 +18,9 @@ geometric means, and behind each the 5th percentile of its answers:
 
 N: of each answer only so many tokens (all). With --promises a line is a machine and drafts of some
 lengths in `session` instead: how many there were, what a round with one was expected to bring and
-brought, and what it saved, in plain decodes.
+brought, and what it saved, in plain decodes. With --both a line is how sure the draft model is,
+where the n-gram drafter has a token, too: how often both have the same one and it is right, and how
+often the one or the other is right where they have not.
 
 With --curves tests/data/gpu.json a decode also costs more if the one before had another number of
 tokens. With --untold the planner does not know of that, and hears these times for what they are.
@@ -38,7 +40,7 @@ from typing import Any
 import numpy as np
 from answers import Answer, answers
 from numpy.typing import NDArray
-from specllama._core.plan import Evidence, Phase, Planner, Turn
+from specllama._core.plan import Evidence, NGramFollower, Phase, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 from tree_rounds import catching_up
 
@@ -47,6 +49,7 @@ SECOND = 0.05  # of a plain decode, as the planner is told
 NOISE = 0.05
 AT_ONCE = 8
 LENGTHS = ((1, 3), (4, 8), (9, 19), (20, 64))
+SURE = ("below 0.2", "0.2 to 0.4", "0.4 to 0.6", "0.6 to 0.8", "above 0.8")
 
 
 @dataclass(frozen=True)
@@ -250,6 +253,31 @@ def promises(costs: Costs, texts: Sequence[Answer], seeds: int) -> list[DraftRou
     return rounds
 
 
+def show_both(texts: Sequence[Answer]) -> None:
+    """Where n-grams and the draft model have a token, by how sure the latter is."""
+    alike: dict[int, list[bool]] = defaultdict(list)
+    other: dict[int, list[tuple[bool, bool]]] = defaultdict(list)
+    for one in texts:
+        if not one.draft:
+            continue
+        follower = NGramFollower()
+        follower.append_batch([*one.prompt, one.tokens[0]])
+        for token, own, sure in zip(one.tokens[1:], one.draft[1:], one.sure[1:], strict=True):
+            class_of = min(int(len(SURE) * sure), len(SURE) - 1)
+            for drafted, _ in follower.draft(1):
+                if drafted == own:
+                    alike[class_of].append(own == token)
+                else:
+                    other[class_of].append((drafted == token, own == token))
+            follower.append(token)
+    for class_of, sure in enumerate(SURE):
+        copied, own = np.mean(other[class_of], 0)
+        print(
+            f"{sure:12}{len(alike[class_of]):>6} alike{np.mean(alike[class_of]):>6.2f} right"
+            f"{len(other[class_of]):>6} not{copied:>6.2f} n-grams right{own:>6.2f} model right"
+        )
+
+
 def show_promises(name: str, rounds: Sequence[DraftRound]) -> None:
     for low, high in LENGTHS:
         these = [one for one in rounds if low <= one.length <= high]
@@ -288,10 +316,14 @@ def main() -> None:
     parser.add_argument("--step", type=float, default=0.1)
     parser.add_argument("--tokens", type=int, default=Answer.most)
     parser.add_argument("--promises", action="store_true")
+    parser.add_argument("--both", action="store_true")
     parser.add_argument("--curves", type=Path, default=CURVES)
     parser.add_argument("--untold", action="store_true")
     arguments = parser.parse_args()
     texts = [cut(one, arguments.tokens) for one in answers(arguments.half)]
+    if arguments.both:
+        show_both(texts)
+        return
     machines = read_costs(arguments.curves, told=not arguments.untold)
     if arguments.promises:
         for name, costs in machines.items():
