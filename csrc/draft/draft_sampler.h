@@ -26,9 +26,9 @@ class DraftSampler {
 
     // Chooses the token after `tokens` (the sequence's, then the draft's) from the logits
     // [n_vocab], which are changed. Adds it to both, with up to proposal.max_beside other guesses
-    // beside it in the draft. Returns false if nothing is added: the token is less sure than p_min, all
-    // are forbidden, or the logits hold a NaN (then proposal.error is set). The distribution of a drawn token, to which the draft points,
-    // remains until the sequence's next draft.
+    // beside it in the draft. Returns false if nothing is added: the token is less sure than p_min,
+    // all are forbidden, or the logits hold a NaN (then proposal.error is set). The distribution of
+    // a drawn token, to which the draft points, remains until the sequence's next draft.
     bool extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens);
 
  private:
