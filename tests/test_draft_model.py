@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -106,6 +107,14 @@ def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperatu
             assert drafted.confidence == pytest.approx(np.exp(own.logprob), rel=1e-4)
 
 
+def padded(folder: Path) -> Path:
+    """The bundled target, with decodes so slow that drafting pays."""
+    path = folder / "padded.gguf"
+    pad = [MODELS / "pad.py", BUNDLED_MODEL, path, "--size=300M", "--type=q8_0"]
+    subprocess.run([sys.executable, *map(str, pad)], check=True, capture_output=True)
+    return path
+
+
 def checked(*arguments: object) -> dict[str, Any]:
     """What CHECKING prints."""
     words = [json.dumps(one) if isinstance(one, dict) else str(one) for one in arguments]
@@ -136,9 +145,7 @@ def test_what_others_expect_changes_no_token_of_its_own(
     open_session: Open, tmp_path: Path, name: str, temperature: float
 ) -> None:
     """But where it expects the same, a decode drafts many tokens."""
-    target = tmp_path / "padded.gguf"  # whose decodes take so long that drafting pays
-    pad = [MODELS / "pad.py", BUNDLED_MODEL, target, "--size=300M", "--type=q8_0"]
-    subprocess.run([sys.executable, *map(str, pad)], check=True, capture_output=True)
+    target = padded(tmp_path)
     sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
     library = compiled("recording_llama", tmp_path)
     found = checked(library, target, name, {"max_tokens": 120, **sampling})
@@ -254,3 +261,20 @@ def test_logits_that_are_no_numbers_concern_one_request_only(
     for one in others:
         assert one.stats.drafter_errors == 0
         assert one.stats.drafted > 0
+
+
+def test_one_that_fails_behind_what_a_grammar_forces(open_session: Open, tmp_path: Path) -> None:
+    draft = tmp_path / "damaged.gguf"
+    shutil.copy(BUNDLED_DRAFT, draft)
+    reader = gguf.GGUFReader(draft, "r+")
+    (norm,) = (one for one in reader.tensors if one.name == "output_norm.weight")
+    norm.data[:] = math.nan
+    norm.data.flush()
+    grammar = 'root ::= "def fibonacci(n):\\n    return n if n < 2 else " [a-z0-9 ()]* "\\n"'
+    request: dict[str, Any] = {"max_tokens": 40, "grammar": grammar}
+    plain = open_session(draft=None).generate(PROMPTS["module"], **request)
+    session = open_session(padded(tmp_path), draft, spec_length="auto")
+    generation = session.generate(PROMPTS["module"], **request)
+    assert generation.tokens == plain.tokens
+    assert generation.stats.drafter_errors > 0
+    assert "no numbers" in generation.stats.last_drafter_error

@@ -251,7 +251,8 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_drafting = 0;  // sequences with tokens of the costly drafter's own
     std::int64_t n_context = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const TokenSpan own = TokenSpan(proposals[i].draft.tokens).subspan(work_[i].n_prefix);
+        const TokenSpan all(proposals[i].draft.tokens);  // none at all if something went wrong
+        const TokenSpan own = all.subspan(std::min<std::size_t>(work_[i].n_prefix, all.size()));
         const auto n = static_cast<int>(own.size());
         const auto n_guessed = std::ranges::mismatch(own, work_[i].guess).in1 - own.begin();
         if (n > 0 || proposals[i].n_decoded > 0) turns_[i].unasked = turns_[i].choice;

@@ -40,8 +40,8 @@ struct Limit {
 // place if it has none. Without a fixed spec_length, the planner chooses among the drafts of all
 // drafters, for all sequences at once. The costly drafter is asked last, and asks before each token
 // whether to go on. It is told what was chosen of the cheap drafts, since it drafts such tokens
-// faster. A cheap draft ends where the costly drafter's token is likelier; what it has behind the
-// costly drafter's last token is appended to them.
+// faster. Its draft then takes the place of theirs; what one of these has behind the costly
+// drafter's last token is appended.
 //
 // A drafter that fails never ends a generation: its error is recorded, and the round does without
 // its draft.
