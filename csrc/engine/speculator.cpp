@@ -217,18 +217,15 @@ void Speculator::tell_chosen(std::size_t i) {
     Proposal& proposal = proposals_[drafters_.size() - 1][i];
     const Tree& chosen = work.verified;
     work.guess.clear();
-    // A head has no states of tokens that others drafted. And what is drawn should not depend on
-    // guesses.
-    const bool draws = proposal.sampler->options().acceptance == AcceptanceRule::rejection;
-    const int n_checked = draws || reader_ != nullptr ? 0 : planner_.n_guess(turns_[i]);
-    for (int t = 0; reader_ == nullptr && t < chosen.size(); ++t) {
-        const bool forced = chosen[t].evidence.source == Source::grammar && work.guess.empty();
-        if (forced)
-            proposal.draft.push(chosen[t].token, chosen[t].evidence);
-        else if (t < n_checked)
-            work.guess.push_back(chosen[t].token);
-    }
-    work.n_prefix = proposal.draft.size();
+    work.n_prefix = 0;
+    if (reader_ != nullptr) return;  // a head has no states of tokens that others drafted
+    int& n = work.n_prefix;
+    for (; n < chosen.size() && chosen[n].evidence.source == Source::grammar; ++n)
+        proposal.draft.push(chosen[n].token, chosen[n].evidence);
+    // What is drawn should not depend on guesses.
+    if (proposal.sampler->options().acceptance == AcceptanceRule::rejection) return;
+    const int n_checked = planner_.n_guess(turns_[i]);
+    for (int t = n; t < n_checked; ++t) work.guess.push_back(chosen[t].token);
     proposal.guess = work.guess;
     turns_[i].n_guess = static_cast<int>(work.guess.size());
 }

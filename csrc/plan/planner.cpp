@@ -299,12 +299,11 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
         if (n_to_come * expected < tuning::kReadingMargin * behind) return false;
         if (saved > 0) return draft_cost_.balance() >= -stake;
     }
-    if (saved > 0) return true;
+    if (saved > 0 || !begins) return saved > 0;
     // Otherwise it is tried if it would pay in some phase and its balance allows the loss. To check
     // a draft always seems to pay: where the two name different tokens, it is mostly right.
-    const double all =
-        draft_cost_.catch_up(begins ? turn.n_behind + turn.n_guess : 0, turn.n_tokens);
-    return begins && (hoped > 0 || turn.n_guess > 0) && step + all <= draft_cost_.balance() + stake;
+    const double wide = draft_cost_.catch_up(turn.n_behind + turn.n_guess, turn.n_tokens);
+    return (hoped > 0 || turn.n_guess > 0) && step + wide <= draft_cost_.balance() + stake;
 }
 
 void Planner::learn(const Turn& turn) {
