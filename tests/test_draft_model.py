@@ -131,7 +131,7 @@ def checked(*arguments: object) -> dict[str, Any]:
 @needs_compiler
 def test_the_longest_copies_are_checked(open_session: Open, tmp_path: Path) -> None:
     library = compiled("recording_llama", tmp_path)
-    found = checked(library, BUNDLED_MODEL, "csv", {"max_tokens": 200}, "free")
+    found = checked(library, BUNDLED_MODEL, "csv", {"max_tokens": 200})
     assert max(found["widths"][1:]) >= 64
     session = open_session(draft=None)
     prompt = session.tokenize(PROMPTS["csv"])
@@ -145,10 +145,9 @@ def test_what_others_expect_changes_no_token_of_its_own(
     open_session: Open, tmp_path: Path, name: str, temperature: float
 ) -> None:
     """But where it expects the same, a decode drafts many tokens."""
-    target = padded(tmp_path)
     sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
     library = compiled("recording_llama", tmp_path)
-    found = checked(library, target, name, {"max_tokens": 120, **sampling})
+    found = checked(library, BUNDLED_MODEL, name, {"max_tokens": 120, **sampling})
     alone = open_session(BUNDLED_DRAFT, draft=None)
     prompt = alone.tokenize(PROMPTS[name])
     n_own = 0
@@ -167,8 +166,8 @@ def test_what_others_expect_changes_no_token_of_its_own(
             assert sure == pytest.approx(np.exp(said.logprob), rel=1e-4)
         n_own += len(own)
     assert n_own > 5
-    if temperature == 0:
-        assert len(found["widths"]) < n_own
+    if (name, temperature) == ("class", 0):
+        assert len(found["widths"]) < n_own / 2
 
 
 def test_an_unlikely_token_ends_a_draft(open_session: Open) -> None:

@@ -14,7 +14,8 @@ namespace specllama {
 // A working call enters in its turn, first come, first served (Policy::queue), or throws Busy while
 // another call works (Policy::refuse). If it comes from the drafter that the session is asking, it
 // would wait for itself: it always throws Busy. A looking call, which takes microseconds, waits
-// until no call works; a working call waits until no call looks.
+// until no call works; a working call waits until no call looks. A tidying call, which is as short,
+// enters as a working call if none works or waits to; others wait for it with either policy.
 class Gate {
  public:
     // What a working call does while another one works.
@@ -29,30 +30,44 @@ class Gate {
         template <typename MayEnter>
         Work(Gate& gate, Policy policy, MayEnter may_enter) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
+            if (policy == Policy::refuse) gate_.wait_for_tidying(lock);
             gate_.check_free(policy);
             may_enter();
             gate_.enter(lock);
-            entered_ = true;
         }
         template <typename MayEnter>
         Work(Gate& gate, MayEnter may_enter) : Work(gate, gate.policy_, may_enter) {}
         explicit Work(Gate& gate) : Work(gate, [] {}) {}
         // With another policy than the gate's.
         Work(Gate& gate, Policy policy) : Work(gate, policy, [] {}) {}
-        // Enters if no call works or waits to work; entered() tells.
-        Work(Gate& gate, std::try_to_lock_t) : gate_(gate) {
-            std::unique_lock lock(gate_.mutex_);
-            if (gate_.n_queued_ > 0) return;
-            gate_.enter(lock);
-            entered_ = true;
-        }
         ~Work() {
-            if (!entered_) return;
             const std::lock_guard lock(gate_.mutex_);
             gate_.leave();
         }
         Work(const Work&) = delete;
         Work& operator=(const Work&) = delete;
+
+     private:
+        Gate& gate_;
+    };
+
+    class Tidying {
+     public:
+        explicit Tidying(Gate& gate) : gate_(gate) {
+            std::unique_lock lock(gate_.mutex_);
+            if (gate_.n_queued_ > 0) return;
+            gate_.tidying_ = true;
+            gate_.enter(lock);
+            entered_ = true;
+        }
+        ~Tidying() {
+            if (!entered_) return;
+            const std::lock_guard lock(gate_.mutex_);
+            gate_.tidying_ = false;
+            gate_.leave();
+        }
+        Tidying(const Tidying&) = delete;
+        Tidying& operator=(const Tidying&) = delete;
 
         bool entered() const { return entered_; }
 
@@ -92,6 +107,10 @@ class Gate {
     }
 
  private:
+    void wait_for_tidying(std::unique_lock<std::mutex>& lock) {
+        changed_.wait(lock, [&] { return !tidying_ || worker_ == std::this_thread::get_id(); });
+    }
+
     void check_free(Policy policy) const {
         if (worker_ == std::this_thread::get_id() || (policy == Policy::refuse && n_queued_ > 0))
             throw Busy(
@@ -117,6 +136,7 @@ class Gate {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::thread::id worker_;
+    bool tidying_ = false;         // the call that works, or waits until no call looks, tidies
     std::uint64_t turn_ = 0;       // of the call that works, or else of the next that will
     std::uint64_t next_turn_ = 0;  // for the next call that comes to work
     int n_queued_ = 0;             // calls that work or wait to work

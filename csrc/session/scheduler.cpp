@@ -226,8 +226,8 @@ void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
 // Never waits for work: a sequence abandoned while another thread works ends when that is done.
 void Scheduler::cancel(Sequence& sequence) {
     sequence.abandon();
-    const Gate::Work work(gate_, std::try_to_lock);
-    if (work.entered() && !closed_) retire();
+    const Gate::Tidying tidying(gate_);
+    if (tidying.entered() && !closed_) retire();
 }
 
 void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {

@@ -1,11 +1,11 @@
 """A process that answers with n-grams and the bundled draft model. Prints the answer, what was
 drafted, and how many tokens each decode of the draft model had.
 
-    python checking.py LIBRARY TARGET PROMPT OPTIONS [free]
+    python checking.py LIBRARY TARGET PROMPT OPTIONS
 
 LIBRARY: see recording_llama.c. PROMPT: a name; it stands twice, so that there is something to copy.
-OPTIONS: of the request. free: wide decodes are believed to cost nothing more at first, so that the
-first copies are as long as may be."""
+OPTIONS: of the request. Wide decodes are believed to cost nothing more at first, so that the first
+copies are as long as may be, whatever the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 
-def main(library: str, target: str, name: str, chosen: str, free: str = "") -> None:
+def main(library: str, target: str, name: str, chosen: str) -> None:
     recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     from beliefs import believe_wide_decodes_are_free
     from conftest import EXACT
@@ -30,9 +30,8 @@ def main(library: str, target: str, name: str, chosen: str, free: str = "") -> N
     contexts = (ctypes.c_void_p * (1 << 16)).in_dll(recording, "contexts")
     with tempfile.TemporaryDirectory() as cache:
         os.environ["SPECLLAMA_CACHE"] = cache
-        if free:
-            SpecSession(target, BUNDLED_DRAFT, **EXACT).close()
-            believe_wide_decodes_are_free(Path(cache))
+        SpecSession(target, BUNDLED_DRAFT, **EXACT).close()
+        believe_wide_decodes_are_free(Path(cache))
         with SpecSession(target, BUNDLED_DRAFT, **EXACT) as session:
             tokens = session.tokenize(PROMPTS[name])
             first = n_decodes.value
