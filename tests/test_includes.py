@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     # Python also knows what is pure; and, for the whole process, whether AMX works and where things
     # are remembered.
     "python/src": {"text/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
-    "tests/cpp": {"grammar", "system", *PURE},
+    "tests/cpp": {"grammar", "session/gate.h", "system", *PURE},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),
 }
