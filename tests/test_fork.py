@@ -141,6 +141,32 @@ def test_what_is_dropped() -> None:
     held[0].close()
 
 
+def test_the_drafter_of_what_is_dropped_hears_nothing() -> None:
+    ended: list[int] = []
+
+    class Told(Drafter):
+        def propose(self, *_: Any) -> list[int]:
+            return []
+
+        def end(self, sequence: int) -> None:
+            ended.append(sequence)
+
+    held = [SpecSession(draft=Told(), n_threads=2, n_gpu_layers=0)]
+    streams = [held[0].stream(PROMPTS["module"])]
+    next(streams[0])
+
+    def drop() -> list[int]:
+        streams.clear()
+        held.clear()
+        gc.collect()
+        return ended
+
+    assert in_child(drop) == "gave []"
+    streams[0].close()
+    assert len(ended) == 1
+    held[0].close()
+
+
 def test_a_session_of_its_own(open_session: Open) -> None:
     expected = open_session().generate("x", max_tokens=5).tokens
     found = in_child(lambda: open_session().generate("x", max_tokens=5).tokens)

@@ -141,6 +141,33 @@ def test_a_drafter_may_not_wait_when_a_text_ends(connect: Connect, n_seq: int) -
     assert session.generate(MODULE, max_tokens=3).tokens
 
 
+class Lingering(Drafter):
+    """Takes its time when a text ends."""
+
+    def __init__(self) -> None:
+        self.inside, self.may_go_on = threading.Event(), threading.Event()
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        return []
+
+    def end(self, sequence: int) -> None:
+        self.inside.set()
+        self.may_go_on.wait(60)
+
+
+def test_nobody_is_refused_because_a_stream_ends(connect: Connect) -> None:
+    drafter = Lingering()
+    session = connect(drafter)
+    stream = session.stream(MODULE, max_tokens=200)
+    next(stream)
+    ending = threading.Thread(target=stream.cancel)
+    ending.start()
+    assert drafter.inside.wait(60)
+    threading.Timer(0.05, drafter.may_go_on.set).start()
+    assert len(session.generate(MODULE, max_tokens=3).tokens) == 3
+    ending.join()
+
+
 @pytest.mark.parametrize("where", ["_keep", "close"])
 def test_an_interrupt_as_a_text_ends(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, mode: str, where: str

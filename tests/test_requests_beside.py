@@ -103,3 +103,36 @@ def test_cancelled_while_it_looks_for_a_place() -> None:
             handle.result(30)
         reader.join(60)
         streams[1].close()
+
+
+class Closing(Drafter):
+    """Closes its session, once."""
+
+    def __init__(self) -> None:
+        self.session: SpecSession | None = None
+        self.error: Exception | None = None
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        if self.session is not None:
+            session, self.session = self.session, None
+            try:
+                session.close()
+            except BusyError as error:
+                self.error = error
+        return []
+
+
+def test_a_drafter_may_not_close_its_session_while_others_work() -> None:
+    """Its thread would wait for the session's own, and that one for it."""
+    drafter = Closing()
+    with SpecSession(draft=drafter, n_threads=1, n_gpu_layers=0, n_seq=2) as session:
+        handle = session.submit(PROMPTS["module"], **LONG)
+        next(iter(handle))
+        stream = session.stream("x", max_tokens=20, **ENDLESS)
+        drafter.session = session
+        reader = threading.Thread(target=stream.run, daemon=True)
+        reader.start()
+        reader.join(60)
+        assert not reader.is_alive()
+        assert "may not close its own session" in str(drafter.error)
+        assert len(handle.result(60).tokens) == LONG["max_tokens"]

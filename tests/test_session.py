@@ -211,6 +211,31 @@ def test_a_dropped_stream_of_another_thread_is_over(open_session: Open) -> None:
     assert len(session.generate("x", max_tokens=5).tokens) == 5
 
 
+def test_a_stream_is_closed_while_another_thread_works(open_session: Open) -> None:
+    inside, may_go_on = threading.Event(), threading.Event()
+
+    class Waiting(Drafter):
+        def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+            inside.set()
+            may_go_on.wait(60)
+            return []
+
+    session = open_session(draft=Waiting())
+    stream = session.stream(PROMPT, max_tokens=30, stop="nothing")
+    next(stream)
+    stream.cancel()
+    working = threading.Thread(target=lambda: session.generate(PROMPT, max_tokens=5))
+    inside.clear()
+    working.start()
+    assert inside.wait(60)
+    threading.Timer(0.05, may_go_on.set).start()
+    stream.close()
+    working.join()
+    assert stream.result().text
+    assert session.last is not None
+    assert len(session.last.tokens) == 5
+
+
 def test_who_is_refused_disturbs_nobody(open_session: Open) -> None:
     session = open_session()
     tokens = session.tokenize(PROMPT)

@@ -86,7 +86,7 @@ void Sequence::take_chunks(std::vector<Chunk>& chunks) {
     chunks.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     text_.take(done_, finish_reason_, chunks);
-    all_taken_ = done_;
+    all_taken_ = done();
 }
 
 }  // namespace specllama

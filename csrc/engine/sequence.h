@@ -48,7 +48,7 @@ class Sequence {
     // Tokens that the KV memory does not hold yet; at least 1 while not done.
     TokenSpan pending() const { return tokens().subspan(n_cached_); }
     // Whether the logits after the prompt have not been read yet. Who reads them ends the prompt.
-    bool in_prompt() const { return in_prompt_; }
+    bool in_prompt() const { return in_prompt_; }  // safe from any thread
     void end_prompt() { in_prompt_ = false; }
 
     int n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
@@ -79,7 +79,7 @@ class Sequence {
     void abandon() { abandoned_ = true; }
     bool abandoned() const { return abandoned_; }
 
-    bool done() const { return done_; }
+    bool done() const { return done_; }  // safe from any thread
     FinishReason finish_reason() const { return finish_reason_; }
 
     // Replaces `chunks` by those that became certain since the last call. If an error ended the
@@ -101,7 +101,7 @@ class Sequence {
     SequenceId id_ = -1;
     const Vocab* vocab_;
     const int n_prompt_;
-    bool in_prompt_ = true;
+    std::atomic<bool> in_prompt_ = true;
     std::vector<Token> tokens_;
     std::size_t n_most_;  // prompt and generated tokens at which the generation ends
     int n_cached_ = 0;
@@ -111,7 +111,7 @@ class Sequence {
     TextStream text_;
     bool traces_;
     bool paced_;
-    bool done_ = false;
+    std::atomic<bool> done_ = false;
     std::exception_ptr error_;
     std::atomic<bool> abandoned_ = false;
     std::atomic<bool> all_taken_ = false;

@@ -13,9 +13,9 @@ namespace specllama {
 //
 // A working call enters in its turn, first come, first served (Policy::queue), or throws Busy while
 // another call works (Policy::refuse). If it comes from the drafter that the session is asking, it
-// would wait for itself: it always throws Busy. A looking call, which takes microseconds, waits
-// until no call works; a working call waits until no call looks. A tidying call, which is as short,
-// enters as a working call if none works or waits to; others wait for it with either policy.
+// would wait for itself: it always throws Busy. A brief call works, too, but only for microseconds:
+// because of it no other is refused. A looking call, which is as short, waits until no call works;
+// a working call waits until no call looks.
 class Gate {
  public:
     // What a working call does while another one works.
@@ -30,7 +30,7 @@ class Gate {
         template <typename MayEnter>
         Work(Gate& gate, Policy policy, MayEnter may_enter) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            if (policy == Policy::refuse) gate_.wait_for_tidying(lock);
+            if (policy == Policy::refuse) gate_.wait_for_brief(lock);
             gate_.check_free(policy);
             may_enter();
             gate_.enter(lock);
@@ -51,27 +51,37 @@ class Gate {
         Gate& gate_;
     };
 
-    class Tidying {
+    class Brief {
      public:
-        explicit Tidying(Gate& gate) : gate_(gate) {
+        // Enters in its turn.
+        explicit Brief(Gate& gate) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            if (gate_.n_queued_ > 0) return;
-            gate_.tidying_ = true;
-            gate_.enter(lock);
-            entered_ = true;
+            gate_.check_free(Policy::queue);
+            enter(lock);
         }
-        ~Tidying() {
+        // Enters if no call works or waits to work; entered() tells.
+        Brief(Gate& gate, std::try_to_lock_t) : gate_(gate) {
+            std::unique_lock lock(gate_.mutex_);
+            if (gate_.n_queued_ == 0) enter(lock);
+        }
+        ~Brief() {
             if (!entered_) return;
             const std::lock_guard lock(gate_.mutex_);
-            gate_.tidying_ = false;
+            --gate_.n_brief_;
             gate_.leave();
         }
-        Tidying(const Tidying&) = delete;
-        Tidying& operator=(const Tidying&) = delete;
+        Brief(const Brief&) = delete;
+        Brief& operator=(const Brief&) = delete;
 
         bool entered() const { return entered_; }
 
      private:
+        void enter(std::unique_lock<std::mutex>& lock) {
+            ++gate_.n_brief_;
+            gate_.enter(lock);
+            entered_ = true;
+        }
+
         Gate& gate_;
         bool entered_ = false;
     };
@@ -107,8 +117,11 @@ class Gate {
     }
 
  private:
-    void wait_for_tidying(std::unique_lock<std::mutex>& lock) {
-        changed_.wait(lock, [&] { return !tidying_ || worker_ == std::this_thread::get_id(); });
+    // Waits while all calls that work or wait to are brief.
+    void wait_for_brief(std::unique_lock<std::mutex>& lock) {
+        changed_.wait(lock, [&] {
+            return n_brief_ == 0 || n_queued_ > n_brief_ || worker_ == std::this_thread::get_id();
+        });
     }
 
     void check_free(Policy policy) const {
@@ -136,10 +149,10 @@ class Gate {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::thread::id worker_;
-    bool tidying_ = false;         // the call that works, or waits until no call looks, tidies
     std::uint64_t turn_ = 0;       // of the call that works, or else of the next that will
     std::uint64_t next_turn_ = 0;  // for the next call that comes to work
     int n_queued_ = 0;             // calls that work or wait to work
+    int n_brief_ = 0;              // of these, the brief ones
     int n_looking_ = 0;            // calls that look or wait to look
 };
 

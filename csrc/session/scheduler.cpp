@@ -192,6 +192,7 @@ bool Scheduler::step() {
 
 bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
     chunks.clear();
+    if (sequence.abandoned()) return take(sequence, chunks);
     if (sequence.all_taken()) return false;
     const Gate::Work work(gate_);
     take_ready(sequence, chunks);
@@ -205,7 +206,7 @@ bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
 bool Scheduler::take(Sequence& sequence, std::vector<Chunk>& chunks) {
     chunks.clear();
     if (sequence.all_taken()) return false;
-    const Gate::Work work(gate_, Gate::Policy::queue);
+    const Gate::Brief brief(gate_);
     take_ready(sequence, chunks);
     return true;
 }
@@ -225,9 +226,10 @@ void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
 
 // Never waits for work: a sequence abandoned while another thread works ends when that is done.
 void Scheduler::cancel(Sequence& sequence) {
+    if (process_ != getpid()) return;
     sequence.abandon();
-    const Gate::Tidying tidying(gate_);
-    if (tidying.entered() && !closed_) retire();
+    const Gate::Brief brief(gate_, std::try_to_lock);
+    if (brief.entered() && !closed_) retire();
 }
 
 void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {

@@ -13,7 +13,7 @@ from specllama import _check, _core
 from specllama._closing import Closing, close_at_exit
 from specllama._progress import Progress
 from specllama.drafter import Drafter
-from specllama.errors import ArgumentError
+from specllama.errors import ArgumentError, BusyError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
@@ -503,10 +503,18 @@ class SpecSession(BackgroundRequests, Closing):
     def close(self) -> None:
         """Free the model and its memory, and end unfinished generations. Later calls raise
         ClosedError; closing twice is fine. (In a forked process nothing is freed: the memory is
-        shared.)"""
+        shared.)
+
+        Raises:
+            BusyError: A drafter of the session called this; or, with n_seq=1, another thread is
+                using the session.
+        """
+        if not self._home.is_here:
+            return
+        if self._core.entered:
+            raise BusyError("A drafter may not close its own session.")
         self._end_worker()
-        if self._home.is_here:
-            self._core.close()
+        self._core.close()
 
     def __repr__(self) -> str:
         if not self._home.is_here or self._core.closed:

@@ -49,7 +49,7 @@ class Stream {
     void offer(int n_before, const Draft& draft);
 
     // Whether a paced generation waits for an offer. Steps then skip it, and it has nothing new to
-    // give. To be called from the thread that steps.
+    // give. Safe from any thread, and never waits.
     bool waits() const;
 
     // Ends the generation now or, if another thread is in a step, after that step. What was held

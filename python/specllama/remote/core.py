@@ -91,6 +91,7 @@ class RemoteCore:
         self._n_started = 0
         self._closed = False
         self._work = threading.Lock()
+        self._retiring = threading.RLock()  # held while a thread ends streams without working
         self._inside: set[int] = set()  # threads that work
         self._owner = 0  # the thread that has begun the last generation
         self._asking = threading.RLock()  # a drafter may end another stream
@@ -253,8 +254,12 @@ class RemoteCore:
         after. Raises BusyError."""
         if self.entered:
             raise BusyError("The session is in use by its own drafter.")
-        if not self._work.acquire(blocking=self._n_seq > 1):
-            raise BusyError("Another thread is inside the session.")
+        if self._n_seq > 1:
+            self._work.acquire()
+        else:
+            with self._retiring:  # that is over soon
+                if not self._work.acquire(blocking=False):
+                    raise BusyError("Another thread is inside the session.")
         try:
             self._inside.add(get_ident())
             self._retire()
@@ -277,7 +282,11 @@ class RemoteCore:
 
     def _retire_soon(self) -> None:
         # If another thread is at work, that one retires them, or the next that works.
-        if self._work.acquire(blocking=False):
+        if not self._retiring.acquire(blocking=False):
+            return
+        try:
+            if not self._work.acquire(blocking=False):
+                return
             entered = self.entered
             self._inside.add(get_ident())
             try:
@@ -286,6 +295,8 @@ class RemoteCore:
                 if not entered:
                     self._inside.discard(get_ident())
                 self._work.release()
+        finally:
+            self._retiring.release()
 
     def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
         _refuse("n_beams")

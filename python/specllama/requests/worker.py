@@ -183,8 +183,9 @@ class Worker:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        # Whoever drops the last reference to a session closes it, be it a callback in this thread.
-        if self._thread is not None and not self.is_this_thread:
+        # Whoever drops the last reference to a session closes it, be it a callback in this thread,
+        # or a drafter, for which this thread waits.
+        if self._thread is not None and not (self.is_this_thread or self._core.entered):
             if isinstance(self._core, Distant):
                 self._core.hang_up()
             self._thread.join()
@@ -304,6 +305,9 @@ class Worker:
         """Give a request the chunks that became certain, and release it if it has ended."""
         assert job.record is not None
         try:
+            # Asked first: else a stream's reader might do a round between the two, of which nobody
+            # would be told.
+            waits = job.rounds is not None and job.record.core.waits()
             chunks = job.record.core.take()
             result = job.record.result() if job.record.core.done else None
         except BaseException as error:
@@ -312,17 +316,17 @@ class Worker:
         if chunks:  # only the last may have none
             self._n_tokens += len(chunks) - (chunks[-1].token is None)
         if job.rounds is not None:
-            self._tell(job, job.rounds.news(job.record.core, chunks))
+            self._tell(job, job.rounds.news(job.record.core, chunks), waits)
         else:
             job.give(chunks)
         if result is not None:
             self._end(job, result)
 
-    def _tell(self, job: Job, news: Round | None) -> None:
+    def _tell(self, job: Job, news: Round | None, waits: bool) -> None:
         assert job.record is not None
-        with self._changed:
+        with self._changed:  # a draft may have come meanwhile
             # Since it began to wait: others' rounds come by here, too.
-            if job.waits_since is None and job.record.core.waits():
+            if waits and job.waits_since is None and job.record.core.waits():
                 job.waits_since = monotonic()
         if news is not None:
             job.tell(news)
