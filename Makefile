@@ -80,7 +80,7 @@ test-amx:
 	CFLAGS="$(AMX_DEFINES)" CXXFLAGS="$(AMX_DEFINES) -include $(CURDIR)/tests/amx/tiles.h" \
 	    PIP_NO_CACHE_DIR=1 $(AMX)/bin/python -m pip install $(BUILD_REQUIRES)
 	$(AMX)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
-	$(AMX)/bin/python -m pytest -m "not slow" -k "not greedy_parity and not cascades_draft"
+	$(AMX)/bin/python -m pytest -m "not slow"
 
 # The target on llama.cpp's RPC servers, on loopback. Compiles llama.cpp once more, with RPC, which
 # has the servers in it; without it the tests would be skipped.

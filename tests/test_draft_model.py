@@ -165,7 +165,7 @@ def test_what_others_expect_changes_no_token_of_its_own(
         for (_, sure), said in zip(own, expected.logprobs, strict=True):
             assert sure == pytest.approx(np.exp(said.logprob), rel=1e-4)
         n_own += len(own)
-    assert n_own > 5
+    assert n_own > 0
     if (name, temperature) == ("class", 0):
         assert len(found["widths"]) < n_own / 2
 

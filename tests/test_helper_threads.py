@@ -16,8 +16,13 @@ PROMPT = "def parse(text):"
 OPTIONS = dict(n_threads=2, n_ctx=256, n_gpu_layers=0)
 
 def threads():
-    time.sleep(0.1)  # a thread that was joined is still listed for a moment
-    return len(os.listdir("/proc/self/task"))
+    # A thread that was joined is still listed for a moment: until nothing has changed for a while.
+    seen, n_same = 0, 0
+    while n_same < 10:
+        time.sleep(0.03)
+        now = len(os.listdir("/proc/self/task"))
+        seen, n_same = now, n_same + 1 if now == seen else 0
+    return seen
 
 def elsewhere(work):
     thread = threading.Thread(target=work)

@@ -384,13 +384,14 @@ def test_a_draft_model_that_draws_alone(tmp_path: Path) -> None:
         "exact": EXACT_HERE, "n_threads": 1, "n_gpu_layers": 0, "n_ctx": 256, "n_batch": 8,
     }  # fmt: skip
     asked: dict[str, Any] = {"prompt": [1, 5, 6], "max_tokens": 100, "logit_bias": {EOS: -math.inf}}
-    with (
-        SpecSession(model, None, **small) as plain,
-        SpecSession(
-            model, draft, cascade=False, spec_tree=4, draft_temperature=2.0, **small
-        ) as session,
-    ):
-        found = session.generate(acceptance="rejection", **asked)
-        assert found.tokens == plain.generate(**asked).tokens
-        assert found.stats.drafted > 0
-        assert len(found.stats.drafted_by_rank) == 1
+    drawing: dict[str, Any] = {"cascade": False, "spec_tree": 4, "draft_temperature": 2.0}
+    with SpecSession(model, None, **small) as plain:
+        expected = plain.generate(**asked).tokens
+    drafted = 0
+    for _ in range(5):  # if a decode was disturbed while it was timed, nothing is drafted
+        with SpecSession(model, draft, **drawing, **small) as session:
+            found = session.generate(acceptance="rejection", **asked)
+        assert found.tokens == expected
+        assert len(found.stats.drafted_by_rank) <= 1
+        drafted += found.stats.drafted
+    assert drafted > 0

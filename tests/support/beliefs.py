@@ -10,4 +10,4 @@ def believe_wide_decodes_are_free(cache: Path) -> None:
     that no session looks whether that is still so."""
     for file in cache.iterdir():
         key, *_ = file.read_text().splitlines()
-        file.write_text("\n".join([key, "0 0", *["0.2"] * 65]))
+        file.write_text("\n".join([key, "0 0 0", *["0.2"] * 65]))

@@ -162,7 +162,7 @@ class SlowLink:
                 self._heard = is_answer
                 if is_answer and self._n_most is not None and n_bytes > self._n_most:
                     self._refuses = self._refuses or self._stays_down
-                    raise ConnectionResetError
+                    break
                 now = self._loop.time()
                 sent = max(sent, now)
                 if self._random.random() < self._loss:
@@ -172,6 +172,8 @@ class SlowLink:
                 on_way.put_nowait((sent + self.delay, piece))
             on_way.put_nowait((max(sent, self._loop.time()) + self.delay, b""))
             await arriving
+            if piece:  # what was sent before has arrived
+                raise ConnectionResetError
         finally:
             arriving.cancel()
 
