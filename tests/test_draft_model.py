@@ -16,8 +16,8 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
+from beliefs import believe
 from c_library import compiled, needs_compiler
-from cmake_build import ROOT
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
@@ -28,7 +28,6 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 Open = Callable[..., SpecSession]
 
 CHECKING = Path(__file__).parent / "support" / "checking.py"
-MODELS = ROOT / "models"
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
@@ -105,14 +104,6 @@ def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperatu
         assert [one.token for one in each.draft] == expected.tokens
         for drafted, own in zip(each.draft, expected.logprobs, strict=True):
             assert drafted.confidence == pytest.approx(np.exp(own.logprob), rel=1e-4)
-
-
-def padded(folder: Path) -> Path:
-    """The bundled target, with decodes so slow that drafting pays."""
-    path = folder / "padded.gguf"
-    pad = [MODELS / "pad.py", BUNDLED_MODEL, path, "--size=300M", "--type=q8_0"]
-    subprocess.run([sys.executable, *map(str, pad)], check=True, capture_output=True)
-    return path
 
 
 def checked(*arguments: object) -> dict[str, Any]:
@@ -262,7 +253,9 @@ def test_logits_that_are_no_numbers_concern_one_request_only(
         assert one.stats.drafted > 0
 
 
-def test_one_that_fails_behind_what_a_grammar_forces(open_session: Open, tmp_path: Path) -> None:
+def test_one_that_fails_behind_what_a_grammar_forces(
+    open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draft = tmp_path / "damaged.gguf"
     shutil.copy(BUNDLED_DRAFT, draft)
     reader = gguf.GGUFReader(draft, "r+")
@@ -272,7 +265,13 @@ def test_one_that_fails_behind_what_a_grammar_forces(open_session: Open, tmp_pat
     grammar = 'root ::= "def fibonacci(n):\\n    return n if n < 2 else " [a-z0-9 ()]* "\\n"'
     request: dict[str, Any] = {"max_tokens": 40, "grammar": grammar}
     plain = open_session(draft=None).generate(PROMPTS["module"], **request)
-    session = open_session(padded(tmp_path), draft, spec_length="auto")
+    monkeypatch.setenv("SPECLLAMA_CACHE", str(cache := tmp_path / "cache"))
+    open_session(draft="ngram", spec_length="auto").close()
+    (of_target,) = cache.glob("*.curve")
+    open_session(draft=draft, spec_length="auto").close()
+    for file in cache.glob("*.curve"):
+        believe(file, *([0.2] * 65 if file == of_target else [0.001]))
+    session = open_session(draft=draft, spec_length="auto")
     generation = session.generate(PROMPTS["module"], **request)
     assert generation.tokens == plain.tokens
     assert generation.stats.drafter_errors > 0
