@@ -115,11 +115,12 @@ test-asan:
 	$(ASAN_ENV) $(ASAN)/bin/python -m pytest -m "not slow"
 
 # Data races, in the tests of what several threads share. (With GCC before 14 the kernel may
-# randomise addresses by 28 bits at most: sysctl vm.mmap_rnd_bits.)
+# randomise addresses by 28 bits at most: sysctl vm.mmap_rnd_bits.) AMX dies there, which sessions
+# would say on stderr.
 TSAN := .venv-tsan
-TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp \
+TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp SPECLLAMA_AMX=off \
             LD_PRELOAD="$(call library,libtsan.so)"
-TSAN_TESTS := $(foreach noun,batching worker prefix_reuse state failed_decode session stream \
+TSAN_TESTS := $(foreach noun,batching worker requests_beside host prefix_reuse state failed_decode session stream \
                 drafter draft_model server server_chat server_limits,tests/test_$(noun).py)
 
 test-tsan: SANITIZED := $(TSAN)
