@@ -120,8 +120,9 @@ test-asan:
 TSAN := .venv-tsan
 TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp SPECLLAMA_AMX=off \
             LD_PRELOAD="$(call library,libtsan.so)"
-TSAN_TESTS := $(foreach noun,batching worker requests_beside host prefix_reuse state failed_decode session stream \
-                drafter draft_model server server_chat server_limits,tests/test_$(noun).py)
+TSAN_TESTS := $(foreach noun,batching worker requests_beside host prefix_reuse state failed_decode \
+                session stream drafter draft_model server server_chat \
+                server_limits,tests/test_$(noun).py)
 
 test-tsan: SANITIZED := $(TSAN)
 test-tsan: SANITIZERS := thread

@@ -56,8 +56,11 @@ class Load:
         limits = httpx.Limits(max_connections=N_CLIENTS)
         async with httpx.AsyncClient(base_url=self._url, timeout=120, limits=limits) as client:
             await asyncio.gather(*(self._client(client) for _ in range(N_CLIENTS)))
-            while (await client.get("/health")).json()["running"]:
-                await asyncio.sleep(0.1)  # until the last that was left is given up
+            for _ in range(600):  # until the last that was left is given up
+                if (running := (await client.get("/health")).json()["running"]) == 0:
+                    break
+                await asyncio.sleep(0.1)
+            assert running == 0
 
     async def _client(self, client: httpx.AsyncClient) -> None:
         while self._n_done < N_REQUESTS:

@@ -30,8 +30,7 @@ class Gate {
         template <typename MayEnter>
         Work(Gate& gate, Policy policy, MayEnter may_enter) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            if (policy == Policy::refuse) gate_.wait_for_brief(lock);
-            gate_.check_free(policy);
+            gate_.check_free(lock, policy);
             may_enter();
             gate_.enter(lock);
         }
@@ -56,7 +55,7 @@ class Gate {
         // Enters in its turn.
         explicit Brief(Gate& gate) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            gate_.check_free(Policy::queue);
+            gate_.check_free(lock, Policy::queue);
             enter(lock);
         }
         // Enters if no call works or waits to work; entered() tells.
@@ -117,15 +116,13 @@ class Gate {
     }
 
  private:
-    // Waits while all calls that work or wait to are brief.
-    void wait_for_brief(std::unique_lock<std::mutex>& lock) {
-        changed_.wait(lock, [&] {
-            return n_brief_ == 0 || n_queued_ > n_brief_ || worker_ == std::this_thread::get_id();
-        });
-    }
-
-    void check_free(Policy policy) const {
-        if (worker_ == std::this_thread::get_id() || (policy == Policy::refuse && n_queued_ > 0))
+    // Waits with Policy::refuse while all calls that work or wait to are brief.
+    void check_free(std::unique_lock<std::mutex>& lock, Policy policy) {
+        const bool from_drafter = worker_ == std::this_thread::get_id();
+        const bool refuses = policy == Policy::refuse;
+        if (refuses && !from_drafter)
+            changed_.wait(lock, [&] { return n_brief_ == 0 || n_queued_ > n_brief_; });
+        if (from_drafter || (refuses && n_queued_ > 0))
             throw Busy(
                 "The session is in use by another thread, or by its own drafter; use one session "
                 "per thread, or wait.");

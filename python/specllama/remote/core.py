@@ -19,6 +19,7 @@ from specllama._core.plan import CurvePoints, Planner
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError, ClosedError, ModelError
 from specllama.formats.wire import MOST_DRAFTED
+from specllama.remote.gate import Gate
 from specllama.remote.party import Party
 from specllama.remote.proposing import Custom, DraftModel, NGrams, Proposer
 from specllama.remote.prospects import Prospects
@@ -90,9 +91,7 @@ class RemoteCore:
         self._rounds: dict[RemoteStream, Future[None]] = {}  # under way, where there are several
         self._n_started = 0
         self._closed = False
-        self._work = threading.Lock()
-        self._retiring = threading.RLock()  # held while a thread ends streams without working
-        self._inside: set[int] = set()  # threads that work
+        self._gate = Gate(queues=n_seq > 1)
         self._owner = 0  # the thread that has begun the last generation
         self._asking = threading.RLock()  # a drafter may end another stream
         self._pool: ThreadPoolExecutor | None = None
@@ -242,32 +241,17 @@ class RemoteCore:
             future.result()  # raises interrupts, which do not belong to the stream
 
     def _round(self, stream: RemoteStream) -> None:
-        self._inside.add(get_ident())
-        try:
+        with self._gate.inside():
             stream.round()
-        finally:
-            self._inside.discard(get_ident())
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """Let only this thread work, as `_core.Session` does, and end abandoned streams before and
-        after. Raises BusyError."""
-        if self.entered:
-            raise BusyError("The session is in use by its own drafter.")
-        if self._n_seq > 1:
-            self._work.acquire()
-        else:
-            with self._retiring:  # that is over soon
-                if not self._work.acquire(blocking=False):
-                    raise BusyError("Another thread is inside the session.")
-        try:
-            self._inside.add(get_ident())
+        """Let only this thread work, and end abandoned streams before and after. Raises
+        BusyError."""
+        with self._gate.working():
             self._retire()
             yield
             self._retire()
-        finally:
-            self._inside.discard(get_ident())
-            self._work.release()
 
     def _reap(self) -> None:
         self._rounds = {
@@ -282,21 +266,9 @@ class RemoteCore:
 
     def _retire_soon(self) -> None:
         # If another thread is at work, that one retires them, or the next that works.
-        if not self._retiring.acquire(blocking=False):
-            return
-        try:
-            if not self._work.acquire(blocking=False):
-                return
-            entered = self.entered
-            self._inside.add(get_ident())
-            try:
+        with self._gate.brief() as entered:
+            if entered:
                 self._retire()
-            finally:
-                if not entered:
-                    self._inside.discard(get_ident())
-                self._work.release()
-        finally:
-            self._retiring.release()
 
     def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
         _refuse("n_beams")
@@ -336,7 +308,7 @@ class RemoteCore:
 
     @property
     def entered(self) -> bool:
-        return get_ident() in self._inside
+        return self._gate.entered
 
     @property
     def n_ctx(self) -> int:
