@@ -93,3 +93,20 @@ def test_they_end_where_the_tokens_end(open_session: Open) -> None:
 def test_bad_numbers(open_session: Open, value: Any) -> None:
     with pytest.raises(ArgumentError, match="logprobs must be"):
         open_session().generate("x", logprobs=value)
+
+
+def test_what_a_grammar_forbids_is_not_among_the_likeliest(open_session: Open) -> None:
+    """Its probability is 0, and minus infinity cannot be written in JSON."""
+    generation = open_session().generate(
+        "x = 1\n",
+        max_tokens=8,
+        temperature=1.0,
+        seed=1,
+        logprobs=3,
+        processed_logprobs=True,
+        grammar='root ::= ("a" | "b") ("x" | "y")',
+    )
+    assert all(math.isfinite(logprob) for one in generation.logprobs for _, logprob in one.top)
+    last = generation.logprobs[-1].top
+    assert len(last) == 2
+    assert sum(math.exp(logprob) for _, logprob in last) == pytest.approx(1)

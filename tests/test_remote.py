@@ -73,6 +73,13 @@ DRAFTS: dict[str, Callable[[], Any]] = {
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "drawn": {"temperature": 1.0, "seed": 2**64 - 1, "logprobs": 2},
+    "few left": {
+        "temperature": 1.0,
+        "seed": 1,
+        "logprobs": 3,
+        "processed_logprobs": True,
+        "grammar": 'root ::= (("a" | "b") ("x" | "y")){40,}',
+    },
 }
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
 from reference_sampler import OFF, chi_square, kept_probabilities, reference_choice, sampler
 from specllama import ArgumentError, Drafter, SpecSession, _core
+from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
 
@@ -275,8 +276,8 @@ def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
         ("penalty_last_n", -2, "penalty_last_n must be"),
         ("logit_bias", {4096: 1.0}, "logit_bias names token 4096; the model has 4096 tokens"),
         ("logit_bias", {-1: 1.0}, "logit_bias names token -1"),
-        ("logit_bias", {1: math.nan}, "logit_bias\\[1\\] must be finite"),
-        ("logit_bias", {1: math.inf}, "logit_bias\\[1\\] must be finite"),
+        ("logit_bias", {1: math.nan}, "logit_bias\\[1\\] must be at most 1e30"),
+        ("logit_bias", {1: math.inf}, "logit_bias\\[1\\] must be at most 1e30"),
         ("logit_bias", {"a": 1.0}, "token id of logit_bias must be a whole number"),
         ("logit_bias", [1], "logit_bias must map"),
         ("seed", -2, "seed must be from -1 to"),
@@ -289,3 +290,32 @@ def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
 def test_bad_sampling_options(open_session: Open, option: str, value: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session().generate("x", **{option: value})
+
+
+@pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["plain", "ngram", "model"])
+@pytest.mark.parametrize("acceptance", ["coupled", "rejection"])
+@pytest.mark.parametrize(
+    "penalty",
+    [{"presence_penalty": -1e39}, {"frequency_penalty": 1e300}, {"repeat_penalty": 1e-300}],
+    ids=str,
+)
+def test_penalties_beyond_all_floats(
+    open_session: Open, penalty: dict[str, float], acceptance: str, draft: Any
+) -> None:
+    session = open_session(draft=draft, spec_length=4)
+    for seed in range(5):
+        generation = session.generate(
+            [60, 61, 62],
+            max_tokens=30,
+            temperature=1.0,
+            seed=seed,
+            acceptance=acceptance,
+            logprobs=2,
+            processed_logprobs=True,
+            logit_bias={61: -math.inf},
+            **penalty,
+        )
+        assert generation.stats.generated_tokens == 30
+        assert 61 not in generation.tokens
+        for one in generation.logprobs:
+            assert all(math.isfinite(logprob) for _, logprob in one.top)

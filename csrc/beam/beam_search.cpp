@@ -159,8 +159,8 @@ void BeamSearch::learn(NodeId node, std::span<const float> logits) {
     const Timer timer(request_.stats.seconds.choose);
     if (!best_successors(logits, trie_.learn(node)))
         throw DecodeError(
-            "The model gave logits that are not numbers (NaN); the file is damaged, or its numbers "
-            "overflow on this device.");
+            "The model gave logits that are not numbers (NaN or infinite); the file is damaged, or "
+            "its numbers overflow on this device.");
 }
 
 // Takes steps for as long as it is known what follows all running hypotheses.

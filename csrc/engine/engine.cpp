@@ -351,8 +351,8 @@ void Engine::accept(std::size_t i, Sequence& sequence, double seconds) {
     }
     if (token == kNoToken)
         throw DecodeError(
-            "The model gave logits that are not numbers (NaN); the file is damaged, or its numbers "
-            "overflow on this device.");
+            "The model gave logits that are not numbers (NaN or infinite); the file is damaged, or "
+            "its numbers overflow on this device.");
     if (token == kNothingLeft && !sequence.done())
         throw DecodeError(
             "The model left nothing to choose from: logit_bias, or the model itself, forbids every "

@@ -62,7 +62,7 @@ Token argmax(std::span<const float> logits, std::span<float> peaks) {
     }
     nans[0] |= nans[1] | nans[2] | nans[3];
     for (std::size_t lane = 0; lane < kLanes; ++lane) nan |= nans[0][lane] != 0;
-    if (nan) return kNoToken;
+    if (nan || most == -kLeast) return kNoToken;
     while (logits[at] != most) ++at;
     return static_cast<Token>(at);
 }

@@ -23,7 +23,8 @@ inline std::span<const float> part(std::span<const float> logits, std::size_t i)
 
 // The token of the largest logit, the lowest id among equals, as llama.cpp's greedy sampler has it.
 //
-// logits: one row, [n_vocab]. Returns kNoToken when the row is empty or holds a NaN.
+// logits: one row, [n_vocab]. Returns kNoToken when the row is empty, or holds a NaN or
+// plus infinity.
 // peaks: empty, or [n_parts(n_vocab)], which receives the peak of each part.
 Token argmax(std::span<const float> logits, std::span<float> peaks = {});
 

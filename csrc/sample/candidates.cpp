@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sample/argmax.h"
 #include "sample/probability.h"
@@ -23,6 +24,9 @@ double weight(const Candidate& candidate, double highest) {
 constexpr double kShallow = 8;
 constexpr double kDeepest = 1024;
 
+// What is lower is minus infinity: the token is forbidden.
+constexpr double kLowest = std::numeric_limits<float>::lowest();
+
 }  // namespace
 
 Candidates::Candidates(const SamplingOptions& options, std::size_t n_vocab)
@@ -35,7 +39,7 @@ std::span<const Candidate> Candidates::cut(std::span<const float> logits,
                                            std::span<const float> peaks) {
     kept_.clear();
     const float highest = *std::ranges::max_element(peaks);
-    const double least = highest + std::log(min_p_);  // minus infinity if min_p is off
+    const double least = std::max(highest + std::log(min_p_), kLowest);
     if (top_k_ > 0 && top_k_ < logits.size()) {
         take_top_k(logits, peaks);
         if (top_p_ < 1) keep_top_p(kept_weight(highest), highest);
@@ -56,6 +60,7 @@ void Candidates::take_top_k(std::span<const float> logits, std::span<const float
         auto token = static_cast<Token>(i * kPartLogits);
         for (const float logit : part(logits, i)) {
             const Candidate candidate{logit, token++};
+            if (logit < kLowest) continue;
             if (kept_.size() == top_k_) {
                 if (logit <= kept_.front().logit) continue;
                 std::ranges::pop_heap(kept_, before);
@@ -75,7 +80,7 @@ void Candidates::take_top_p(std::span<const float> logits, std::span<const float
     double depth = kShallow;
     do {
         kept_.clear();
-        take_from(logits, peaks, highest - depth);
+        take_from(logits, peaks, std::max(highest - depth, kLowest));
         depth *= 2;
     } while (kept_weight(highest) < top_p_ * total && depth <= kDeepest);
     keep_top_p(total, highest);

@@ -27,8 +27,9 @@ class Candidates {
     // Most candidates that can be left.
     std::size_t most() const { return kept_.capacity(); }
 
-    // Cuts a row and returns what is left: at least one token, valid until the next call. The row
-    // holds no NaN. peaks: those of its parts, see argmax.
+    // Cuts a row and returns what is left: at least one token, none of them forbidden (minus
+    // infinity), valid until the next call. The row has a finite logit, and holds no NaN and no
+    // plus infinity. peaks: those of its parts, see argmax.
     std::span<const Candidate> cut(std::span<const float> logits, std::span<const float> peaks);
 
  private:

@@ -35,7 +35,7 @@ TokenLogprobs log_softmax(std::span<const float> logits, Token token, int k) {
     std::vector<Candidate> candidates;
     candidates.reserve(logits.size());
     for (std::size_t i = 0; i < logits.size(); ++i)
-        candidates.push_back({logits[i], static_cast<Token>(i)});
+        if (std::isfinite(logits[i])) candidates.push_back({logits[i], static_cast<Token>(i)});
     return log_softmax(candidates, 1.0, token, k);
 }
 

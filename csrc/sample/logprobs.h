@@ -13,7 +13,8 @@ namespace specllama {
 TokenLogprobs log_softmax(std::span<const Candidate> candidates, double temperature, Token token,
                           int k);
 
-// The same over a whole row [n_vocab] at temperature 1.
+// The same over a whole row [n_vocab] at temperature 1. Tokens that the model itself forbids (minus
+// infinity) are no candidates.
 TokenLogprobs log_softmax(std::span<const float> logits, Token token, int k);
 
 }  // namespace specllama

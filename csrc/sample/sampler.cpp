@@ -22,6 +22,14 @@ namespace {
 constexpr int kMaxLogprobs = 100;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoTemperature = 1e-30;
+constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+
+// A shifted logit, kept finite: a token that a bias or penalty favours without bounds is likelier
+// than all others, but may be compared with them.
+float finite(double logit) {
+    constexpr double kMost = std::numeric_limits<float>::max();
+    return static_cast<float>(std::clamp(logit, -kMost, kMost));
+}
 
 void require(bool holds, const char* name, const char* range, double value) {
     if (holds) return;
@@ -104,15 +112,17 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
         const Token token = recent_[i];
         n = 1;
         while (i + n < recent_.size() && recent_[i + n] == token) ++n;
+        if (logits[token] == kForbidden) continue;
         double logit = logits[token];
         logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
         logit -= static_cast<double>(n) * options_.frequency_penalty + options_.presence_penalty;
-        logits[token] = static_cast<float>(logit);
+        logits[token] = finite(logit);
     }
 }
 
 void Sampler::shift(std::span<float> logits, TokenSpan context) {
-    for (const auto& [token, bias] : options_.logit_bias) logits[token] += bias;
+    for (const auto& [token, bias] : options_.logit_bias)
+        logits[token] = bias == kForbidden ? bias : finite(double{logits[token]} + bias);
     if (penalises_) penalise(logits, context);
 }
 

@@ -54,9 +54,9 @@ class Sampler {
 
     // Returns the target's token after `context`, all tokens of the sequence so far. guesses: the
     // draft's guesses at this token, no two alike; one that is returned is thereby accepted.
-    // `logits` [n_vocab] are changed. Returns kNoToken when they hold a NaN, kNothingLeft when
-    // every token is forbidden. If the options ask for logprobs, those of the token are written to
-    // `logprobs`.
+    // `logits` [n_vocab] are changed. Returns kNoToken when they hold a NaN or plus infinity,
+    // kNothingLeft when every token is forbidden. If the options ask for logprobs, those of the
+    // token are written to `logprobs`.
     Token choose(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses = {},
                  std::optional<TokenLogprobs>* logprobs = nullptr);
 

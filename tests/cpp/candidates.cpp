@@ -80,9 +80,34 @@ TEST(argmax_of_a_row_with_a_nan_anywhere_is_none) {
     CHECK(argmax({}) == kNoToken);
 }
 
+TEST(argmax_of_a_row_with_plus_infinity_is_none) {
+    for (const std::size_t n : kSizes) {
+        std::vector<float> logits = row(n, 1);
+        logits[n / 2] = std::numeric_limits<float>::infinity();
+        CHECK(argmax(logits) == kNoToken);
+    }
+}
+
 TEST(argmax_where_nothing_is_left_is_the_first) {
     for (const std::size_t n : kSizes)
         CHECK(argmax(std::vector<float>(n, -std::numeric_limits<float>::infinity())) == 0);
+}
+
+TEST(what_is_forbidden_is_no_candidate) {
+    for (const std::size_t n : kSizes) {
+        std::vector<float> logits = row(n, 1);
+        for (std::size_t at = 0; at < n; ++at)
+            if (at != n / 2) logits[at] = -std::numeric_limits<float>::infinity();
+        const std::vector<Token> only{static_cast<Token>(n / 2)};
+        SamplingOptions top_k;
+        top_k.top_k = 3;
+        SamplingOptions top_p;
+        top_p.top_p = 0.9;
+        SamplingOptions min_p;
+        min_p.min_p = 0.1;
+        for (const SamplingOptions& options : {SamplingOptions(), top_k, top_p, min_p})
+            CHECK(left(options, logits) == only);
+    }
 }
 
 TEST(what_is_cut_is_what_the_definitions_say) {

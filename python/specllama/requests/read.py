@@ -53,7 +53,7 @@ def biases(name: str, value: Any) -> list[tuple[int, float]]:
         number = _check.number(one, bias)
         if math.isnan(number) or number > 1e30:
             raise ArgumentError(
-                f"{one} must be finite or minus infinity, not {_check.quoted(bias)}."
+                f"{one} must be at most 1e30, or minus infinity, not {_check.quoted(bias)}."
             )
         biases.append((_check.integer(f"a token id of {name}", token), number))
     return biases
