@@ -11,6 +11,7 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
+from beliefs import believe_wide_decodes_are_free
 from conftest import EXACT_HERE
 from numpy.typing import NDArray
 from random_model import EOS, N_VOCAB, write_dense
@@ -324,6 +325,40 @@ def test_more_is_accepted_of_drawn_ngrams(open_session: Open) -> None:
         return accepted / drafted
 
     assert rate(True) > rate(False)
+
+
+def test_whether_a_drawn_draft_is_verified_does_not_depend_on_what_was_drawn(
+    open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the planner decides, it has one token, though behind one of the two tokens that may be
+    drawn the text has a long copy to go on with, and behind the other none."""
+    monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
+    options: dict[str, Any] = {"spec_length": "auto", "n_threads": 1, "ngram_draw": True}
+    with open_session(**options) as session:
+        session.generate([60], max_tokens=2)
+    believe_wide_decodes_are_free(tmp_path)
+    session = open_session(ngram_order=2, **options)
+    copied, other = [*range(70, 110)], [*range(110, 150)]
+    prompt = [60, 61, 62, *copied]
+    for token in other:
+        prompt += [61, 63, token] if token % 2 else [token]
+    bias = dict.fromkeys((61, 62, 63), 12.0)
+    lengths = []
+    for seed in range(20):
+        generation = session.generate(
+            [*prompt, 61],
+            max_tokens=30,
+            temperature=1.0,
+            acceptance="rejection",
+            logit_bias=bias,
+            seed=seed,
+            trace=True,
+        )
+        assert generation.trace is not None
+        drafts = [one.draft for one in generation.trace.rounds if one.draft]
+        lengths += [len(draft) for draft in drafts if draft[0].drafter == "ngram"]
+    assert len(lengths) > 10
+    assert set(lengths) == {1}
 
 
 def test_plain_texts_do_not_depend_on_the_rule(open_session: Open) -> None:

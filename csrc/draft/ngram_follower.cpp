@@ -53,10 +53,11 @@ void NGramFollower::draft(Proposal& proposal) {
 // Frequencies are used only until the drafted tokens make a match to copy from: frequencies know
 // short contexts only, and a long draft of theirs wanders off.
 void NGramFollower::extend(Proposal& proposal) {
+    if (copy(proposal, proposal.max_tokens)) return;
     const bool drawn = draws(proposal) && proposal.sampler->rejects();
     const int n_most =
         drawn ? std::min(proposal.max_drawn, proposal.max_tokens) : proposal.max_tokens;
-    while (!copy(proposal) && proposal.draft.size() < n_most && predict(proposal)) {
+    while (proposal.draft.size() < n_most && predict(proposal) && !copy(proposal, n_most)) {
     }
 }
 
@@ -121,13 +122,14 @@ Evidence NGramFollower::evidence(const Found& found, std::size_t i) const {
     return {Source::match, match.length + static_cast<int>(i), broke_off ? 0.0F : 1.0F};
 }
 
-// Fills the draft up with what followed the longest match; returns whether there is one.
-bool NGramFollower::copy(Proposal& proposal) const {
+// Fills the draft up to n_most tokens with what followed the longest match; returns whether there
+// is one.
+bool NGramFollower::copy(Proposal& proposal, int n_most) const {
     Draft& draft = proposal.draft;
     const Found found = draft.empty() ? Found{trail_.text(), trail_.match()} : find();
     if (found.match.length == 0) return false;
     const int first = draft.size();
-    const std::size_t n = n_copied(found, proposal.max_tokens - first);
+    const std::size_t n = n_copied(found, n_most - first);
     for (std::size_t i = 0; i < n; ++i) draft.push(found.match.token(i), evidence(found, i));
     // No guesses beside drawn tokens: they would depend on which tokens were drawn.
     if (proposal.max_beside > 0 && !draft.drawn()) add_rivals(proposal, first);

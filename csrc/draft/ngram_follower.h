@@ -54,7 +54,7 @@ class NGramFollower {
     };
     Found find() const;
     void enter_best();
-    bool copy(Proposal& proposal) const;
+    bool copy(Proposal& proposal, int n_most) const;
     // Of a copy: how many tokens it has, n at most, and the evidence for its token i.
     std::size_t n_copied(const Found& found, std::size_t n) const;
     Evidence evidence(const Found& found, std::size_t i) const;

@@ -33,6 +33,9 @@ std::string fault(const Proposal& proposal, const Vocab& vocab) {
     if (const int n = longest(proposal.draft); n > proposal.max_tokens)
         return "The drafter proposed " + std::to_string(n) + " tokens; at most " +
                std::to_string(proposal.max_tokens) + " were asked for.";
+    if (proposal.draft.drawn() && proposal.draft.size() > proposal.max_drawn)
+        return "The drafter drew a draft of " + std::to_string(proposal.draft.size()) +
+               " tokens; at most " + std::to_string(proposal.max_drawn) + " were asked for.";
     for (const Token token : proposal.draft.tokens)
         if (!vocab.contains(token)) return no_token(token, vocab);
     for (const Draft::Side& side : proposal.draft.sides)

@@ -14,8 +14,8 @@ namespace specllama {
 // Checks what a drafter has proposed before it is used, and records a drafter's errors.
 
 // What is wrong with a proposal, in one sentence; "": nothing. Faults are an error that the drafter
-// reports, evidence that is missing or has no valid source, more tokens than were asked for, and
-// tokens that the model does not have.
+// reports, evidence that is missing or has no valid source, more tokens than were asked for, in a
+// draft or in a drawn one, and tokens that the model does not have.
 std::string fault(const Proposal& proposal, const Vocab& vocab);
 
 // Cuts a draft and its branches behind a token that ends the generation; the next turn of a

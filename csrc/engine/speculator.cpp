@@ -14,9 +14,10 @@ namespace specllama {
 
 namespace {
 
-// Most tokens drawn from frequencies in one draft: a drawn draft is verified whole or not at all,
-// so the planner cannot shorten it.
-constexpr int kLongestDrawn = 4;
+// Tokens of a drawn draft where the planner decides whether it is verified, by what its tokens cost
+// and by the chance of the first one. If there were more of them, how many would depend on what is
+// drawn (on whether the text goes on that way), and so would the decision.
+constexpr int kDrawn = 1;
 
 // Most nodes of a tree that the planner chooses from. These are more than may be verified, since
 // the longest draft alone can have that many.
@@ -146,8 +147,8 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.n_decoded = 0;
         proposal.error.clear();
         proposal.max_tokens = turns_[i].max_draft;
-        proposal.max_drawn =
-            plans() ? std::min(proposal.max_tokens, kLongestDrawn) : proposal.max_tokens;
+        const bool decided = plans() && !drafter(row).costly();
+        proposal.max_drawn = decided ? std::min(proposal.max_tokens, kDrawn) : proposal.max_tokens;
         // Drawn drafts are verified whole, so the planner keeps them chains. (A draft model may
         // draw even where the target, at temperature 0, does not.)
         const bool may_be_drawn =

@@ -18,8 +18,9 @@ struct Proposal {
     // All committed tokens, prompt included; the draft continues from the last one.
     TokenSpan tokens;
     int max_tokens = 0;
-    // Most tokens that a drafter which is not costly may draw from a distribution. A draft with
-    // drawn tokens is verified whole or not at all, so the planner cannot shorten it.
+    // Most tokens of a draft of which some are drawn from distributions. It is verified whole or
+    // not at all, and which of the two must not depend on the tokens drawn, nor on how many there
+    // are.
     int max_drawn = 0;
     // Most guesses at a position beside the trunk's; further ones are left out.
     int max_beside = 0;
