@@ -27,6 +27,8 @@ constexpr std::size_t kMaxNumber = 1'000'000'000;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
 bool is_of_name(char c) {
     return is_digit(c) || c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -47,6 +49,10 @@ class Parser {
             if (peek() != '\r' && peek() != '\n') break;
             skip_space(true);
         }
+        grammar_.whole = !failed_ && at_ == text_.size() &&
+                         std::ranges::none_of(grammar_.rules, [](const Gbnf::Rule& rule) {
+                             return rule.alternatives.empty();
+                         });
         return std::move(grammar_);
     }
 
@@ -132,9 +138,22 @@ class Parser {
     // Moves past a quoted text or a character class. Returns an upper bound of its characters.
     std::size_t read_quoted(char end) {
         const std::size_t start = ++at_;
-        while (at_ < text_.size() && text_[at_] != end) at_ += text_[at_] == '\\' ? 2 : 1;
+        while (at_ < text_.size() && text_[at_] != end) {
+            if (text_[at_++] == '\\') skip_escape();
+        }
         failed_ |= at_ >= text_.size();
         return at_++ - start;
+    }
+
+    // Moves past what follows a backslash.
+    void skip_escape() {
+        const char c = peek();
+        ++at_;
+        for (int n = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0; n > 0; --n) {
+            failed_ |= !is_hex(peek());
+            ++at_;
+        }
+        failed_ |= std::string_view("xuUtrn\\\"[]").find(c) == std::string_view::npos;
     }
 
     // Moves past <token> or !<token>, in which only the last character is special.

@@ -20,6 +20,9 @@ struct Gbnf {
     };
 
     std::vector<Rule> rules;
+    // Whether the text could be read to its end and defines all rules that it names. If so, hardly
+    // anything is left that llama.cpp's parser would refuse.
+    bool whole = false;
 };
 
 // The result refers to parts of `text`, which must outlive it. Parsing ends without an error at

@@ -45,7 +45,8 @@ constexpr double kMoment = 0.005;  // seconds
 constexpr int kLongAlone = 8;
 
 // While it lives, captures what is written to stderr: llama.cpp prints there why a grammar cannot
-// be read, and then the whole grammar. The process has one stderr, so a lock admits one at a time.
+// be read, and then the whole grammar. The process has one stderr, so a lock admits one at a time,
+// and what other threads write meanwhile is lost.
 class StderrCapture {
  public:
     StderrCapture() : lock_(mutex()), file_(std::tmpfile()) {
@@ -96,13 +97,15 @@ class StderrCapture {
 // x", or, if nothing like that was printed, what was logged.
 std::string reason(const std::string& printed, const std::string& logged) {
     constexpr std::string_view kMark = "error parsing grammar: ";
-    constexpr std::size_t kLongest = 120;
+    constexpr std::size_t kLongest = 160;
     const auto at = printed.find(kMark);
     std::string text = at == std::string::npos ? logged : printed.substr(at + kMark.size());
     if (text == "failed to parse grammar") return "it has no rules";
-    if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
     while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
-    return text;
+    if (text.size() <= kLongest) return text;
+    text.resize(kLongest);
+    text.resize(std::min(find_invalid_utf8(text), kLongest));  // not in the middle of a character
+    return text + " (...)";
 }
 
 class Grammar final : public Mask {
@@ -279,8 +282,13 @@ llama_sampler* init_sampler(const Vocab& vocab, const std::string& gbnf,
 
 void check_triggers(const std::vector<std::string>& triggers) {
     constexpr std::size_t kMost = 65536;  // bytes of all texts together
+    // llama.cpp makes one std::regex of all texts; for thousands of them that takes seconds.
+    constexpr std::size_t kMostTexts = 256;
     // Most bytes of one text: llama.cpp makes a std::regex of it, which calls itself for each byte.
     constexpr std::size_t kMostOfOne = 4096;
+    if (triggers.size() > kMostTexts)
+        throw InvalidArgument("grammar_triggers are " + std::to_string(triggers.size()) +
+                              " texts; at most 256 can be waited for.");
     std::size_t n_bytes = 0;
     for (const std::string& one : triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)
@@ -301,16 +309,22 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
     if (gbnf.find('\0') != std::string::npos)
         throw InvalidArgument("The grammar holds a NUL character.");
     check_triggers(triggers);
-    check_beginnings(parse_gbnf(gbnf));
+    const Gbnf grammar = parse_gbnf(gbnf);
+    check_beginnings(grammar);
     std::optional<Trigger> awaited;
     if (!triggers.empty()) awaited.emplace(vocab, triggers);
     const ErrorLog errors;
-    StderrCapture capture;
-    llama_sampler_ptr sampler(init_sampler(vocab, gbnf, awaited));
-    const std::string printed = capture.first_line();
-    if (!sampler)
-        throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
-                              ".");
+    llama_sampler_ptr sampler;
+    // Stderr is not captured for a grammar that will be read.
+    if (grammar.whole) sampler.reset(init_sampler(vocab, gbnf, awaited));
+    if (!sampler) {
+        StderrCapture capture;
+        sampler.reset(init_sampler(vocab, gbnf, awaited));
+        const std::string printed = capture.first_line();
+        if (!sampler)
+            throw InvalidArgument("The grammar cannot be read: " +
+                                  reason(printed, errors.first()) + ".");
+    }
     return std::make_unique<Grammar>(vocab, std::move(sampler), std::move(awaited));
 }
 

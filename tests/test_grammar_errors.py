@@ -1,0 +1,71 @@
+"""What is said of a grammar that cannot be read, and that nobody else's words are lost by it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from specllama import ArgumentError, SpecSession
+
+Open = Callable[..., SpecSession]
+
+WRITES_BESIDE = """
+import os, sys, threading
+from specllama import SpecSession
+
+with SpecSession() as session:
+    session.generate("x", max_tokens=1)
+    done = threading.Event()
+    lines = []
+
+    def write():
+        while not done.is_set():
+            lines.append(b"line %d\\n" % len(lines))
+            os.write(2, lines[-1])
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    names = {f"k{i}": {"type": "string", "maxLength": 20} for i in range(60)}
+    schema = {"type": "object", "properties": names}
+    grammar = 'root ::= "\\u00e9" [^\\]\\x41-z]{2,9} other\\nother ::= ("a" | . )* # end'
+    for given in ({"grammar": grammar}, {"json_schema": schema}):
+        for _ in range(10):
+            session.generate("x", max_tokens=1, **given)
+    done.set()
+    thread.join()
+    print(len(lines))
+"""
+
+
+def test_what_other_threads_write_to_stderr_meanwhile_is_not_lost() -> None:
+    program = [sys.executable, "-c", WRITES_BESIDE]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=True)
+    found = done.stderr.splitlines()
+    assert found == [f"line {i}" for i in range(int(done.stdout))]
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ("root ::= x", r"Undefined rule identifier 'x'"),
+        ('root ::= "a', r"unexpected end of input"),
+        ('root = "a"', r"expecting ::= at = \"a\""),
+        ('root ::= "\\q"', r"unknown escape at \\q"),
+        ('root ::= "\\x4"', r"expecting 2 hex chars at 4"),
+        ('a ::= "a"', r"grammar does not contain a 'root' symbol"),
+    ],
+)
+def test_the_reason_is_told(open_session: Open, grammar: str, message: str) -> None:
+    with pytest.raises(ArgumentError, match="^The grammar cannot be read: " + message):
+        open_session().generate("x", grammar=grammar)
+
+
+def test_a_long_reason_is_cut_between_two_characters(open_session: Open) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        open_session().generate("x", grammar='root ::= "a" @' + "\u00e9" * 200)
+    assert str(refused.value).endswith("\u00e9 (...).")
+    with pytest.raises(ArgumentError, match=r"exceeds sane defaults, .*[a-z]\.$"):
+        open_session().generate("x", grammar='root ::= (("a"{1,1000}){1,1000}){1,1000}')
