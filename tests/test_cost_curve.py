@@ -153,6 +153,24 @@ def test_times_that_cannot_be_are_ignored(seconds: float) -> None:
     ]
 
 
+@pytest.mark.parametrize("damage", [2.0, 1e308, math.inf, math.nan, -1.0])
+def test_of_a_kept_curve_only_what_can_be_is_believed(damage: float) -> None:
+    """A token of context takes less than a decode."""
+    sound = CostCurve()
+    sound.restore(CurvePoints([1.0] * 65))
+    for points in (
+        CurvePoints([1.0] * 65, context_base=damage),
+        CurvePoints([1.0] * 65, context_per_token=damage),
+        CurvePoints([1.0] * 65, change=1e3 * damage),
+    ):
+        curve = CostCurve()
+        curve.restore(points)
+        for n in (1, 8, 65):
+            assert curve.seconds(n, 1000) == sound.seconds(n, 1000)
+        kept = curve.points()
+        assert (kept.context_base, kept.context_per_token, kept.change) == (0, 0, 0)
+
+
 def test_widths_and_contexts_that_cannot_be() -> None:
     curve = learned("bf16", [1, 2, 4])
     before = [curve.seconds(n) for n in range(1, 66)]

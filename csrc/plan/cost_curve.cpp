@@ -152,9 +152,13 @@ void CostCurve::restore(const CurvePoints& points) {
     }
     if (!measured()) return;
     wander(tuning::kBelievedSd, 0);
-    const auto positive = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
-    slope_.set(positive(points.context_base), positive(points.context_per_token));
-    change_.set_seconds(positive(points.change));
+    // A token of context costs a small part of a decode, and a change of width some decodes. Other
+    // numbers are those of a damaged file.
+    const auto up_to = [this](double n_decodes, double x) {
+        return x > 0 && x < n_decodes * seconds(1, 0) ? x : 0;
+    };
+    slope_.set(up_to(1, points.context_base), up_to(1, points.context_per_token));
+    change_.set_seconds(up_to(1000, points.change));
 }
 
 }  // namespace specllama

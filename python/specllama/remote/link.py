@@ -68,7 +68,8 @@ class Link:
             raise ArgumentError(
                 "target_key is empty, or has spaces around it or characters that are not printable."
             )
-        self.url = url.rstrip("/").removesuffix("/v1")
+        scheme, _, rest = url.partition(":")
+        self.url = f"{scheme.lower()}:{rest}".rstrip("/").removesuffix("/v1")
         self._kind = kind
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
@@ -235,7 +236,8 @@ def _is_server(url: str) -> bool:
         httpx.URL(url)
     except (ValueError, httpx.InvalidURL):  # not an address, or the port is not a number
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port
+    plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and plain
 
 
 def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
