@@ -31,7 +31,14 @@ MAY_INCLUDE = {
     "csrc/draft/grammar_drafter": {"draft", "llama", "sample"},
     "csrc/draft/head_drafter": {"draft", "llama", "sample"},
     "csrc/draft/model_drafter": {"draft", "llama", "sample"},
-    "csrc/llama": {"grammar", "llama", "sample/mask.h", "system", "text/utf8.h"},
+    "csrc/llama": {
+        "grammar",
+        "llama",
+        "sample/mask.h",
+        "system",
+        "text/special_texts.h",
+        "text/utf8.h",
+    },
     "csrc/engine": {"engine", "llama", "system", "text", *PURE},
     "csrc/beam": {"beam", "engine", "llama", "system", "text", *PURE},
     "csrc/session": {"beam", "engine", "llama", "session", "system", "text", *PURE},
@@ -40,7 +47,7 @@ MAY_INCLUDE = {
     # Python also knows what is pure; and, for the whole process, whether AMX works and where things
     # are remembered.
     "python/src": {"text/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
-    "tests/cpp": {"grammar", "session/gate.h", "system", *PURE},
+    "tests/cpp": {"grammar", "session/gate.h", "system", "text/special_texts.h", *PURE},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),
 }

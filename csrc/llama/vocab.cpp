@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "fnv.h"
 #include "llama.h"
@@ -23,6 +24,9 @@ constexpr std::size_t kShortText = 2048;
 constexpr std::size_t kStack = std::size_t{8} << 20;
 constexpr std::size_t kStackOfByte = 1024;
 
+// Special tokens in a part of a text that is tokenized at once (see SpecialTexts).
+constexpr std::size_t kSpecialAtOnce = 256;
+
 // Fills a buffer by a function of llama.cpp, which returns how much it wrote or, negated, how much
 // room it needs.
 template <typename Buffer, typename Fill>
@@ -33,6 +37,23 @@ void fit(Buffer& buffer, Fill fill) {
         n = fill();
     }
     buffer.resize(n);
+}
+
+// The special texts of a vocabulary, if texts may be cut between them: blanks beside them belong to
+// the text, and nothing is put behind it.
+SpecialTexts special_texts(const llama_vocab* vocab, int attributes) {
+    const auto type = llama_vocab_type(vocab);
+    if ((type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) ||
+        llama_vocab_get_add_eos(vocab))
+        return {};
+    std::vector<std::string_view> texts;
+    for (Token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
+        const int attribute = llama_vocab_get_attr(vocab, token);
+        if ((attribute & attributes) == 0) continue;
+        if ((attribute & (LLAMA_TOKEN_ATTR_LSTRIP | LLAMA_TOKEN_ATTR_RSTRIP)) != 0) return {};
+        texts.emplace_back(llama_vocab_get_text(vocab, token));
+    }
+    return SpecialTexts(std::move(texts));
 }
 
 // Hashes one element of a list, and a mark of its end.
@@ -50,6 +71,9 @@ Vocab::Vocab(const llama_vocab* vocab)
         const auto n = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
         lengths_[token] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(n, 255));
     }
+    constexpr int kControl = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
+    own_texts_ = special_texts(vocab_, LLAMA_TOKEN_ATTR_USER_DEFINED);
+    special_texts_ = special_texts(vocab_, LLAMA_TOKEN_ATTR_USER_DEFINED | kControl);
 }
 
 Token Vocab::bos() const { return llama_vocab_bos(vocab_); }
@@ -68,17 +92,25 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     // llama.cpp counts bytes and tokens in int32.
     if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
         throw InvalidArgument("The text is longer than 1 GiB; give less.");
-    const auto n_text = static_cast<std::int32_t>(text.size());
-    std::vector<Token> tokens(text.size() + 8);
-    const auto fill = [&] {
-        return llama_tokenize(vocab_, text.data(), n_text, tokens.data(),
-                              static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
+    std::vector<Token> tokens;
+    const auto append = [&](std::string_view part) {
+        std::vector<Token> some(part.size() + 8);
+        fit(some, [&] {
+            return llama_tokenize(vocab_, part.data(), static_cast<std::int32_t>(part.size()),
+                                  some.data(), static_cast<std::int32_t>(some.size()),
+                                  add_special && part.data() == text.data(), parse_special);
+        });
+        tokens.insert(tokens.end(), some.begin(), some.end());
     };
     try {
-        if (text.size() <= kShortText)
-            fit(tokens, fill);
-        else
-            with_stack(kStack + text.size() * kStackOfByte, [&] { fit(tokens, fill); });
+        if (text.size() <= kShortText) {
+            append(text);
+        } else {
+            with_stack(kStack + text.size() * kStackOfByte, [&] {
+                const SpecialTexts& special = parse_special ? special_texts_ : own_texts_;
+                std::ranges::for_each(special.parts(text, kSpecialAtOnce), append);
+            });
+        }
     } catch (const std::system_error&) {
         throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "specllama/types.h"
+#include "text/special_texts.h"
 
 struct llama_vocab;
 
@@ -61,6 +62,8 @@ class Vocab {
     const llama_vocab* vocab_;
     int size_;
     std::vector<std::uint8_t> lengths_;  // [token]
+    SpecialTexts own_texts_;             // of tokens that are special also where texts are plain
+    SpecialTexts special_texts_;         // of these and of all others
 };
 
 }  // namespace specllama

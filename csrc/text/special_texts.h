@@ -1,0 +1,40 @@
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace specllama {
+
+// The texts of the special tokens that a tokenizer looks for in a text before all else, the longest
+// first: each occurrence that it finds, from left to right, becomes that token.
+//
+// llama.cpp's tokenizer takes time in proportion to the square of their number in a text. A text
+// that is cut between them is tokenized sooner.
+class SpecialTexts {
+ public:
+    SpecialTexts() = default;
+    // texts: must outlive this; empty ones are left out.
+    explicit SpecialTexts(std::vector<std::string_view> texts);
+
+    // Cuts a text into parts, of about n_most occurrences each where that is possible. Tokenized
+    // apart, they have the same tokens as the whole: each part but the first begins with an
+    // occurrence that is certain to become a token, since no other one overlaps it that is as long,
+    // unless it is of the same text and begins later.
+    std::vector<std::string_view> parts(std::string_view text, std::size_t n_most) const;
+
+ private:
+    struct Occurrence {
+        std::size_t begin;
+        std::size_t length;
+    };
+
+    std::size_t longest_at(std::string_view text) const;
+    std::vector<Occurrence> find(std::string_view text) const;
+
+    std::vector<std::string_view> texts_;  // sorted
+    std::bitset<256> begins_;              // [byte]: whether some text begins with it
+};
+
+}  // namespace specllama
