@@ -81,6 +81,13 @@ def test_arguments_that_cannot_be_used(
         SpecSession(**({"target": server.url} | options))
 
 
+def test_the_scheme_of_a_url_may_be_in_capitals(server: Server) -> None:
+    url = server.url.replace("http", "HTTP", 1)
+    for mode in ("lockstep", "ahead"):
+        with SpecSession(target=url, draft="ngram", target_mode=mode) as session:
+            assert session.generate(MODULE, max_tokens=5).stats.generated_tokens == 5
+
+
 def test_a_draft_model_of_another_vocabulary(server: Server, tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     write_dense(other)
