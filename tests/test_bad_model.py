@@ -13,6 +13,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
+from rewriting import add_value, rewrite
 from scripted_model import BOS, write_scripted_model
 from specllama import ArgumentError, ModelError, OutOfMemoryError, SpecSession
 
@@ -73,19 +74,6 @@ def test_vocabulary_without_weights(tmp_path: Path) -> None:
     writer.write_kv_data_to_file()
     writer.close()
     assert "holds a vocabulary but no weights" in refusal(path)
-
-
-def add_value(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
-    if isinstance(value, bool):
-        writer.add_bool(key, value)
-    elif isinstance(value, int):
-        writer.add_uint32(key, value)
-    elif isinstance(value, float):
-        writer.add_float32(key, value)
-    elif isinstance(value, str):
-        writer.add_string(key, value)
-    else:
-        writer.add_array(key, value)
 
 
 def write_header(path: Path, architecture: str | None, **values: Any) -> None:
@@ -166,28 +154,6 @@ def test_missing_tensors(tmp_path: Path) -> None:
         **(LLAMA | {"tokenizer__ggml__tokens": ["<unk>", "<s>", "</s>"]}),
     )
     assert "Cannot use" in refusal(path)
-
-
-def rewrite(source: Path, target: Path, fields: dict[str, Any], tensors: dict[str, Any]) -> None:
-    """Copy a GGUF; `fields` replace or add values, `tensors` data by name."""
-    reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(target, "llama")
-    for key, field in reader.fields.items():
-        if key.startswith("GGUF.") or key == "general.architecture" or key in fields:
-            continue
-        sub_type = field.types[-1] if len(field.types) > 1 else None
-        writer.add_key_value(key, field.contents(), field.types[0], sub_type)
-    for key, value in fields.items():
-        add_value(writer, key, value)
-    for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, tensors.get(tensor.name, np.array(tensor.data)))
-    for name, data in tensors.items():
-        if name not in {tensor.name for tensor in reader.tensors}:
-            writer.add_tensor(name, data)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 TOKENS = ["<unk>", "<s>", "</s>", "a", "b", "c", "<0x0A>"]

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "ggml.h"
 #include "llama/backend.h"
 #include "llama/gguf_reader.h"
+#include "llama/recurrent_layers.h"
 
 namespace specllama {
 
@@ -47,6 +47,8 @@ class File : private GgufReader {
         check_split();
         check_tensors();
         check_architecture();
+        check_first_layer();
+        RecurrentLayers(*this).check();
         check_tokenizer();
     }
 
@@ -54,7 +56,7 @@ class File : private GgufReader {
         Header header;
         header.architecture = *text("general.architecture");
         header.is_split = number("split.count").value_or(1) > 1;
-        const std::set<std::string> recurrent = recurrent_layers();
+        const RecurrentLayers recurrent(*this);
         for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
             header.weight_bytes += gguf_get_tensor_size(gguf(), i);
             add_matrix(i, recurrent, header.matrices);
@@ -68,7 +70,7 @@ class File : private GgufReader {
             return static_cast<double>(number(prefix + name).value_or(0));
         };
         const double width = value("embedding_length");
-        const double n_layers = value("block_count") - n_without_attention(recurrent);
+        const double n_layers = value("block_count") - recurrent.n_without_attention();
         const double n_heads = value("attention.head_count");
         header.slides = value("attention.sliding_window") > 0;
         header.target_width = static_cast<int>(value("target_hidden_size"));
@@ -76,9 +78,10 @@ class File : private GgufReader {
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
-        header.state_numbers = state_numbers(prefix, width);
+        header.state_numbers = recurrent.state_numbers();
         header.has_snapshots =
             std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
+        header.rotation = rotation(prefix);
         if (n_heads == 0) return header;  // no attention, or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
                                                                     : width / n_heads;
@@ -95,29 +98,9 @@ class File : private GgufReader {
  private:
     bool is_head() const { return text("general.architecture") == "eagle3"; }
 
-    // The names, "blk.N", of the layers with a recurrent state.
-    std::set<std::string> recurrent_layers() const {
-        std::set<std::string> layers;
-        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
-            const std::string name = gguf_get_tensor_name(gguf(), i);
-            for (const char* part : {".ssm_", ".shortconv.", ".time_mix_"})
-                if (const auto at = name.find(part); at != std::string::npos)
-                    layers.insert(name.substr(0, at));
-        }
-        return layers;
-    }
-
-    // How many of these layers have no attention beside their recurrent state.
-    int n_without_attention(const std::set<std::string>& recurrent) const {
-        const auto has_none = [&](const std::string& layer) {
-            return gguf_find_tensor(gguf(), (layer + ".attn_k.weight").c_str()) < 0;
-        };
-        return static_cast<int>(std::ranges::count_if(recurrent, has_none));
-    }
-
     // Adds tensor i if activations are multiplied with it: no vector, and no table that rows are
     // taken from.
-    void add_matrix(std::int64_t i, const std::set<std::string>& recurrent,
+    void add_matrix(std::int64_t i, const RecurrentLayers& recurrent,
                     std::vector<Matrix>& matrices) const {
         const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
         const std::string name = gguf_get_tensor_name(gguf(), i);
@@ -138,26 +121,19 @@ class File : private GgufReader {
              .recurrent = recurrent.contains(layer) && name.find(".ffn_") == std::string::npos});
     }
 
-    // As llama.cpp's recurrent memory lays it out: the inputs that the convolution still sees, and
-    // the state.
-    double state_numbers(const std::string& prefix, double width) const {
-        const auto value = [&](const char* name, double otherwise = 0) {
-            const auto known = number(prefix + name);
-            return known ? static_cast<double>(*known) : otherwise;
-        };
-        double numbers = 0;
-        if (const double head = value("wkv.head_size"); head > 0) {
-            numbers = (value("token_shift_count", 2) + head) * width;
-        } else if (const double seen = value("shortconv.l_cache"); seen > 0) {
-            numbers = (seen - 1) * width;
-        } else {
-            const double inner = value("ssm.inner_size");
-            const double state = value("ssm.state_size");
-            numbers = std::max(value("ssm.conv_kernel") - 1, 0.0) *
-                          (inner + 2 * value("ssm.group_count") * state) +
-                      state * inner;
-        }
-        return numbers * static_cast<double>(recurrent_layers().size());
+    Rotation rotation(const std::string& prefix) const {
+        Rotation rotation;
+        rotation.head_size = head_size(prefix).value_or(0);
+        for (const char* name : {"rope.dimension_count", "rope.dimension_count_swa"})
+            if (const auto n = number(prefix + name))
+                rotation.n_turned = std::min(*n, rotation.n_turned.value_or(*n));
+        const std::string key = prefix + "rope.dimension_sections";
+        // A single number counts for each of the four.
+        if (const auto n = number(key))
+            rotation.sections.assign(4, *n);
+        else
+            rotation.sections = numbers(key);
+        return rotation;
     }
 
     // A later part of a split model has neither architecture nor tokenizer.
@@ -178,23 +154,34 @@ class File : private GgufReader {
                 fail("it is cut short: tensor " + std::string(gguf_get_tensor_name(gguf(), i)) +
                      " would end at byte " + std::to_string(data + offset + bytes) +
                      ", the file has " + std::to_string(size()) + "; download it again");
-            check_type(gguf_get_tensor_name(gguf(), i), gguf_get_tensor_type(gguf(), i));
             const std::int64_t* sizes = gguf_get_tensor_ne(gguf(), i);
+            check_type(gguf_get_tensor_name(gguf(), i), gguf_get_tensor_type(gguf(), i), sizes);
             if (std::any_of(sizes, sizes + GGML_MAX_DIMS,
                             [](std::int64_t size) { return size < 1; }))
                 fail("its tensor " + std::string(gguf_get_tensor_name(gguf(), i)) + " is empty");
         }
     }
 
+    // Whether a tensor is used number by number, not multiplied with as a matrix: vectors, and what
+    // recurrent layers have beside. llama.cpp does that with float32 only, and so writes them.
+    static bool is_plain(const std::string& name, const std::int64_t* sizes) {
+        const auto contains = [&](const char* part) {
+            return name.find(part) != std::string::npos;
+        };
+        if (name.ends_with("_norm.weight") || name.ends_with(".bias") || name.ends_with(".ssm_a") ||
+            name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv."))
+            return true;
+        // A matrix with one output looks like a vector: the gate of a shared expert is one.
+        return sizes[1] * sizes[2] * sizes[3] == 1 && !contains("_gate_inp");
+    }
+
     // llama.cpp computes with whatever type it finds, but has no code for some types.
-    void check_type(const std::string& name, ggml_type type) const {
-        const bool is_vector = name.ends_with("_norm.weight") || name.ends_with(".bias") ||
-                               name.starts_with("rope_freqs") || name.starts_with("rope_factors");
+    void check_type(const std::string& name, ggml_type type, const std::int64_t* sizes) const {
         const bool is_integer = type == GGML_TYPE_I8 || type == GGML_TYPE_I16 ||
                                 type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
         // d2t lists the tokens of a head's own vocabulary.
         if (name == "d2t" && type == GGML_TYPE_I64 && is_head()) return;
-        if ((is_vector && type != GGML_TYPE_F32) || is_integer || type == GGML_TYPE_F64)
+        if ((type != GGML_TYPE_F32 && is_plain(name, sizes)) || is_integer || type == GGML_TYPE_F64)
             fail("its tensor " + name + " is of type " + ggml_type_name(type) +
                  ", which cannot be computed with");
     }
@@ -219,6 +206,7 @@ class File : private GgufReader {
         // Recurrent models say that they have 0 heads. An array (one number per layer) passes.
         check_range(prefix + "attention.head_count", 0, 65536);
         check_range(prefix + "attention.head_count_kv", 0, 65536);
+        check_range(prefix + "full_attention_interval", 1, kAny);
         check_range(prefix + "nextn_predict_layers", 0, *number(prefix + "block_count") - 1);
         const std::int64_t heads = number(prefix + "attention.head_count").value_or(0);
         const std::int64_t heads_kv = number(prefix + "attention.head_count_kv").value_or(heads);
@@ -239,6 +227,20 @@ class File : private GgufReader {
             fail("its " + prefix + "rope.scaling.type is \"" + scaling + "\"");
     }
 
+    // Of a file of multi-token prediction alone llama.cpp loads what there is, but computes all
+    // layers. It takes a file for one if the first layer has no such norm. Some architectures have
+    // none in any layer, and that of a split model may lie in another part.
+    void check_first_layer() const {
+        const std::string norm = "attn_norm.weight";
+        if (number(*text("general.architecture") + ".nextn_predict_layers").value_or(0) == 0 ||
+            number("split.count").value_or(1) > 1 ||
+            gguf_find_tensor(gguf(), ("blk.0." + norm).c_str()) >= 0)
+            return;
+        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i)
+            if (std::string_view(gguf_get_tensor_name(gguf(), i)).ends_with("." + norm))
+                fail("it has layers of multi-token prediction, but its first layer is missing");
+    }
+
     void check_range(const std::string& key, std::int64_t low, std::int64_t high) const {
         if (const auto value = number(key); value && (*value < low || *value > high))
             fail("its " + key + " is " + std::to_string(*value));
@@ -246,17 +248,34 @@ class File : private GgufReader {
 
     // Rotary positions rotate pairs of numbers, so their count must be even.
     void check_head_size(const std::string& prefix, std::int64_t heads) const {
-        if (heads == 0) return;
         const std::int64_t width = *number(prefix + "embedding_length");
-        const auto key_length = number(prefix + "attention.key_length");
-        if (!key_length && width % heads != 0)
+        if (heads > 0 && !number(prefix + "attention.key_length") && width % heads != 0)
             fail("its width of " + std::to_string(width) + " is no multiple of its " +
                  std::to_string(heads) + " attention heads");
-        const std::int64_t head = key_length.value_or(width / heads);
-        const std::int64_t turned = number(prefix + "rope.dimension_count").value_or(head);
-        if (head < 1 || turned < 0 || turned > head || turned % 2 != 0)
-            fail("its attention heads have " + std::to_string(head) + " numbers, of which " +
-                 std::to_string(turned) + " carry the position");
+        const auto usual = head_size(prefix);
+        if (!usual) return;
+        // Layers with sliding windows may have heads of their own.
+        for (const char* layers : {"", "_swa"}) {
+            const std::int64_t head =
+                number(prefix + "attention.key_length" + layers).value_or(*usual);
+            const std::int64_t turned =
+                number(prefix + "rope.dimension_count" + layers).value_or(head);
+            if (head < 1 || turned < 0 || turned > head || turned % 2 != 0)
+                fail("its attention heads have " + std::to_string(head) + " numbers, of which " +
+                     std::to_string(turned) + " carry the position");
+        }
+    }
+
+    // The numbers of an attention head; none: there is no attention. As llama.cpp does it, of a
+    // list with the heads of each layer the first counts.
+    std::optional<std::int64_t> head_size(const std::string& prefix) const {
+        const std::string key = prefix + "attention.head_count";
+        std::int64_t heads = number(key).value_or(0);
+        if (has(key) && !number(key))
+            if (const auto each = numbers(key); !each.empty()) heads = each.front();
+        if (heads <= 0) return {};
+        return number(prefix + "attention.key_length")
+            .value_or(*number(prefix + "embedding_length") / heads);
     }
 
     void check_experts(const std::string& prefix) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ggml.h"
+#include "llama/rotation.h"
 
 namespace specllama {
 
@@ -34,6 +35,7 @@ struct Header {
     bool slides = false;  // whether there are sliding windows
     // Whether positions are rotated differently in long contexts than in short ones.
     bool long_rope = false;
+    Rotation rotation;
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
     // Numbers that the KV memory of one token takes; 0: no attention, or a number of heads per

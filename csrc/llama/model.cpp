@@ -104,6 +104,8 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
     // EAGLE-3 heads have an encoder beside the decoder; check_gguf has refused other encoders.
     if (!llama_model_has_decoder(model.get()) || llama_model_is_diffusion(model.get()))
         fail("it does not generate text token by token");
+    const std::string fault = rotation_fault(header.rotation, llama_model_rope_type(model.get()));
+    if (!fault.empty()) fail(fault);
     const llama_vocab* vocab = llama_model_get_vocab(model.get());
     // llama.cpp asserts these while tokenizing.
     if (llama_vocab_get_add_bos(vocab) && llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL)

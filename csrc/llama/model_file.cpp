@@ -23,10 +23,12 @@ ModelFile read_model_file(const std::string& path) {
     // A caller that looks through many files does not want a warning about each.
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
-    if (!model)
-        throw ModelError("Cannot use " + path + " as a model: " +
-                         (errors.first().empty() ? "llama.cpp cannot load it" : errors.first()) +
-                         ".");
+    const auto fail = [&](const std::string& what) {
+        throw ModelError("Cannot use " + path + " as a model: " + what + ".");
+    };
+    if (!model) fail(errors.first().empty() ? "llama.cpp cannot load it" : errors.first());
+    const std::string fault = rotation_fault(header.rotation, llama_model_rope_type(model.get()));
+    if (!fault.empty()) fail(fault);
 
     const Vocab vocab(llama_model_get_vocab(model.get()));
     ModelFile file;
