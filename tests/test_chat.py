@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 from scripted_model import BOS, FIRST
-from specllama import ArgumentError, ModelError, SpecSession
+from specllama import ArgumentError, DecodeError, ModelError, SpecSession
 from specllama._interrupt import Interrupt
 from specllama.chat.chat import Chat
 
@@ -268,13 +268,15 @@ def test_bad_messages(model: Path, open_session: Open, messages: Any, message: s
 
 
 class Failing:
-    """A model whose session gives no answer."""
+    """A model whose session gives no answer; `asked` has the messages it was asked."""
 
     def __init__(self, error: BaseException) -> None:
         self.session = self
+        self.asked: list[str] = []
         self._error = error
 
-    def stream_chat(self, *_: Any, **__: Any) -> Any:
+    def stream_chat(self, messages: Any, **_: Any) -> Any:
+        self.asked.append(messages[-1]["content"])
         raise self._error
 
 
@@ -299,6 +301,29 @@ def test_what_is_not_answered_is_taken_back(error: BaseException) -> None:
     assert not chat.ask_again()
     assert [one["content"] for one in chat.conversation.messages] == ["hello"]
     assert not Chat(cast(Any, None), None, {}, interactive=True, colored=False).ask_again()
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (ArgumentError("too long"), "why?"),
+        (DecodeError("no"), "a file\nwhy?"),
+        (KeyboardInterrupt(), "a file\nwhy?"),
+    ],
+)
+def test_files_that_are_refused_do_not_wait(
+    error: BaseException, again: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else all later messages would be refused with them."""
+    model = Failing(error)
+    chat = Chat(cast(Any, model), None, {}, interactive=True, colored=False)
+    chat.put_before("a file")
+    for _ in range(2):
+        with pytest.raises(type(error)):
+            chat.ask("why?")
+    assert model.asked == ["a file\nwhy?", again]
+    n_said = capsys.readouterr().err.count("The message is refused, and its files are dropped.\n")
+    assert n_said == (again == "why?")
 
 
 def test_ctrl_c_again_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,21 @@ def test_files_go_into_the_next_message(chat: Run, smollm2: Path, tmp_path: Path
     assert asked == [f"{blocks}\nWhat is this?", "Thanks."]
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
+def test_a_file_whose_name_is_no_text(chat: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.txt")).write_text("a")
+    for arguments, lines in (
+        ((), f"/file {tmp_path}/*.txt\na\n"),
+        (("-f", f"{tmp_path}/*.txt"), "a\n"),
+    ):
+        said = chat("-m", str(model), *arguments, lines=lines, code=2)
+        name = f"'{tmp_path}/\\udcff.txt'"
+        assert said.err == (
+            f"specllama: {name} cannot be sent: the name is not UTF-8; rename it.\n"
+        )
+        assert said.out == ""
+
+
 def test_who_drafts(chat: Run, model: Path, smollm2: Path, tmp_path: Path) -> None:
     lines = "u\n/draft none\n/regen\n/stats\n/draft ngram\n/regen\n/draft\n"
     said = chat("-m", str(model), lines=lines)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
@@ -27,9 +28,16 @@ class Progress:
             raise ArgumentError("progress must be a function of a stage and a fraction.")
         self._wish = wish
 
-    def load(self) -> Callable[[float], None] | None:
-        """Return the function to call while loading; None if nobody wants to know."""
-        return self._reporter("load", delay=0.3)
+    @contextmanager
+    def load(self) -> Iterator[Callable[[float], None] | None]:
+        """Give the function to call while loading; None if nobody wants to know. A bar is gone at
+        the end of the `with` statement, whatever ends it."""
+        report = self._reporter("load", delay=0.3)
+        try:
+            yield report
+        finally:
+            if isinstance(report, _Bar):
+                report.close()
 
     def prefill(self) -> Callable[[float], None] | None:
         """Return the function to call during a prefill; None if nobody wants to know."""
@@ -38,7 +46,7 @@ class Progress:
     def _reporter(self, stage: str, delay: float) -> Callable[[float], None] | None:
         wish = self._wish
         if isinstance(wish, bool):
-            return _Bar(stage, delay).show if wish else None
+            return _Bar(stage, delay) if wish else None
 
         def report(fraction: float) -> None:
             wish(stage, fraction)
@@ -74,7 +82,10 @@ class _Bar:
             bar_format="{desc} {percentage:3.0f} %|{bar}| {elapsed}",
         )
 
-    def show(self, fraction: float) -> None:
+    def __call__(self, fraction: float) -> None:
         self._bar.update(fraction - self._bar.n)
         if fraction >= 1.0:
-            self._bar.close()
+            self.close()
+
+    def close(self) -> None:
+        self._bar.close()

@@ -195,9 +195,6 @@ class SpecSession(BackgroundRequests, Closing):
         template = TemplateOptions.checked(chat_template, template_args)
         self._progress = Progress(progress)
         max_queue = _check.integer("max_queue", max_queue, low=0)
-        # The name keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
-        # would be raised in the bar's __del__, and lost there.
-        on_load = self._progress.load()
         options: dict[str, Any] = {
             "n_ctx": n_ctx,
             "n_seq": n_seq,
@@ -227,24 +224,27 @@ class SpecSession(BackgroundRequests, Closing):
             "draft_top_k": draft_top_k,
             "draft_top_p": draft_top_p,
             "draft_min_p": draft_min_p,
-            "progress": on_load,
         }
         check_draft(draft)
         elsewhere = TargetOptions.checked(
             target, target_mode, target_key, target_timeout, tokenizer
         )
         core: Core
-        if elsewhere is None:
-            core, path = open_core(model, draft, **options)
-        else:
-            arguments = signature(SpecSession).parameters
-            defaults = {name: one.default for name, one in arguments.items()}
-            core, path = open_remote(
-                elsewhere,
-                draft,
-                {"model": model, **options},
-                defaults | {"progress": on_load},
-            )
+        # `on_load` keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
+        # would be raised in the bar's __del__, and lost there.
+        with self._progress.load() as on_load:
+            options["progress"] = on_load
+            if elsewhere is None:
+                core, path = open_core(model, draft, **options)
+            else:
+                arguments = signature(SpecSession).parameters
+                defaults = {name: one.default for name, one in arguments.items()}
+                core, path = open_remote(
+                    elsewhere,
+                    draft,
+                    {"model": model, **options},
+                    defaults | {"progress": on_load},
+                )
         super().__init__(core, path, template, max_queue=max_queue)
         close_at_exit(self)
 

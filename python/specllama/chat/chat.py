@@ -11,6 +11,7 @@ from specllama._interrupt import Interrupt
 from specllama.chat import files
 from specllama.chat.conversation import Conversation
 from specllama.chat.open_model import OpenModel
+from specllama.errors import ArgumentError
 from specllama.requests.options import GenerateOptions
 
 _PATIENCE = 1.0
@@ -56,7 +57,8 @@ class Chat:
 
     def ask(self, text: str) -> None:
         """Send a message, with the waiting files before it, and show the answer. If no word of an
-        answer comes, whatever the reason, the message is taken back.
+        answer comes, whatever the reason, the message is taken back, and its files wait for the
+        next one, unless the message is refused.
 
         Raises:
             ArgumentError: The message does not fit.
@@ -65,6 +67,11 @@ class Chat:
         self.conversation.ask("\n".join([*self._files, text]))
         try:
             self._answer()
+        except ArgumentError:  # the next message would be refused for the same files
+            if self._files and self.interactive:
+                self.say("The message is refused, and its files are dropped.")
+            self._files.clear()
+            raise
         finally:
             if self.conversation.take_back("user") is None:
                 self._files.clear()

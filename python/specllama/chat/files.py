@@ -24,7 +24,11 @@ def found(name: str) -> list[str]:
 
 def quoted(path: str) -> str:
     """Return a file's name and text in the form they have in a message. Raises as
-    `_files.read_text`."""
+    `_files.read_text`, and ArgumentError if the name is not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{path!r} cannot be sent: the name is not UTF-8; rename it.") from None
     return fenced(path, _files.read_text(path))
 
 

@@ -24,7 +24,6 @@ class OpenModel(Closing):
         options: Options of SpecSession.
 
     Attributes:
-        session: The session; another one after `redraft`.
         drafter: Who drafts in it, in words.
 
     Raises what SpecSession does, and ModelError if the model has no chat template.
@@ -32,42 +31,48 @@ class OpenModel(Closing):
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = dict(options)
-        self._open()
+        self._session: SpecSession | None = self._open(self._options)
+
+    @property
+    def session(self) -> SpecSession:
+        """The session; another one after `redraft`. Where that failed, it is opened again now, and
+        raises what SpecSession does."""
+        if self._session is None:
+            self._session = self._open(self._options)
+        return self._session
 
     def redraft(self, draft: str) -> None:
         """Change the drafter: "none", or "auto", "mtp", "ngram" or a draft model as for
         SpecSession.
 
-        Raises what SpecSession does; then the old drafter is back. The KV memory is lost either
+        Raises what SpecSession does; then the old drafter stays. The KV memory is lost either
         way, and the conversation is decoded again with the next prompt.
         """
-        before = self._options
-        self.session.close()  # so that only one session takes memory at a time
-        self._options = {**before, "draft": None if draft == _NOBODY else draft}
-        try:
-            self._open()
-        except BaseException:
-            self._options = before
-            self._open()
-            raise
+        options = {**self._options, "draft": None if draft == _NOBODY else draft}
+        self.close()  # so that only one session takes memory at a time
+        self._session = self._open(options)
+        self._options = options
 
     def close(self) -> None:
-        self.session.close()
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
 
-    def _open(self) -> None:
-        session = SpecSession(**self._options)
+    def _open(self, options: Mapping[str, Any]) -> SpecSession:
+        session = SpecSession(**options)
         try:
             _ = session.chat_template  # raises now if there is none
-            self.drafter = self._drafter_of(session)
+            self.drafter = _drafter_of(session, options)
         except BaseException:
             session.close()
             raise
-        self.session = session
+        return session
 
-    def _drafter_of(self, session: SpecSession) -> str:
-        draft = self._options["draft"]
-        if draft == "auto":
-            is_remote = self._options.get("target") is not None
-            bundled = self._options["model"] is None
-            draft = "ngram" if is_remote else automatic_draft(session.path, bundled=bundled)
-        return _IN_WORDS.get(draft, str(draft))
+
+def _drafter_of(session: SpecSession, options: Mapping[str, Any]) -> str:
+    draft = options["draft"]
+    if draft == "auto":
+        is_remote = options.get("target") is not None
+        bundled = options["model"] is None
+        draft = "ngram" if is_remote else automatic_draft(session.path, bundled=bundled)
+    return _IN_WORDS.get(draft, str(draft))

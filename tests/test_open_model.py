@@ -1,0 +1,79 @@
+"""The model of a chat, which gets another drafter while it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from specllama import ModelError, SpecSession
+from specllama.chat import open_model
+from specllama.chat.open_model import OpenModel
+
+PIECES = ["u", ":", "a", "b", "c", "d"]
+TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+@pytest.fixture
+def model(scripted: Callable[..., Path]) -> Iterator[OpenModel]:
+    path = scripted(PIECES, chat_template=TEMPLATE)
+    with OpenModel({"model": path, "draft": "ngram", "n_threads": 1, "n_gpu_layers": 0}) as one:
+        yield one
+
+
+def answer(model: OpenModel) -> str:
+    return model.session.chat([{"role": "user", "content": "u"}]).text
+
+
+def interrupted(times: int) -> Callable[..., SpecSession]:
+    """SpecSession, the first calls of which Ctrl-C ends."""
+    left = [KeyboardInterrupt()] * times
+
+    def opened(**options: Any) -> SpecSession:
+        if left:
+            raise left.pop()
+        return SpecSession(**options)
+
+    return opened
+
+
+def test_another_drafter(model: OpenModel) -> None:
+    first = model.session
+    model.redraft("none")
+    assert model.drafter == "nobody"
+    assert model.session is not first
+    assert answer(model) == ":abcd"
+
+
+def test_a_drafter_that_cannot_be_had(model: OpenModel) -> None:
+    with pytest.raises(ModelError):
+        model.redraft("/no/such.gguf")
+    assert model.drafter == "n-grams"
+    assert answer(model) == ":abcd"
+
+
+def test_ctrl_c_while_the_old_session_closes(
+    model: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close(session: SpecSession) -> None:
+        monkeypatch.undo()
+        session.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SpecSession, "close", close)
+    with pytest.raises(KeyboardInterrupt):
+        model.redraft("none")
+    assert model.drafter == "n-grams"
+    assert answer(model) == ":abcd"
+
+
+def test_ctrl_c_while_a_session_opens(model: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new one, and then the old one, too."""
+    monkeypatch.setattr(open_model, "SpecSession", interrupted(2))
+    with pytest.raises(KeyboardInterrupt):
+        model.redraft("none")
+    with pytest.raises(KeyboardInterrupt):
+        answer(model)
+    assert answer(model) == ":abcd"
+    assert model.drafter == "n-grams"

@@ -1,0 +1,34 @@
+"""Bars that show how far a model is loaded."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+
+import pytest
+from specllama._progress import Progress
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_is_gone_when_loading_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+
+    def load() -> None:
+        with Progress(True).load() as report:
+            assert report is not None
+            time.sleep(0.35)  # only then it is shown
+            report(0.5)
+            assert "load  50 %" in screen.getvalue()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
+    last = screen.getvalue().split("\r")[-2:]
+    assert [one.strip() for one in last] == ["", ""]  # blanks over it, and back
