@@ -8,11 +8,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from specllama import SpecSession
+from specllama import SpecllamaError, SpecSession
 from specllama.__main__ import main
 from specllama.commands.demo import BEGINNING, agreement
 from specllama.model.float_copy import float_copy
@@ -117,6 +118,13 @@ def test_a_copy_with_float_weights() -> None:
     assert not folder.exists()
 
 
+def test_no_place_for_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    no_folder = pytest.raises(SpecllamaError, match=r"No folder for a copy .*: No such file or dir")
+    with no_folder, float_copy(BUNDLED_MODEL):
+        pass
+
+
 def test_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (damaged := tmp_path / "damaged.gguf").write_bytes(b"<html>")
     for arguments in (["-m", "/nowhere.gguf"], ["-m", str(damaged)], ["-hf", "x"]):
@@ -211,6 +219,26 @@ def test_ctrl_c_while_it_shows() -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (130, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_copy_behind(number: signal.Signals, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "-t", "1", "-ngl", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("--- plain"):
+        assert process.poll() is None
+    assert len(list(tmp_path.iterdir())) == 1
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (128 + number, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_closed_stderr() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import llama_cpp
 
@@ -16,20 +18,55 @@ from specllama.errors import SpecllamaError
 
 @contextmanager
 def float_copy(model: Path) -> Iterator[Path]:
-    """Give the path of a copy in the temporary folder, which is deleted afterwards.
+    """Give the path of a copy in the temporary folder, which is deleted afterwards, also if SIGTERM
+    or SIGHUP ends the process. For the main thread, as only that may handle signals.
 
     The copy has the same weights, rounded to 11 significant bits. It shows what the layout of the
     weights does: that decides what a decode of several tokens costs, compared with one token.
 
     Raises:
-        SpecllamaError: It cannot be made: the model is damaged, or the disk is full.
+        SpecllamaError: It cannot be made: the model is damaged, the disk is full, or there is no
+            temporary folder.
     """
     _core.set_verbose(False)  # else llama.cpp prints a line for every tensor
     options = llama_cpp.llama_model_quantize_default_params()
     options.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_F16
     options.allow_requantize = True
-    with tempfile.TemporaryDirectory(prefix="specllama-") as folder:
+    with _leaving_in_order(), _temporary_folder() as folder:
         copy = Path(folder) / model.with_suffix(".f16.gguf").name
         if llama_cpp.llama_model_quantize(os.fsencode(model), os.fsencode(copy), options) != 0:
             raise SpecllamaError(f"No copy of {model} with F16 weights can be made in {folder}.")
         yield copy
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="specllama-")
+    except OSError as error:
+        raise SpecllamaError(
+            f"No folder for a copy with F16 weights can be made: {error.strerror}."
+        ) from None
+
+
+@contextmanager
+def _leaving_in_order() -> Iterator[None]:
+    """While it lasts, the first signal that would end the process raises SystemExit instead, with a
+    shell's exit code for that; those after it are ignored."""
+    ending = [
+        one
+        for one in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(one) is signal.SIG_DFL  # else it is ignored, as under nohup
+    ]
+
+    def leave(number: int, _: object) -> NoReturn:
+        for one in ending:
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for one in ending:
+        signal.signal(one, leave)
+    try:
+        yield
+    finally:
+        for one in ending:
+            signal.signal(one, signal.SIG_DFL)
