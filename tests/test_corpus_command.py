@@ -73,6 +73,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     source, path = tmp_path / "a.py", tmp_path / "my.corpus"
     source.write_text("def f(x):\n    return x\n" * 10)
     (tmp_path / "b.py").write_bytes(b"\0")
+    (tmp_path / "empty").mkdir()
     assert main(["corpus", "build", "-o", str(path), str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "tokens of 1 files" in out
@@ -83,7 +84,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for arguments, code, message in (
         (["-o", str(path), str(tmp_path / "none")], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is text"),
+        (["-o", str(path), str(tmp_path / "empty")], 2, "There is no file in "),
+        (["-o", str(path), str(tmp_path), "--glob", "["], 2, "There is no file with a name like ["),
+        (["-o", str(path), str(source), "--max-tokens", "1"], 2, "--max-tokens leaves no room for"),
         (["-o", str(path), str(source), "--max-tokens", "0"], 2, "--max-tokens must be"),
+        (["-o", str(source), str(tmp_path)], 2, "a.py is there and holds no corpus; choose"),
         (["-o", str(path), str(source), "-m", "none.gguf"], 2, "none.gguf"),
         (["-o", str(tmp_path / "none" / "c"), str(source)], 1, "cannot be written"),
         (["-o", str(source / "c"), str(source)], 1, "cannot be written"),
@@ -94,7 +99,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["corpus", "info", str(source)]) == 2
     assert "no corpus" in capsys.readouterr().err
     assert path.read_bytes() == before
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.py", "b.py", "my.corpus"]
+    assert source.read_text().startswith("def f(x):")
+    names = sorted(one.name for one in tmp_path.iterdir())
+    assert names == ["a.py", "b.py", "empty", "my.corpus"]
+    assert main(["corpus", "build", "-o", str(path), str(source)]) == 0  # a corpus is replaced
 
 
 def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,12 +110,13 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "a.py"
     source.write_text("x = 1\n" * 100)
     path = tmp_path / "c"
-    path.write_text("as it was")
+    assert main(["corpus", "build", "-o", str(path), str(source)]) == 0
+    before = path.read_bytes()
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(corpus, "_fill", stop)
     assert main(["corpus", "build", "-o", str(path), str(source)]) == 130
-    assert path.read_text() == "as it was"
+    assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 2

@@ -16,6 +16,9 @@ from specllama.errors import ArgumentError
 MAX_TOKENS = 10_000_000
 """Default bound on the tokens of a corpus; its file takes 9 bytes for each."""
 
+_MAGIC = b"speccorp"
+"""How a corpus begins, as csrc/draft/corpus_file.h has it."""
+
 # Characters that are tokenized at once, a bound on how long Ctrl-C waits.
 _PIECE = 1 << 18
 
@@ -47,7 +50,7 @@ def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path
             No pattern: all files fit.
 
     Raises:
-        ArgumentError: There is no such file or folder.
+        ArgumentError: There is no such file or folder, or the folders have no such file.
     """
     found: dict[str, tuple[float, Path]] = {}
     for path in paths:
@@ -58,6 +61,9 @@ def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path
                 found.setdefault(os.path.realpath(file), (file.stat().st_mtime, file))
             except OSError:
                 continue  # gone, or a link to nowhere
+    if not found:
+        named = f" with a name like {' or '.join(patterns)}" if patterns else ""
+        raise ArgumentError(f"There is no file{named} in {', '.join(map(str, paths))}.")
     return [file for _, file in sorted(found.values(), key=lambda one: (-one[0], one[1]))]
 
 
@@ -79,17 +85,29 @@ def build(
         progress: Draw a bar on stderr.
 
     Raises:
-        ArgumentError: No file is text, or an argument is wrong.
+        ArgumentError: No file is text, or fits; `output` holds something else than a corpus; or an
+            argument is wrong.
         ModelError: The model cannot be used.
         SpecllamaError: The corpus cannot be written.
     """
     builder = _core.CorpusBuilder(_check.integer("max_tokens", max_tokens))
     path = Path(_check.path("output", output))
+    _check_replaceable(path)
     tokenizer = _core.Tokenizer(_check.path("model", model))
     with _files.replacing(path) as fresh:
         built = _fill(builder, tokenizer, files, progress)
         builder.write(str(fresh), tokenizer.n_vocab, tokenizer.fingerprint)
     return built
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise ArgumentError if a file would be lost that is no corpus."""
+    if not os.path.isfile(path):
+        return
+    with _files.opened(path) as file:
+        begin = file.read(len(_MAGIC))
+    if begin not in (b"", _MAGIC):
+        raise ArgumentError(f"{path} is there and holds no corpus; choose another name.")
 
 
 def _fill(
@@ -117,6 +135,8 @@ def _fill(
                 n_skipped += 1
             builder.end_text()
             bar.update(size)
+    if builder.n_texts == 0 and n_left_out:
+        raise ArgumentError("max_tokens leaves no room for a text; raise it.")
     if builder.n_texts == 0:
         raise ArgumentError("None of the files is text to build a corpus of.")
     return Built(builder.n_texts, builder.n_tokens, n_skipped, n_left_out)
