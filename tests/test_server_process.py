@@ -16,6 +16,7 @@ import openai
 import pytest
 from conftest import EXACT_FLAG
 from prompts import ENDLESS, PROMPTS
+from specllama.__main__ import main
 from specllama.commands.serve import model_name
 
 LONG: dict[str, Any] = {
@@ -72,6 +73,18 @@ def test_sigterm(process: Any, seconds: int) -> None:
 )
 def test_what_a_model_is_called(model: str, name: str) -> None:
     assert model_name(model) == name
+
+
+@pytest.mark.parametrize("key", ["a\nb", "\x7f", "secret ", "\udcff"])
+def test_a_key_that_no_request_can_carry(
+    key: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["serve", "--port", "0", "--api-key", key]) == 2
+    monkeypatch.setenv("SPECLLAMA_API_KEY", key)
+    assert main(["serve", "--port", "0"]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second
+    assert first.startswith("specllama: The API key (--api-key or SPECLLAMA_API_KEY) has spaces")
 
 
 def test_ctrl_c(process: Any) -> None:

@@ -34,6 +34,28 @@ _DRAFTERS: dict[str, str | None] = {"none": None}
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags]
 
 
+def filled(value: str) -> str:
+    """Return the value of an option, or an argument, unless it is empty, as that of a variable that
+    is not set. For argparse."""
+    if not value:
+        raise argparse.ArgumentTypeError("is empty; give a value, or leave it out")
+    return value
+
+
+def path(value: str) -> Path:
+    """Return a path that is not empty, which would mean the working directory. For argparse."""
+    return Path(filled(value))
+
+
+def text(value: str) -> str:
+    """Return what is typed if it is UTF-8. For argparse."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("is not UTF-8") from None
+    return value
+
+
 def add_session(
     parser: argparse.ArgumentParser,
     *,
@@ -108,7 +130,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def add_chat_template(parser: argparse.ArgumentParser) -> None:
     """Add the options for a custom chat template; see `template_options`."""
     parser.add_argument(
-        "--chat-template-file", dest="chat_template", type=Path, metavar="FILE",
+        "--chat-template-file", dest="chat_template", type=path, metavar="FILE",
         help="Jinja, instead of the model's own chat template",
     )  # fmt: skip
     parser.add_argument(
@@ -133,8 +155,9 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
         help="whether it waits for drafts; auto: if the way is short (auto)",
     )  # fmt: skip
     parser.add_argument(
-        "--target-key", help="its API key (the variable SPECLLAMA_TARGET_KEY, or none)"
-    )
+        "--target-key", type=filled,
+        help="its API key (the variable SPECLLAMA_TARGET_KEY, or none)",
+    )  # fmt: skip
 
 
 def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -173,7 +196,7 @@ def add_models(
     """
     add_target(parser, help=help, required=required)
     draft = parser.add_mutually_exclusive_group()
-    draft.add_argument("-md", "--draft-model", "--model-draft", help=draft_help)
+    draft.add_argument("-md", "--draft-model", "--model-draft", type=filled, help=draft_help)
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
         help="instead: user/repo[:quant] of the Hub",
@@ -184,7 +207,7 @@ def add_models(
 def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
     """Add only the options for the target; see `add_models`."""
     target = parser.add_mutually_exclusive_group(required=required)
-    target.add_argument("-m", "--model", help=help)
+    target.add_argument("-m", "--model", type=filled, help=help)
     target.add_argument(
         "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
         help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
@@ -202,8 +225,9 @@ def add_rpc(parser: argparse.ArgumentParser) -> None:
 def add_corpus(parser: argparse.ArgumentParser) -> None:
     """Add the option for a corpus, parsed as SpecSession takes it."""
     parser.add_argument(
-        "--corpus", metavar="FILE", help="file by `specllama corpus build`, to copy from (none)"
-    )
+        "--corpus", type=filled, metavar="FILE",
+        help="file by `specllama corpus build`, to copy from (none)",
+    )  # fmt: skip
 
 
 def add_exact(parser: argparse.ArgumentParser) -> None:

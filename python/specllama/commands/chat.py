@@ -116,13 +116,15 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     _arguments.add_target_url(parser)
     _arguments.add_chat_template(parser)
-    parser.add_argument("-p", "--prompt", metavar="TEXT", help="answer this, and end")
+    parser.add_argument(
+        "-p", "--prompt", type=_arguments.text, metavar="TEXT", help="answer this, and end"
+    )
     parser.add_argument(
         "-f", "--file", action="append", default=[],
         help="put a file, or those of a pattern, before the first message, - with -p: standard "
         "input; may be repeated",
     )  # fmt: skip
-    parser.add_argument("-sys", "--system", help="system message")
+    parser.add_argument("-sys", "--system", type=_arguments.text, help="system message")
     parser.add_argument(
         "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), help="tokens per answer (all)"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from specllama import _check, _core
 from specllama.commands import _arguments
@@ -53,11 +52,16 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         description="Builds a corpus of text files, those changed last first, until it is full. "
         "Below folders, hidden files are passed over, and everywhere what is not UTF-8.",
     )
-    builder.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="file or folder")
+    builder.add_argument(
+        "paths", nargs="+", type=_arguments.path, metavar="PATH", help="file or folder"
+    )
     _arguments.add_target(
         builder, help="GGUF file with the vocabulary (default: the bundled model)"
     )
-    builder.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write")
+    builder.add_argument(
+        "-o", "--output", type=_arguments.filled, required=True, metavar="FILE",
+        help="file to write; a corpus is replaced",
+    )  # fmt: skip
     builder.add_argument(
         "--glob", action="append", default=[], metavar="PATTERN",
         help="only files of such a name, e.g. '*.py', below folders; may be repeated",

@@ -95,7 +95,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-n", "--n-predict", type=whole(1), default=300, help="tokens of each (300)"
     )
     parser.add_argument("--count", type=whole(1), default=100, help="generations (100)")
-    parser.add_argument("-f", "--file", help='JSON lines with a "prompt" (the package\'s replays)')
+    parser.add_argument(
+        "-f", "--file", type=_arguments.filled,
+        help='JSON lines with a "prompt" (the package\'s replays)',
+    )  # fmt: skip
     _arguments.add_sampling(parser, "temperature")
     parser.add_argument(
         "--spec-length", type=whole(1, 64), default=4, help="most drafted tokens (4)"

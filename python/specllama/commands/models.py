@@ -7,11 +7,11 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from specllama_light.local_models import caches, files
 from tqdm import tqdm
 
+from specllama.commands import _arguments
 from specllama.errors import ArgumentError
 from specllama.model.found import Found, look
 
@@ -102,7 +102,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "models", help="list the models on this machine", description=__doc__
     )
     parser.add_argument(
-        "folders", nargs="*", type=Path, metavar="DIR", help="where else to look for GGUF files"
-    )
+        "folders", nargs="*", type=_arguments.path, metavar="DIR",
+        help="where else to look for GGUF files",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="a JSON object per model")
     parser.set_defaults(run=run)

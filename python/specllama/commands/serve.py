@@ -48,10 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
     sampling = _arguments.generate_options(arguments)
     if arguments.n_predict is not None:
         sampling["max_tokens"] = arguments.n_predict
+    key = arguments.api_key or os.environ.get("SPECLLAMA_API_KEY") or None
+    if key is not None and (not key.isprintable() or key != key.strip()):
+        raise ArgumentError(
+            "The API key (--api-key or SPECLLAMA_API_KEY) has spaces around it, or characters that "
+            "are not printable."
+        )
     settings = Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
-        api_key=arguments.api_key or os.environ.get("SPECLLAMA_API_KEY") or None,
+        api_key=key,
         cors_origins=tuple(arguments.cors_origin),
         max_body=arguments.max_body,
         max_prompt=arguments.max_prompt,
@@ -104,6 +110,10 @@ def _listen(host: str, port: int) -> socket.socket:
         raise SpecllamaError(f"Cannot listen at {host} port {port}: {why}.") from None
 
 
+def _name(value: str) -> str:
+    return _arguments.text(_arguments.filled(value))
+
+
 def _key(value: str) -> str:
     if not value:  # for example from a shell variable that is not set
         raise argparse.ArgumentTypeError("is empty; leave it out for a server without a key")
@@ -125,7 +135,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
     _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
     _arguments.add_chat_template(parser)
-    parser.add_argument("-a", "--alias", help="name of the model in answers (its file's)")
+    parser.add_argument(
+        "-a", "--alias", type=_name, help="name of the model in answers (its file's)"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
     parser.add_argument(
