@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from scripted_model import write_scripted_model
 from specllama import ModelError, SpecSession, _core
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+from specllama_light.local_models import caches
 from split_model import split
 
 SNAPSHOTS = "hf/hub/models--org--pair-GGUF/snapshots"
@@ -117,6 +119,21 @@ def test_places_named_by_variables(
     assert set(listed(capsys)) == {str(home / "c/huggingface/hub/y.gguf")}
 
 
+def test_a_home_that_is_not_known(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: object) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    monkeypatch.setenv("LLAMA_CACHE", "~nobody-of-this-name/x")
+    assert caches() == [home / "hf" / "hub"]
+    monkeypatch.delenv("HF_HOME")
+    monkeypatch.delenv("LLAMA_CACHE")
+    assert caches() == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    assert caches() == [home / "huggingface" / "hub", home / "llama.cpp"]
+
+
 def test_bad_files_are_listed_with_what_is_wrong(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,10 +198,12 @@ def test_a_folder_that_does_not_exist(home: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
 def test_a_name_that_is_no_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    put(home, os.fsdecode(b"models/caf\xe9.gguf"), BUNDLED_DRAFT)
+    path = put(home, os.fsdecode(b"models/caf\xe9.gguf"), BUNDLED_DRAFT)
     put(home, "models/target.gguf", BUNDLED_MODEL)
     records = listed(capsys, str(home / "models"))
-    assert [record["error"] is None for record in records.values()].count(True) == 1
+    (error,) = (record["error"] for record in records.values() if record["error"])
+    assert error.startswith(f"{str(path)!r} holds a lone surrogate")
+    assert len(records) == 2
     assert main(["corpus", "info", os.fsdecode(b"caf\xe9")]) == 2
     assert "lone surrogate" in capsys.readouterr().err
 

@@ -15,17 +15,18 @@ PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 
 
 def caches() -> list[Path]:
-    """Return where huggingface_hub, llama.cpp and LM Studio keep models, by their own rules."""
-    home = Path.home()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    hub = Path(os.environ.get("HF_HOME") or cache / "huggingface") / "hub"
-    return [
-        Path(os.environ.get("HF_HUB_CACHE") or hub).expanduser(),
-        Path(os.environ.get("LLAMA_CACHE") or cache / "llama.cpp").expanduser(),
-        home / "Library" / "Caches" / "llama.cpp",
-        home / ".lmstudio" / "models",
-        home / ".cache" / "lm-studio" / "models",
-    ]
+    """Return where huggingface_hub, llama.cpp and LM Studio keep models, by their own rules. What
+    lies in a home that is not known is left out."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    hub = os.path.join(os.environ.get("HF_HOME") or os.path.join(cache, "huggingface"), "hub")
+    places = (
+        os.environ.get("HF_HUB_CACHE") or hub,
+        os.environ.get("LLAMA_CACHE") or os.path.join(cache, "llama.cpp"),
+        "~/Library/Caches/llama.cpp",
+        "~/.lmstudio/models",
+        "~/.cache/lm-studio/models",
+    )
+    return [Path(one) for one in map(os.path.expanduser, places) if not one.startswith("~")]
 
 
 def files(folders: Sequence[Path]) -> Iterator[Path]:

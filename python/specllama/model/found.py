@@ -52,6 +52,6 @@ class Found:
 def look(path: Path) -> Found:
     """Return what a file says about its model."""
     try:
-        return Found(path, _core.read_model_file(_check.path("path", path)))
+        return Found(path, _core.read_model_file(_check.path(repr(str(path)), path)))
     except SpecllamaError as error:
         return Found(path, None, str(error))
