@@ -32,6 +32,8 @@ def refusal(path: Path | str) -> str:
 
 def test_missing_file(tmp_path: Path) -> None:
     assert "There is no file" in refusal(tmp_path / "missing.gguf")
+    (loop := tmp_path / "loop.gguf").symlink_to(loop)
+    assert "as a model: Too many levels of symbolic links." in refusal(loop)
 
 
 def test_directory(tmp_path: Path) -> None:

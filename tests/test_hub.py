@@ -297,6 +297,14 @@ def test_spec_cli(run: Run, hub: HubServer, open_session: Callable[..., SpecSess
     assert len(hub.requests) == n_requests
 
 
+def test_spec_cli_explains_itself_without_the_hub(run: Run, hub: HubServer) -> None:
+    for option in ("--help", "-h", "--version", "--list-devices"):
+        process = run(*SPEC_CLI, "-hf", "org/pair", "-hfd", "org/nothing", option)
+        assert process.returncode == 0, process.stderr
+        assert process.stdout
+    assert hub.requests == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,17 +1,10 @@
-"""The executable spec-cli, as a user's shell runs it."""
+"""The executable spec-cli: its options, and what it says."""
 
 from __future__ import annotations
 
-import array
-import fcntl
 import json
-import os
-import pty
-import signal
 import subprocess
 import sys
-import termios
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -243,6 +236,14 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
     assert len(error.strip().splitlines()) == 1
 
 
+def test_a_file_that_cannot_be_reached(tmp_path: Path) -> None:
+    (loop := tmp_path / "loop").symlink_to(loop)
+    for arguments in (["-f"], ["-p", "x", "--grammar-file"], ["-p", "x", "-m"]):
+        process = run(*arguments, str(loop))
+        assert process.returncode == 2
+        assert process.stderr.endswith(b": Too many levels of symbolic links.\n")
+
+
 def test_standard_input_without_an_end() -> None:
     with Path("/dev/zero").open("rb") as endless:
         process = subprocess.run(
@@ -282,10 +283,12 @@ def test_escapes() -> None:
     assert run(*EXACT, "-e", "-p", PROMPT, "-n", "60", "-r", r"\n").stdout == line
 
 
-def console_script(*arguments: str) -> subprocess.CompletedProcess[str]:
+def console_script(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     script = "from specllama_light.command import spec_cli; spec_cli()"
     command = [sys.executable, "-c", script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, input=stdin
+    )
 
 
 def test_what_the_console_script_refuses(tmp_path: Path) -> None:
@@ -322,9 +325,10 @@ def test_a_json_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     text = json.dumps(schema, indent=1).replace("\n", "\r\n")
     (path := tmp_path / "schema.json").write_bytes(text.encode("utf-8-sig"))
-    for given in (["-j", json.dumps(schema)], [f"--json-schema-file={path}"]):
+    for given in (["-j", json.dumps(schema)], [f"--json-schema-file={path}"], ["-jf", "-"]):
         model = str(BUNDLED_MODEL)
-        process = console_script(*EXACT, "-m", model, "-p", PROMPT, "-n", "200", *given)
+        options = [*EXACT, "-m", model, "-p", PROMPT, "-n", "200"]
+        process = console_script(*options, *given, stdin=text)
         assert process.returncode == 0, process.stderr
         assert isinstance(json.loads(process.stdout)["n"], int)
 
@@ -341,126 +345,6 @@ def test_bad_standard_input(data: bytes, message: str) -> None:
     process = run(stdin=data)
     assert process.returncode == 2
     assert message in process.stderr.decode()
-
-
-def test_ctrl_c(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with out.open("wb") as stdout:
-        process = subprocess.Popen(
-            [executable(), *EXACT, "-p", PROMPT, "-n", "-1", "-c", "50000", "--stats"],
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-        )
-        while not out.stat().st_size and process.poll() is None:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out.read_bytes().decode()
-    assert b"rounds" in stderr  # statistics are shown all the same
-
-
-def test_ctrl_c_at_once() -> None:
-    """Whenever it comes: while Python loads, when it hands over, and after."""
-    script = "from specllama_light.command import spec_cli; print(flush=True); spec_cli()"
-    for delay in (0.05, 0.1, 0.15, 0.2, 0.3):
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, *EXACT, "-p", PROMPT, "-n", "-1", "-c", "50000"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(delay)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-        # The latter before the executable is ready for it.
-        assert process.returncode in (130, -signal.SIGINT)
-        assert b"Traceback" not in stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("extra", [[], ["--json"]])
-def test_output_that_cannot_be_written(extra: list[str]) -> None:
-    with Path("/dev/full").open("wb") as full:
-        process = subprocess.run(
-            [executable(), *EXACT, "-p", PROMPT, "-n", "20", *extra],
-            stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
-    assert process.returncode == 1
-    assert b"cannot be written" in process.stderr
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="what a process does is read from /proc")
-def test_ctrl_c_while_waiting_for_a_prompt() -> None:
-    process = subprocess.Popen(
-        [executable(), "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdin is not None
-    process.stdin.write(b"x")
-    process.stdin.flush()
-    unread = array.array("i", [1])
-    state = "R"
-    while unread[0] > 0 or state != "S":  # it has read that, and waits for more
-        time.sleep(0.01)
-        fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
-        state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 130
-    process.communicate()
-
-
-def test_on_a_terminal() -> None:
-    """Colours, a legend, and a line of its own for the shell's prompt."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [executable(), *EXACT, "-p", PROMPT, "-n", "40"],
-        stdin=subprocess.DEVNULL,
-        stdout=slave,
-        stderr=slave,
-    )
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            data = os.read(master, 4096)
-        except OSError:  # the terminal's other end is closed
-            break
-        if not data:
-            break
-        shown += data
-    os.close(master)
-    assert process.wait() == 0
-    assert b"\x1b[32m" in shown
-    assert b"accepted by the model" in shown
-    assert shown.endswith(b"\n")
-
-
-def test_the_console_script_hands_over() -> None:
-    script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
-    if not script.exists():
-        pytest.skip(f"scripts are not installed at {script.parent}")
-    process = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert process.stdout.startswith("spec-cli ")
-    assert subprocess.run([script, "--bad"], capture_output=True, check=False).returncode == 2
-
-
-def test_a_reader_who_has_seen_enough() -> None:
-    script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
-    if not script.exists():
-        pytest.skip(f"scripts are not installed at {script.parent}")
-    reading, writing = os.pipe()
-    os.close(reading)
-    process = subprocess.run(
-        [script, *EXACT, "-p", PROMPT, "-n", "20"],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        check=False,
-        timeout=120,
-    )
-    os.close(writing)
-    assert process.returncode == -signal.SIGPIPE
-    assert process.stderr == b""
 
 
 def test_heads_draft(tmp_path: Path) -> None:

@@ -20,11 +20,14 @@ using namespace specllama;
 volatile std::sig_atomic_t signalled = 0;
 
 // The first Ctrl-C ends the generation. It also restores the default handler, so the second one
-// ends the process. An interrupted read is not restarted: a prompt on stdin may never come.
+// ends the process. An interrupted read is not restarted: a prompt on stdin may never come. Where
+// Ctrl-C is ignored, as in the background of a script, it still is.
 void on_interrupt(int) { signalled = 1; }
 
 void listen_for_interrupt() {
     struct sigaction action {};
+    sigaction(SIGINT, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) return;
     action.sa_handler = on_interrupt;
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, nullptr);
@@ -34,10 +37,10 @@ bool interrupted() { return signalled != 0; }
 
 void print_devices(const std::string& rpc) {
     for (const Device& device : list_devices(rpc))
-        std::printf("%s: %s (%zu MiB, %zu MiB free)\n", device.name.c_str(),
-                    device.description.c_str(), device.memory_total >> 20,
-                    device.memory_free >> 20);
-    std::printf("CPU kernels: %s\n", cpu_kernels().c_str());
+        std::cout << device.name << ": " << device.description << " ("
+                  << (device.memory_total >> 20) << " MiB, " << (device.memory_free >> 20)
+                  << " MiB free)\n";
+    std::cout << "CPU kernels: " << cpu_kernels() << '\n';
 }
 
 int fail(const std::string& message, int code) {
@@ -61,6 +64,7 @@ int main(int argc, char** argv) {
             listen_for_interrupt();
             return cli::run(options, interrupted);
         }
+        if (!std::cout.flush()) throw Error("The text cannot be written to standard output.");
         return cli::kOk;
     } catch (const cli::UsageError& error) {
         return fail(error.what(), cli::kBadUsage);

@@ -46,12 +46,14 @@ std::string read_all(const std::string& what, std::istream& stream) {
 // what: names the file in error messages, e.g. "prompt".
 std::string read_file(const std::string& what, const std::string& path) {
     std::error_code error;
-    if (!fs::exists(path, error)) throw UsageError("There is no " + what + " file " + path + ".");
-    if (fs::is_directory(path, error))
-        throw UsageError("The " + what + " file " + path + " is a directory.");
+    const fs::file_status status = fs::status(path, error);
+    const std::string named = what + " file " + path;
+    if (status.type() == fs::file_type::not_found) throw UsageError("There is no " + named + ".");
+    if (error) throw UsageError("The " + named + " cannot be read: " + error.message() + ".");
+    if (fs::is_directory(status)) throw UsageError("The " + named + " is a directory.");
     std::ifstream file(path, std::ios::binary);
-    if (!file) throw UsageError("The " + what + " file " + path + " cannot be read.");
-    return read_all(what + " file " + path, file);
+    if (!file) throw UsageError("The " + named + " cannot be read.");
+    return read_all(named, file);
 }
 
 // Removes the newline that editors and `echo` put at the end, as llama.cpp does.

@@ -28,8 +28,9 @@ void GgufReader::check_path() {
     if (path_.empty()) throw ModelError("The model path is empty; give the path of a GGUF file.");
     std::error_code error;
     const fs::file_status status = fs::status(path_, error);
-    if (!fs::exists(status))
+    if (status.type() == fs::file_type::not_found)
         throw ModelError("There is no file " + path_ + "; give the path of a GGUF file.");
+    if (error) fail(error.message());
     if (fs::is_directory(status)) fail("it is a directory; give the path of a GGUF file");
     if (!fs::is_regular_file(status)) fail("it is not a regular file");
     std::ifstream stream(path_, std::ios::binary);

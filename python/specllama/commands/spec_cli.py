@@ -30,9 +30,12 @@ _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
 _LONGEST_GRAMMAR = 65536
 """Most bytes that the core reads; an argument of a process may have up to twice as many."""
 
-SWITCHES = frozenset((
+_ABOUT = frozenset(("-h", "--help", "--version", "--list-devices"))
+"""Options with which the executable opens no model."""
+
+SWITCHES = _ABOUT.union((
     "-", "-e", "--escape", "--speculative-decoding", "--no-spec", "--stats", "--json",
-    "--list-devices", "-v", "--verbose", "-h", "--help", "--version",
+    "-v", "--verbose",
 ))  # fmt: skip
 """Options without a value. After any other option the next argument is its value, whatever it looks
 like."""
@@ -80,8 +83,8 @@ def _read(arguments: Sequence[str]) -> Iterator[_Argument]:
 def with_files(arguments: Sequence[str]) -> list[str]:
     """Return command-line arguments with models' names on the Hub replaced by their files.
 
-    The executable has no Python, so models are downloaded before it starts. Raises what `hub.fetch`
-    raises, and ArgumentError if a model is given in both ways.
+    The executable has no Python, so models that it opens are downloaded before it starts. Raises
+    what `hub.fetch` raises, and ArgumentError if a model is given in both ways.
     """
     from specllama.errors import ArgumentError
     from specllama.model.hub import SCHEME, fetch
@@ -95,7 +98,8 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     for option, value, given in _read(arguments):
         is_name = option in _NAMES or (option in _FILES and (value or "").startswith(SCHEME))
         if value is not None and is_name:
-            result += [_NAMES.get(option, option), fetch(value)]
+            file = value if options & _ABOUT else fetch(value)
+            result += [_NAMES.get(option, option), file]
         else:  # also wrong ones, of which the executable complains
             result += given
     return result
@@ -103,7 +107,7 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
     """Return command-line arguments with a JSON schema replaced by its grammar, as the executable
-    cannot convert it. Raises ArgumentError if it is not a schema, and what `_files.read_text`
+    cannot convert it. Raises ArgumentError if it is not a schema, and what `_files.read_prompt`
     raises."""
     from specllama import _files
     from specllama.errors import ArgumentError
@@ -117,7 +121,7 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
         if option not in _SCHEMAS or value is None:
             result += given
             continue
-        schema = _files.read_text(value) if option.endswith(("f", "file")) else value
+        schema = _files.read_prompt(value) if option.endswith(("f", "file")) else value
         schema = schema.removeprefix("\N{BYTE ORDER MARK}")
         try:
             grammar = gbnf(None, schema)
