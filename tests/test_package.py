@@ -76,8 +76,9 @@ def test_the_command_explains_itself() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_an_output_that_takes_nothing() -> None:
-    command = [sys.executable, "-m", "specllama", "models"]
+@pytest.mark.parametrize("arguments", [["models"], ["--help"], ["--version"], ["corpus", "-h"]])
+def test_an_output_that_takes_nothing(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "specllama", *arguments]
     with open("/dev/full", "w") as full:
         process = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, check=False

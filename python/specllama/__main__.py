@@ -46,6 +46,12 @@ class _Parser(argparse.ArgumentParser):
     def set_defaults(self, **defaults: Any) -> None:
         super().set_defaults(parser=self, **defaults)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:  # help, which argparse would not mind to lose
+            print(message, end="", flush=True)
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
 
@@ -63,17 +69,17 @@ def main(argv: list[str] | None = None) -> int:
         command.add_command(commands)
     if sys.stderr is None:  # the caller closed it: nobody reads error messages
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    arguments, unknown = parser.parse_known_args(argv)
-    if unknown:
-        actions = arguments.parser._actions
-        known = [option for action in actions for option in action.option_strings]
-        arguments.parser.error(advice(unknown, known))
     if sys.stdout is None:  # the caller closed it
         print("specllama: Standard output is closed.", file=sys.stderr)
         return 1
     if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack a model's characters
         sys.stdout.reconfigure(errors="replace")
     try:
+        arguments, unknown = parser.parse_known_args(argv)
+        if unknown:
+            actions = arguments.parser._actions
+            known = [option for action in actions for option in action.option_strings]
+            arguments.parser.error(advice(unknown, known))
         code = int(arguments.run(arguments))
         sys.stdout.flush()
         return code
