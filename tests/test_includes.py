@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "csrc/cli": {"cli", "text/utf8.h"},
     # Python also knows what is pure; and, for the whole process, whether AMX works and where things
     # are remembered.
-    "python/src": {"text/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
+    "python/src": {"grammar", "text/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
     "tests/cpp": {"grammar", "session/gate.h", "system", "text/special_texts.h", *PURE},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from conftest import EXACT, FIXED
 from prompts import PROMPTS
+from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
 from specllama._core import Source
@@ -152,6 +154,30 @@ def test_logprobs(server: Server) -> None:
     assert json.dumps(banned.to_dict(), allow_nan=False)
 
 
+def test_logprobs_of_parts_of_a_character(tmp_path: Path) -> None:
+    pieces: list[str | bytes] = ["a", b"\xf0", b"\x9f", b"\x98", b"\x80", "!"]
+    write_scripted_model(tmp_path / "parts.gguf", pieces, any_text=True)
+    with SpecSession(tmp_path / "parts.gguf", **EXACT, **FIXED) as session, serve(session) as one:
+        choice = complete(
+            one, prompt=[1], logprobs=20, temperature=0, max_tokens=len(pieces)
+        ).choices[0]
+        events = complete(
+            one, prompt=[1], logprobs=0, temperature=0, max_tokens=len(pieces), stream=True
+        )
+        offsets = [
+            offset
+            for event in events
+            if event.choices[0].logprobs
+            for offset in event.choices[0].logprobs.text_offset
+        ]
+    assert choice.text == "a\U0001f600!"
+    found = choice.logprobs
+    parts = [r"bytes:\xf0", r"bytes:\x9f", r"bytes:\x98", r"bytes:\x80"]
+    assert found.tokens == ["a", *parts, "!"]
+    assert found.text_offset == offsets == [0, 1, 1, 1, 1, 2]
+    assert all(len(top) == 20 for top in found.top_logprobs)
+
+
 @pytest.mark.parametrize("prompt", [PROMPT, "a <|end|> b", "x = 'some' , y ?"])
 def test_echo(server: Server, prompt: str) -> None:
     options: dict[str, Any] = {"max_tokens": 5, "temperature": 0}
@@ -178,6 +204,9 @@ def test_grammar_and_json(server: Server) -> None:
         return str(answer.choices[0].text)
 
     assert text(grammar='root ::= "yes" | "no"') in ("yes", "no")
+    plain = complete(server, max_tokens=3, temperature=0)
+    free = complete(server, max_tokens=3, temperature=0, extra_body={"grammar": ""})
+    assert free.choices[0].text == plain.choices[0].text
     schema = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 99}}}
     schema |= {"required": ["age"], "additionalProperties": False}
     wanted = {"type": "json_schema", "json_schema": {"name": "person", "schema": schema}}

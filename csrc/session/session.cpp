@@ -21,6 +21,15 @@ std::string Session::detokenize(TokenSpan tokens, bool special) const {
     return scheduler_->model()->vocab().detokenize(tokens, special);
 }
 
+std::string Session::piece(Token token) const {
+    const auto model = scheduler_->model();
+    const Vocab& vocab = model->vocab();
+    vocab.check({&token, 1});
+    std::string bytes;
+    vocab.append_piece(token, bytes, true);
+    return bytes;
+}
+
 void Session::check(TokenSpan prompt, const GenerateOptions& options) const {
     scheduler_->check(prompt, options);
 }

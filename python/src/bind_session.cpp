@@ -64,6 +64,10 @@ void bind_session(py::module_& m) {
             },
             py::arg("tokens"), py::kw_only(), py::arg("special"))
         .def(
+            "piece",
+            [](const Session& session, Token token) { return py::bytes(session.piece(token)); },
+            py::arg("token"))
+        .def(
             "check",
             [](const Session& session, const Tokens& prompt, const GenerateOptions& options) {
                 session.check(prompt, options);

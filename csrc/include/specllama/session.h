@@ -56,6 +56,10 @@ class Session {
     // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
     std::string detokenize(TokenSpan tokens, bool special = false) const;
 
+    // The bytes that a token adds to a text, special tokens' texts included. They may begin or end
+    // inside a character. Throws InvalidArgument if there is no such token.
+    std::string piece(Token token) const;
+
     // Makes the checks of `start` without waiting: throws InvalidArgument if the prompt is empty,
     // has ids out of range, or leaves no room in the context for what is to follow, or if an option
     // cannot be used.

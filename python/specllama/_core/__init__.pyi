@@ -761,6 +761,10 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
         token: A token id with a finite logit. Raises ArgumentError if it is out of range.
     """
 
+def is_sound_grammar(gbnf: str) -> bool:
+    """Whether llama.cpp can read a GBNF text, and follow it without looking in too many directions
+    at once. The length of the text is not looked at."""
+
 def choice_seed(seed: int, choice: int) -> int:
     """Return the seed of choice number `choice` of a request; choice 0 has `seed` itself."""
 
@@ -779,6 +783,10 @@ class Session:
         self, text: str, *, add_special: bool, parse_special: bool
     ) -> NDArray[np.int32]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
+    def piece(self, token: int) -> bytes:
+        """Return the bytes that a token adds to a text, special tokens' texts included. They may
+        begin or end inside a character. Raises ArgumentError if there is no such token."""
+
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
         """Raise ArgumentError for whatever `start` would refuse, except a grammar."""
 

@@ -68,6 +68,11 @@ class LoadedModel:
         that are no UTF-8 by themselves."""
         return piece(self._core, _check.integer("token", token))
 
+    def token_bytes(self, token: int) -> bytes:
+        """Return the bytes that a token adds, also those of special tokens. They may begin or end
+        inside a character."""
+        return self._core.piece(_check.integer("token", token))
+
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
     ) -> list[int]:
@@ -224,9 +229,7 @@ class LoadedModel:
 
 def piece(core: Core, token: int) -> str:
     """See `LoadedModel.token_text`."""
-    # The first token of a text loses its leading space in some vocabularies; the second does not.
-    first = core.detokenize([token], special=True)
-    return core.detokenize([token, token], special=True)[len(first) :]
+    return core.piece(token).decode(errors="replace")
 
 
 def _plain_tokens(core: Core, text: str) -> list[int]:

@@ -126,6 +126,12 @@ class RemoteCore:
         self._check_open()
         return self._text_of(tuple(int(token) for token in tokens), special)
 
+    def piece(self, token: int) -> bytes:
+        # The first token of a text loses its leading space in some vocabularies; the second does
+        # not. Servers tell texts, so bytes of half a character come as U+FFFD.
+        first = self.detokenize([token], special=True)
+        return self.detokenize([token, token], special=True)[len(first) :].encode()
+
     def _ask_text(self, tokens: tuple[int, ...], special: bool) -> str:
         return self._target.detokenize(tokens, special=special)
 

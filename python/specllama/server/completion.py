@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,7 @@ from specllama.server.call import MOST_CHOICES
 from specllama.server.choices import ChoicesCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.logprobs import MOST_LOGPROBS, finite
+from specllama.server.logprobs import MOST_LOGPROBS, TextOffsets, finite, token_name
 from specllama.server.sampling import most_tokens
 
 _DEFAULT_MAX_TOKENS = 16  # as in the OpenAI API
@@ -36,7 +37,7 @@ class Completion(ChoicesCall):
                 fields, "max_tokens", "n_predict", default=self._most_tokens or _DEFAULT_MAX_TOKENS
             ),
         }
-        self._offsets: dict[int, int] = {}  # of the next token in the text, by choice
+        self._offsets: defaultdict[int, TextOffsets] = defaultdict(TextOffsets)  # by choice
         self._logprobs = fields.integer("logprobs", low=0, high=MOST_LOGPROBS)
         if self._logprobs is not None:
             if self._echo:
@@ -71,8 +72,9 @@ class Completion(ChoicesCall):
             )
         if not isinstance(prompt, str):
             fields.refuse("prompt", "text where there is a suffix")
+        texts = _check.text("prompt", prompt), _check.text("suffix", suffix)
         # Nothing is left out: a prompt that does not fit is refused, as without a suffix.
-        return self._model.render_infill(prompt, suffix, max_prompt=INT32).tokens
+        return self._model.render_infill(*texts, max_prompt=INT32).tokens
 
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
         text = self._echoed(index) + generation.text
@@ -98,17 +100,16 @@ class Completion(ChoicesCall):
     def _shape(self, index: int, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any] | None:
         if self._logprobs is None:
             return None
-        text = self._model.token_text
         names = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
         shaped: dict[str, list[Any]] = {name: [] for name in names}
         for one in logprobs:
-            piece = text(one.token)
-            offset = self._offsets.get(index, 0)
-            self._offsets[index] = offset + len(piece)
-            shaped["tokens"].append(piece)
-            shaped["text_offset"].append(offset)
+            piece = self._model.token_bytes(one.token)
+            shaped["tokens"].append(token_name(piece))
+            shaped["text_offset"].append(self._offsets[index].push(piece))
             shaped["token_logprobs"].append(finite(one.logprob))
-            shaped["top_logprobs"].append({text(token): finite(of) for token, of in one.top})
+            shaped["top_logprobs"].append({
+                token_name(self._model.token_bytes(token)): finite(of) for token, of in one.top
+            })  # fmt: skip
         return shaped
 
 

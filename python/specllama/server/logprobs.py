@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+
 MOST_LOGPROBS = 20
 """Most of the likeliest tokens that may be asked for at a position."""
 
@@ -11,3 +13,27 @@ _IMPOSSIBLE = -9999.0
 def finite(logprob: float) -> float:
     """Return a log-probability that JSON can hold: -9999 is probability 0, as in the OpenAI API."""
     return max(logprob, _IMPOSSIBLE)
+
+
+def token_name(piece: bytes) -> str:
+    """Return the text of a token, given its bytes. If they are no whole characters, it is in the
+    form of the OpenAI API, such as `bytes:\\xf0\\x9f`."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
+
+
+class TextOffsets:
+    """Counts the characters of a text before each of its tokens."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._n = 0
+
+    def push(self, piece: bytes) -> int:
+        """Take the bytes of the next token; return the index of the character that they begin, or
+        go on with."""
+        before = self._n
+        self._n += len(self._decoder.decode(piece))
+        return before
