@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from schema_values import held, values
+from scripted_model import write_scripted_model
 from specllama import SpecSession
 from specllama.requests.schema.repeated import repeated
 
@@ -59,6 +61,31 @@ def test_repetitions(low: int, more: int) -> None:
 )
 def test_long_bounds(session: SpecSession, schema: Any, low: int, high: int) -> None:
     assert all(low <= len(found["a"]) <= high for found in values(session, held(schema)))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "bounds", "may_come"),
+    [
+        (['"\\ud8', "3d", '"'], {}, False),
+        (['"\\ud8', "3d\\n", '"'], {}, False),
+        (['"\\ud8', "3d\\u", '0041"'], {}, False),
+        (['"\\uDE', "00", '"'], {}, False),
+        (['"\\ud8', "3d\\u", 'DE00"'], {}, True),
+        (['"\\ud8', "3d\\u", 'DE00"'], {"maxLength": 1}, True),
+        (['"\\ud8', "3d\\u", 'DE00a"'], {"maxLength": 1}, False),
+        (['"\\ud7', "ff\\u", 'E000"'], {"maxLength": 2}, True),
+        (['"\\u0', "0e", '9"'], {"minLength": 1}, True),
+    ],
+)
+def test_escapes_of_characters(
+    tmp_path: Path, open_session: Open, pieces: list[Any], bounds: dict[str, int], may_come: bool
+) -> None:
+    """A character may be a pair of escapes; half a pair is none."""
+    write_scripted_model(tmp_path / "escapes.gguf", pieces, any_text=True)
+    session = open_session(tmp_path / "escapes.gguf", draft=None)
+    schema = {"type": "string", **bounds}
+    said = session.generate([1], json_schema=schema, max_tokens=len(pieces)).text
+    assert (said == "".join(pieces)) is may_come
 
 
 def is_a_moment(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -197,7 +198,8 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
     def read(**body: Any) -> str:
         body = {"messages": [{"role": "user", "content": "u"}]} | body
         text = read_conversation(session, Fields(body)).text
-        counted = servers["shows"].post("/v1/messages/count_tokens", body)
+        encoded = json.dumps(body).encode()
+        counted = servers["shows"].post("/v1/messages/count_tokens", encoded)
         n_tokens = len(session.tokenize(text, add_special=False))
         assert counted.json() == {"input_tokens": n_tokens}
         return text
@@ -243,8 +245,16 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
         '<tool_call>\n{"name": "add", "arguments": {"a": null}}\n</tool_call>'
         "[tool] one=i[tool] two\n[image: not supported]=k[tool] =j[user] B\nC"
     )
-    begun = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "So"}]
+    begun: list[Any] = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "So"}]
     assert read(messages=begun) == "[user] uSo"
+    for nothing in ("", [{"type": "text", "text": ""}], []):
+        begun[-1]["content"] = nothing
+        assert read(messages=begun) == "[user] u"
+    half = {"type": "tool_use", "id": "i", "name": "add", "input": {"a": "\ud83d", "b": None}}
+    begun[-1]["content"] = [half]
+    assert re.search(
+        r'{"a": "(\\ufffd|\N{REPLACEMENT CHARACTER})", "b": null}', read(messages=begun)
+    )
 
 
 def test_how_much_it_is_to_think(servers: dict[str, Server]) -> None:
@@ -275,6 +285,9 @@ def test_how_much_it_is_to_think(servers: dict[str, Server]) -> None:
         ({"system": 5}, "system must be a string"),
         ({"stop_sequences": [5]}, "stop_sequences must be"),
         ({"tools": [{"input_schema": {}}]}, "tools[0].name is missing"),
+        ({"tools": [{"type": "bash_20250124", "name": "bash"}]},
+         'tools[0].type must be "custom", not "bash_20250124"'),
+        ({"tools": [*NAMED, {"type": "text_editor_20250728", "name": "edit"}]}, "tools[2].type"),
         ({"tools": [NAMED[0], NAMED[0]]}, "tools[1].name 'add' is the name of another tool"),
         ({"tools": NAMED, "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name must"),
         ({"tools": NAMED, "tool_choice": {"type": "some"}}, "tool_choice.type must be"),

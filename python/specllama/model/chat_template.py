@@ -76,7 +76,8 @@ class ChatTemplate:
 
         Args:
             messages: The conversation. The model is to answer the last message; if that is the
-                assistant's, it is the beginning of the answer, and the model continues it.
+                assistant's, it is the beginning of the answer, and the model continues it. If it is
+                empty, it is left out.
             arguments: Passed to the template, e.g. {"enable_thinking": False}; they override those
                 of the constructor.
 
@@ -95,6 +96,8 @@ class ChatTemplate:
                 )
         passed = {**self._arguments, **template_arguments(arguments)}
         conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
+        if _says_nothing(conversation):
+            conversation.pop()
         begun = conversation.pop() if _begins_answer(conversation) else None
         try:
             return self._begun(self._rendered(conversation, passed), begun)
@@ -150,6 +153,13 @@ def template_arguments(value: Any) -> Mapping[str, Any]:
                 f"template_args may not have {name}, which is settled; leave it out."
             )
     return value
+
+
+def _says_nothing(conversation: Sequence[Message]) -> bool:
+    """Whether the last message is the assistant's and empty: templates would end that turn."""
+    last = conversation[-1]
+    said = any(last.get(key) for key in ("content", "tool_calls", "reasoning_content"))
+    return len(conversation) > 1 and last["role"] == "assistant" and not said
 
 
 def _begins_answer(conversation: Sequence[Message]) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, NoReturn
 
 _DEEPEST = 256
 """Levels of nesting. Nobody means to nest deeper, and recursive code could not follow it."""
 
 _MOST_DIGITS = 1000
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parsed(text: str | bytes) -> Any:
@@ -25,6 +28,18 @@ def parsed(text: str | bytes) -> Any:
         if not level:
             return value
     raise ValueError("it nests too deep")
+
+
+def whole_characters(text: str) -> str:
+    """Return a text with U+FFFD for each half of a surrogate pair, which is no character."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def with_whole_characters(value: Any) -> Any:
+    """Return a JSON value, as `parsed` returns it, with `whole_characters` in all its texts."""
+    written = json.dumps(value, ensure_ascii=False)
+    whole = whole_characters(written)
+    return value if whole == written else json.loads(whole)
 
 
 def _parts(value: Any) -> list[Any]:

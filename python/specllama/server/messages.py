@@ -8,9 +8,12 @@ from typing import Any
 
 from specllama import _check
 from specllama.model.chat_template import Message
-from specllama.requests.json_text import parsed
+from specllama.requests.json_text import parsed, whole_characters, with_whole_characters
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+"""Templates leave messages of other roles out without a word."""
 
 
 def read_messages(fields: Fields) -> list[Message]:
@@ -62,12 +65,13 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) ->
 def read_arguments(fields: Fields) -> dict[str, Any] | str:
     """Return the field `arguments`, a JSON object given as text, as an object. If the text is not
     JSON, for example as the call was cut at its last token, return the text: templates take that
-    too, and the conversation can go on."""
+    too, and the conversation can go on. For the same reason U+FFFD replaces half surrogate pairs,
+    which some models write."""
     text = fields.text("arguments") or "{}"
     try:
-        arguments = parsed(text)
+        arguments = with_whole_characters(parsed(text))
     except json.JSONDecodeError:
-        return _check.text(fields.full_name("arguments"), text)
+        return whole_characters(text)
     except ValueError as error:
         field = fields.full_name("arguments")
         raise ApiError(400, f"{field} is not JSON: {error!s:.200}.", param=field) from None
@@ -89,9 +93,9 @@ def _message(fields: Fields) -> Message:
     fields.refuse_unsupported("function_call")
     fields.required("role")
     role = fields.text("role")
+    if role not in _ROLES:
+        fields.refuse("role", '"system", "developer", "user", "assistant" or "tool"')
     message: dict[str, Any] = {**fields.given, "content": content_text(fields)}
-    if role == "function":
-        fields.refuse("role", '"tool" for a result')
     if role == "developer":
         message["role"] = "system"  # templates know only this name
     if role == "tool":

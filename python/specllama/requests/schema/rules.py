@@ -31,6 +31,13 @@ from specllama.requests.schema.simplified import said, simplified
 _MOST_PARTS = 16384
 """Each schema within a schema has a name in the rules: of more, they have too many bytes."""
 
+_CHARACTER = (
+    r'[^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-ce-fA-CE-F] [0-9a-fA-F]{3}'
+    r' | [dD] ([0-7] [0-9a-fA-F]{2} | [89abAB] [0-9a-fA-F]{2} "\\u" [dD] [c-fC-F] [0-9a-fA-F]{2})))'
+)
+"""A character of a string. The converter's own rule lets strings hold line breaks, and escapes of
+half a surrogate pair, which are no character."""
+
 _LARGEST = 10**40
 """Bound of an integer: the rule of one with more digits nests too deep."""
 
@@ -203,8 +210,7 @@ class _Converter(SchemaConverter):
 
     def _add_primitive(self, name: str, rule: BuiltinRule) -> str:
         if name == "char":
-            # The converter's lets strings hold line breaks, which JSON does not.
-            rule = BuiltinRule(rule.content.replace(r'[^"\\]', r'[^"\\\x00-\x1F]', 1), rule.deps)
+            rule = BuiltinRule(_CHARACTER, [])
         return str(super()._add_primitive(name, rule))
 
 
