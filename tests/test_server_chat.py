@@ -6,18 +6,20 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
 from conftest import EXACT, FIXED
+from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
 
 TEMPLATE = (
-    "{% for m in messages %}{% if m.role == 'critic' %}{{ raise_exception('no critics') }}"
+    "{% for m in messages %}{% if m.name == 'critic' %}{{ raise_exception('no critics') }}"
     "{% endif %}# {{ m.role }}: {{ m.content }}\n{% endfor %}{% if extra %}{{ extra }}{% endif %}"
 )
 MESSAGES: list[Any] = [
@@ -143,6 +145,21 @@ def test_logprobs(server: Server) -> None:
     assert streamed == [one.token for one in found]
 
 
+def test_logprobs_of_parts_of_a_character(tmp_path: Path) -> None:
+    pieces: list[str | bytes] = [b"\xf0", b"\x9f", b"\x98", b"\x80", "!"]
+    write_scripted_model(
+        tmp_path / "parts.gguf", pieces, any_text=True, chat_template="{{ messages[0].content }}<s>"
+    )
+    with SpecSession(tmp_path / "parts.gguf", **EXACT, **FIXED) as session, serve(session) as one:
+        choice = chat(one, logprobs=True, top_logprobs=3, temperature=0).choices[0]
+    assert choice.message.content == "\U0001f600!"
+    found = choice.logprobs.content[: len(pieces)]
+    assert bytes(b for token in found for b in token.bytes) == "\U0001f600!".encode()
+    names = [r"bytes:\xf0", r"bytes:\x9f", r"bytes:\x98", r"bytes:\x80", "!"]
+    assert [token.token for token in found] == names
+    assert all(other.bytes is not None for token in found for other in token.top_logprobs)
+
+
 def test_a_schema(server: Server) -> None:
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
@@ -183,7 +200,11 @@ def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": ["hello"]}, r"messages\[0\] must be an object"),
         ({"messages": [{"content": "x"}]}, r"messages\[0\].role is missing"),
-        ({"messages": [{"role": "critic", "content": "x"}]}, "no critics"),
+        ({"messages": [{"role": "user", "name": "critic", "content": "x"}]}, "no critics"),
+        (
+            {"messages": [{"role": "critic", "content": "x"}]},
+            r'messages\[0\].role must be "system", "developer", "user", "assistant" or "tool", not',
+        ),
         ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be a string"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
@@ -202,6 +223,14 @@ def test_bad_requests(server: Server, options: dict[str, Any], message: str) -> 
     with pytest.raises(openai.BadRequestError, match=message):
         chat(server, **options)
     assert chat(server, tool_choice="none", tools=[], max_tokens=1)
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_an_answer_that_was_not_begun(server: Server, content: Any) -> None:
+    """Front ends send the message that they are about to fill."""
+    body = {"messages": [*MESSAGES, {"role": "assistant", "content": content}]}
+    asked = server.post("/apply-template", {"messages": MESSAGES}).json()
+    assert server.post("/apply-template", body).json() == asked
 
 
 def test_how_many_tokens_come_by_default(server: Server) -> None:

@@ -52,7 +52,7 @@ def test_a_text(server: Server) -> None:
 
 def test_calls(server: Server) -> None:
     """Tools of the API's owner are passed over: there are clients that always name some."""
-    answer = respond(server, tools=[{"type": "web_search"}, *FLAT, {"type": "local_shell"}])
+    answer = respond(server, tools=[{"type": "web_search"}, *FLAT, {"type": "mcp"}])
     message, add, now = answer.output
     assert (message.type, message.content[0].text) == ("message", "Let me add.")
     assert (add.type, add.name, json.loads(add.arguments)) == (
@@ -71,6 +71,33 @@ def test_calls(server: Server) -> None:
     forced = respond(server, tools=FLAT, tool_choice={"type": "function", "name": "now"})
     assert [one.type for one in forced.output] == ["function_call"]
     assert forced.output[0].name == "now"
+
+
+def test_a_call_that_a_stop_string_cuts(server: Server) -> None:
+    for stream in (False, True):
+        answer = respond(server, tools=FLAT, stream=stream, extra_body={"stop": ": 1"})
+        final = list(answer)[-1].response if stream else answer
+        message, add = final.output
+        assert (message.status, add.status, final.status) == (
+            "completed", "incomplete", "completed",
+        )  # fmt: skip
+        assert add.arguments == '{"a"'
+
+
+def test_the_tools_that_are_allowed(server: Server) -> None:
+    """The others stay in the prompt, so that it begins as before."""
+    names = [{"type": "function", "name": "now"}, {"type": "web_search"}]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": names}
+    answer = respond(server, tools=FLAT, tool_choice=choice)
+    assert [one.name for one in answer.output if one.type == "function_call"][:1] == ["now"]
+    assert answer.usage.input_tokens == respond(server, tools=FLAT).usage.input_tokens
+
+
+def test_half_a_character_in_a_call(server: Server) -> None:
+    call = {"type": "function_call", "call_id": "1", "name": "add", "arguments": '{"a": "\\ud83d"}'}
+    items = [{"role": "user", "content": "u"}, call]
+    items.append({"type": "function_call_output", "call_id": "1", "output": "3"})
+    assert respond(server, tools=FLAT, input=items, max_output_tokens=1).usage.output_tokens == 1
 
 
 def test_events(server: Server) -> None:
@@ -121,6 +148,8 @@ def test_a_schema(server: Server) -> None:
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
         ({"background": True}, "background"),
         ({"tools": [{"type": 5}]}, "tools[0].type"),
+        ({"tools": [{"type": "local_shell"}]}, "tools[0].type"),
+        ({"tools": [{"type": "mcp"}, {"type": "custom", "name": "x"}]}, "tools[1].type"),
         ({"tools": FLAT, "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
         ({"text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
         ({"max_output_tokens": -2}, "max_output_tokens"),
@@ -138,6 +167,10 @@ def test_bad_requests(server: Server, options: dict[str, Any], param: str) -> No
     [
         ("/v1/responses", {"input": [{"role": "user", "content": "\ud800"}]}, "input"),
         ("/v1/responses", {"input": "u", "instructions": "\ud800"}, "instructions"),
+        ("/v1/responses", {"input": "u", "tools": [FLAT[0] | {"description": "\ud800"}]},
+         "tools[0].description"),
+        ("/v1/responses", {"input": "u", "tools": [FLAT[0] | {"parameters": {"title": "\ud800"}}]},
+         "tools[0].parameters"),
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": "u"}],
          "prediction": {"type": "content", "content": "\ud800"}}, "prediction"),
     ],
@@ -145,5 +178,7 @@ def test_bad_requests(server: Server, options: dict[str, Any], param: str) -> No
 def test_half_a_character(server: Server, path: str, body: Any, param: str) -> None:
     answer = server.post(path, json.dumps(body).encode())
     assert answer.status_code == 400
-    assert answer.json()["error"]["param"] == param
-    assert "lone surrogate" in answer.json()["error"]["message"]
+    error = answer.json()["error"]
+    assert error["param"] == param.partition("[")[0]
+    assert f"{param}" in error["message"]
+    assert "lone surrogate" in error["message"]

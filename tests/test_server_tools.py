@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -104,6 +105,35 @@ def test_the_choice_of_tools(servers: dict[str, Server]) -> None:
     assert none.finish_reason == "stop"
     one = chat(server, parallel_tool_calls=False).choices[0]
     assert called(one.message) == CALLED[:1]
+
+
+def allowed(*names: str, mode: str = "required") -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+
+
+def test_the_tools_that_are_allowed(servers: dict[str, Server]) -> None:
+    """The others stay in the prompt, so that it begins as before."""
+    server = servers["hermes"]
+    one = chat(server, tool_choice=allowed("now", "now"))
+    assert {name for name, _ in called(one.choices[0].message)} == {"now"}
+    assert one.usage.prompt_tokens == chat(server).usage.prompt_tokens
+    both = chat(server, tool_choice=allowed("add", "now", mode="auto")).choices[0]
+    assert both.message.content == "Let me add."
+    assert called(both.message) == CALLED
+    none = chat(server, tool_choice=allowed(mode="auto")).choices[0]
+    assert none.message.tool_calls is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("stop", "reason"), [(": 1", "stop"), ('"now"', "tool_calls")])
+def test_what_a_stop_string_cuts(
+    servers: dict[str, Server], stop: str, reason: str, stream: bool
+) -> None:
+    """Clients take what comes with "tool_calls" for whole calls."""
+    answer = chat(servers["hermes"], stop=stop, stream=stream)
+    last = list(answer)[-1] if stream else answer
+    assert last.choices[0].finish_reason == reason
 
 
 def test_what_is_cut_off(servers: dict[str, Server]) -> None:
@@ -215,11 +245,15 @@ endless = {"anyOf": [{"$ref": "#/$defs/e"}, {"type": "null"}]}
         ({"tool_choice": 5}, "tool_choice"),
         ({"tool_choice": {"type": "function"}}, "tool_choice.function.name"),
         ({"tool_choice": {"function": {"name": "g"}}}, "tool_choice.function.name"),
-        ({"tool_choice": {"type": "allowed_tools"}}, "tool_choice.type"),
+        ({"tool_choice": {"type": "custom", "custom": {"name": "add"}}}, "tool_choice.type"),
+        ({"tool_choice": allowed()}, "tool_choice.allowed_tools.mode"),
+        ({"tool_choice": allowed("add", "g")}, "tool_choice.allowed_tools.tools[1].function.name"),
+        ({"tool_choice": {"type": "allowed_tools"}}, "tool_choice.allowed_tools.tools"),
         ({"parallel_tool_calls": 1}, "parallel_tool_calls"),
         ({"extra_body": {"grammar": 'root ::= "x"'}}, "grammar"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id"),
         ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
+        ({"messages": [*MESSAGES, {"role": "bot", "content": "x"}]}, "messages[1].role"),
     ],
 )  # fmt: skip
 def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], param: str) -> None:
@@ -279,6 +313,19 @@ def test_a_conversation_goes_on_behind_a_call_that_was_cut(
     assert '\\"a\\": 12' in servers[name].post("/apply-template", body).json()["prompt"]
     answer = chat(servers[name], messages=messages)
     assert called(answer.choices[0].message) == CALLED[: SCRIPTS[name].calls]
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"\\ud800": ["\\ud83d\\ude00", "\\ude00"]}', '{"a": "\ud800']
+)
+def test_half_a_character_in_arguments(servers: dict[str, Server], arguments: str) -> None:
+    """Models may write such; the conversation goes on."""
+    call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": arguments}}
+    messages = [*MESSAGES, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    body = json.dumps({"messages": messages, "tools": TOOLS}).encode()
+    for server in servers.values():
+        prompt = server.post("/apply-template", body).json()["prompt"]
+        assert re.search(r"\N{REPLACEMENT CHARACTER}|\\ufffd", prompt)
 
 
 def test_ids_are_any_texts(servers: dict[str, Server]) -> None:

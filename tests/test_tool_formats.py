@@ -216,6 +216,7 @@ TWO_PATTERNS = {"allOf": [{"pattern": "^a+$"}, {"pattern": "^b+$"}]}
 ENDLESS: dict[str, Any] = {
     f"e{n}": {"allOf": [{"$ref": f"#/$defs/e{n - 1}", "type": "object"}] * 2} for n in range(1, 30)
 }
+BOTH_ALIKE = {f"b{n}": {"anyOf": [{"$ref": f"#/$defs/b{n + 1}"}] * 2} for n in range(14)}
 CHAINED = {f"c{n}": {"$ref": f"#/$defs/c{n + 1}"} for n in range(2000)}
 
 
@@ -228,6 +229,7 @@ CHAINED = {f"c{n}": {"$ref": f"#/$defs/c{n + 1}"} for n in range(2000)}
         {"properties": {"a": {"const": "\ud800"}}},
         {"properties": {"a": {"$ref": "#/$defs/e29"}}, "$defs": {"e0": {}, **ENDLESS}},
         {"$ref": "#/$defs/c1", "$defs": {"c2000": {}, **CHAINED}},
+        {"properties": {"a": {"$ref": "#/$defs/b0"}}, "$defs": {"b14": {"const": 1}, **BOTH_ALIKE}},
     ],
 )
 def test_a_tool_without_a_grammar_takes_any_arguments(

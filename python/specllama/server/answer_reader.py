@@ -46,6 +46,11 @@ class AnswerReader:
         """Whether the answer has a call so far."""
         return self._calls is not None and self._calls.n_calls > 0
 
+    @property
+    def in_call(self) -> bool:
+        """Whether the answer so far ends inside the arguments of a call."""
+        return self._calls is not None and self._calls.in_call
+
     def read(self, chunks: Iterable[Chunk]) -> list[Part]:
         """Return all parts of an answer that has ended."""
         return [part for chunk in chunks for part in self.push(chunk)] + self.finish()

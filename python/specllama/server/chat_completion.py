@@ -14,7 +14,7 @@ from specllama.server.conversation import Conversation
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.logprobs import MOST_LOGPROBS, finite
+from specllama.server.logprobs import MOST_LOGPROBS, finite, token_name
 from specllama.server.messages import content_text
 from specllama.server.parts import CallBegun, Content, Part, Thought, calls, content, thoughts
 from specllama.server.sampling import most_tokens
@@ -64,8 +64,10 @@ class ChatCompletion(ConversationCall, ChoicesCall):
         return {"message": message, "logprobs": self._shape(generation.logprobs)}
 
     def _reason(self, index: int, generation: Generation) -> str:
-        reason = end_reason(generation)
-        return "tool_calls" if reason == "stop" and self._readers[index].called else reason
+        reason, reader = end_reason(generation), self._readers[index]
+        # A stop string may have cut the last call.
+        has_called = reader.called and not reader.in_call
+        return "tool_calls" if reason == "stop" and has_called else reason
 
     def _beginning(self, index: int) -> list[dict[str, Any]]:
         return [{"delta": {"role": "assistant", "content": ""}, "logprobs": None}]
@@ -103,10 +105,8 @@ class ChatCompletion(ConversationCall, ChoicesCall):
         return {"content": content, "refusal": None}
 
     def _token(self, token: int, logprob: float) -> dict[str, Any]:
-        text = self._model.token_text(token)
-        # A token that is a part of a character has no text, and its bytes are not known here.
-        known = None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode())
-        return {"token": text, "logprob": finite(logprob), "bytes": known}
+        piece = self._model.token_bytes(token)
+        return {"token": token_name(piece), "logprob": finite(logprob), "bytes": list(piece)}
 
 
 def _delta(part: Part) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
+from specllama.server.answer_reader import AnswerReader
 from specllama.server.call import all_chunks, end_reason, typed_event
 from specllama.server.conversation import Conversation, read_template_args
 from specllama.server.conversation_call import ConversationCall
@@ -60,7 +61,8 @@ class ResponseCall(ConversationCall):
         (handle,) = handles
         generation = await handle
         reader = self._reader()
-        output = Output.whole(reader.read(await all_chunks(handle)), _status(generation))
+        parts = reader.read(await all_chunks(handle))
+        output = Output.whole(parts, _last_status(generation, reader))
         return self._body(output, generation, reader.n_thinking)
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
@@ -84,11 +86,10 @@ class ResponseCall(ConversationCall):
             return
         for event in (event for part in reader.finish() for event in output.take(part)):
             yield number.event(event)
-        status = _status(generation)
-        for event in output.end(status):
+        for event in output.end(_last_status(generation, reader)):
             yield number.event(event)
         body = self._body(output, generation, reader.n_thinking)
-        yield number.event({"type": f"response.{status}", "response": body})
+        yield number.event({"type": f"response.{_status(generation)}", "response": body})
 
     def _body(
         self, output: Output, generation: Generation | None = None, n_thinking: int = 0
@@ -117,6 +118,11 @@ class _Numbered:
 
 def _status(generation: Generation) -> str:
     return "incomplete" if end_reason(generation) == "length" else "completed"
+
+
+def _last_status(generation: Generation, reader: AnswerReader) -> str:
+    """Return the status of an answer's last item: a stop string may have cut a call."""
+    return "incomplete" if reader.in_call else _status(generation)
 
 
 def _usage(generation: Generation, n_thinking: int) -> dict[str, Any]:

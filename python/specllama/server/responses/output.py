@@ -51,7 +51,7 @@ class Output:
 
     @classmethod
     def whole(cls, parts: Iterable[Part], status: str) -> Output:
-        """Return the items of an answer that has ended with this status."""
+        """Return the items of an answer whose last one has ended with this status."""
         output = cls()
         for part in parts:
             list(output.take(part))

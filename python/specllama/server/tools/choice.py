@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specllama.server.fields import Fields
+from specllama.server.messages import objects
 from specllama.server.tools.tool import CHAT, Tool, ToolForm, read_tools
 
 
@@ -41,10 +42,30 @@ class ToolChoice:
                 fields.refuse("tool_choice", '"none" or "auto" where there are no tools')
             return cls(tools, tools, True, parallel)
         wanted = fields.object("tool_choice")
-        if wanted.text("type", form.kind) != form.kind:
-            wanted.refuse("type", f'"{form.kind}"')
-        named = named_tool(tools, wanted.object(form.inside) if form.inside else wanted)
-        return cls(tools, [named], True, False)
+        if wanted.any("type") == "allowed_tools":
+            allowed = wanted.object("allowed_tools") if form.inside else wanted
+            return cls(tools, *_allowed(tools, allowed, form), parallel)
+        return cls(tools, [_named(tools, wanted, form)], True, False)
+
+
+def _allowed(tools: Sequence[Tool], allowed: Fields, form: ToolForm) -> tuple[Sequence[Tool], bool]:
+    """Return the tools that may be called, and whether one of them must be. Raises ApiError."""
+    mode = allowed.text("mode", "auto")
+    if mode not in ("auto", "required"):
+        allowed.refuse("mode", '"auto" or "required"')
+    allowed.required("tools")
+    given = [one for one in objects(allowed, "tools", "tools") if not form.ignores(one.given)]
+    named = {tool.name: tool for tool in (_named(tools, one, form) for one in given)}
+    if mode == "required" and not named:
+        allowed.refuse("mode", '"auto" where no tool may be called')
+    return list(named.values()), mode == "required"
+
+
+def _named(tools: Sequence[Tool], chosen: Fields, form: ToolForm) -> Tool:
+    """Return the tool that a choice in the form of an API names. Raises ApiError."""
+    if chosen.text("type", form.kind) != form.kind:
+        chosen.refuse("type", f'"{form.kind}"')
+    return named_tool(tools, chosen.object(form.inside) if form.inside else chosen)
 
 
 def named_tool(tools: Sequence[Tool], chosen: Fields) -> Tool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from specllama._core import is_sound_grammar
 from specllama.errors import ArgumentError
 from specllama.requests.grammar import joined
 from specllama.requests.schema.literal import literal
@@ -14,9 +15,8 @@ from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.tool import Tool, loosened, unmeasured
 
-# Most bytes and rules of a grammar, a little below the bounds at which it would be refused.
+# Most bytes of a grammar, a little below the bound at which it would be refused.
 _MOST_BYTES = 60_000
-_MOST_RULES = 3500
 # Most schemas within a tool's schema. The rules of more would have too many bytes, and requests may
 # have many tools.
 _MOST_PARTS = 2000
@@ -30,9 +30,10 @@ def calls_grammar(
 ) -> str:
     """Return the GBNF text of one call, or several calls, of the tools that may be called.
 
-    A tool whose schema cannot be converted may have any arguments. If the schemas make the grammar
-    too long, it leaves out bounds of lengths; if it is still too long, it allows any arguments for
-    every tool.
+    A tool whose schema makes a grammar that llama.cpp could not follow goes without bounds of
+    lengths; if that is not enough, or if the schema cannot be converted, it may have any arguments.
+    If all schemas together make such a grammar, or one that is too long, the same is done to every
+    tool.
 
     Args:
         choice: The tools.
@@ -46,7 +47,7 @@ def calls_grammar(
     for simpler in (lambda tool: tool, unmeasured):
         rules = _rules([simpler(tool) for tool in choice.tools], choice, calls, answer)
         grammar = joined(_behind(closing, rules))
-        if len(grammar.encode()) <= _MOST_BYTES and _n_rules(grammar) <= _MOST_RULES:
+        if len(grammar.encode()) <= _MOST_BYTES and is_sound_grammar(grammar):
             return grammar
     rules = _rules([loosened(tool) for tool in choice.tools], choice, calls, answer)
     return joined(_behind(closing, rules))
@@ -85,14 +86,9 @@ def _rules(
 
 
 def _arguments(tool: Tool, name: str) -> tuple[str, dict[str, str]]:
-    try:
-        return schema_rules(tool.parameters, name, _MOST_PARTS)
-    except ArgumentError:
-        return schema_rules(loosened(tool).parameters, name)
-
-
-def _n_rules(grammar: str) -> int:
-    """Return an upper bound of llama.cpp's rules: it makes one of each optional repetition."""
-    bounds = re.findall(r"\{(\d+)(?:,(\d*))?\}", grammar)
-    n_repeated = sum(int(high or low) for low, high in bounds)
-    return len(re.findall("[=?*+]", grammar)) + n_repeated
+    with suppress(ArgumentError):
+        for one in (tool, unmeasured(tool)):
+            whole, rules = schema_rules(one.parameters, name, _MOST_PARTS)
+            if is_sound_grammar(joined(rules)):
+                return whole, rules
+    return schema_rules(loosened(tool).parameters, name)

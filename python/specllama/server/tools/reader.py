@@ -30,6 +30,11 @@ class CallReader:
         self._object = _ObjectEnd()
         self.n_calls = 0
 
+    @property
+    def in_call(self) -> bool:
+        """Whether the text so far ends inside the arguments of a call."""
+        return self._read == self._read_arguments
+
     def push(self, text: str) -> list[Part]:
         """Take more of the text; return the parts that are certain."""
         self._text += text

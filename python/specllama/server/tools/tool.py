@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specllama import _check
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.tools.schema import ANY_OBJECT, expressible, without_lengths
 
 _MOST_TOOLS = 128
+_RUN_ELSEWHERE = (
+    "web_search", "web_fetch", "code_execution", "code_interpreter", "file_search",
+    "image_generation", "mcp", "tool_search",
+)  # fmt: skip
+"""What the types of tools begin with that OpenAI or Anthropic run themselves; dates may follow."""
+
 _NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 
 
@@ -21,8 +29,7 @@ class ToolForm:
 
     Attributes:
         kind: The `type` of a client's own tools; clients may leave it out. If `inside` is "",
-            clients also list tools of the API's owner (web_search, ...), which have other types;
-            these are ignored.
+            clients also list tools that the API's owner runs; these are ignored.
         schema: The field that has the schema of the arguments.
         inside: The field whose object describes the tool; "": the tool itself does.
     """
@@ -30,6 +37,11 @@ class ToolForm:
     kind: str
     schema: str
     inside: str = ""
+
+    def ignores(self, tool: Mapping[str, Any]) -> bool:
+        """Whether a tool is one that the API's owner runs."""
+        kind = tool.get("type")
+        return not self.inside and isinstance(kind, str) and kind.startswith(_RUN_ELSEWHERE)
 
 
 CHAT = ToolForm("function", "parameters", "function")
@@ -63,7 +75,7 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
         raise ApiError(400, f"tools has more than {_MOST_TOOLS} tools.", param="tools")
     tools: dict[str, Tool] = {}
     for i, one in enumerate(given):
-        if not form.inside and isinstance(kind := one.get("type"), str) and kind != form.kind:
+        if form.ignores(one):
             continue
         tool = _tool(described := Fields(one, f"tools[{i}]"), form)
         if tool.name in tools:
@@ -92,8 +104,11 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
     said: dict[str, Any] = {"name": name, "description": function.text("description")}
     function.flag("strict")
     parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
+    _check.text(function.full_name("description"), said["description"])
     if form.schema in function:
         said["parameters"] = function.any(form.schema)
+        written = json.dumps(said["parameters"], ensure_ascii=False)
+        _check.text(function.full_name(form.schema), written)
         parameters = expressible(said["parameters"], function.full_name(form.schema))
     return Tool(name, parameters, {"type": "function", "function": said})
 
