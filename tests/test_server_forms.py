@@ -43,10 +43,11 @@ def test_forms_of_fields(server: Server) -> None:
     json.loads(text(json_schema={}, max_tokens=300))
 
 
-def test_more_tokens_than_there_is_room_for(server: Server) -> None:
+@pytest.mark.parametrize("most", [32_000, 10**12])
+def test_more_tokens_than_there_is_room_for(server: Server, most: int) -> None:
     """Clients ask for as many as their model could ever write."""
     prompt = server.session.tokenize(PROMPT * 20)[:2040]
-    answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": 32_000, **ENDLESS})
+    answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": most, **ENDLESS})
     (choice,) = answer.json()["choices"]
     assert choice["finish_reason"] == "length"
     assert answer.json()["usage"]["completion_tokens"] == 8

@@ -149,8 +149,12 @@ def test_bad_bodies(server: Server, body: bytes) -> None:
 
 def test_paths_and_methods(server: Server) -> None:
     refused(server.get("/v1/nothing"), 404)
-    refused(server.get("/v1/completions"), 405)
-    refused(server.post("/health", {}), 405)
+    for answer, allowed in (
+        (server.get("/v1/completions"), {"POST"}),
+        (server.post("/health", {}), {"GET", "HEAD"}),
+    ):
+        refused(answer, 405)
+        assert set(answer.headers["Allow"].split(", ")) == allowed
     error = refused(server.post("/v1/chat/completions", {"messages": []}), 400)
     assert "no chat template; use /v1/completions" in error["message"]
 
@@ -271,8 +275,15 @@ def test_the_api_key(session: SpecSession) -> None:
         for wrong in ("secret", "secret éé", "x"):
             header = {"Authorization": f"Bearer {wrong}".encode()}
             refused(server.get("/v1/models", headers=header), 401)
-        for name, value in (("Authorization", "Bearer secret é"), ("X-Api-Key", "secret é")):
-            assert server.get("/v1/models", headers={name: value.encode()}).is_success
+        key = {"X-Api-Key": "secret é".encode()}
+        for header in (
+            {"Authorization": "Bearer secret é".encode()},
+            {"Authorization": "bearer secret é".encode()},
+            key,
+            key | {"Authorization": b"Basic dTpw"},
+        ):
+            assert server.get("/v1/models", headers=header).is_success
+        refused(server.get("/v1/models", headers={"Authorization": "Basic secret é".encode()}), 401)
         assert server.get("/health").is_success
         assert server.get("/").is_success
         with pytest.raises(openai.AuthenticationError):

@@ -187,4 +187,6 @@ def _http_error(request: Request, error: Exception) -> Response:
     what = f"{request.method} {request.url.path} is not served here."
     if (instead := _INSTEAD.get(request.url.path)) is not None:
         what = f"{request.url.path} is not served here; {instead}."
-    return ApiError(error.status_code, what).response(request.scope)
+    response = ApiError(error.status_code, what).response(request.scope)
+    response.headers.update(error.headers or {})
+    return response

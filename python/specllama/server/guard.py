@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterator
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
@@ -58,10 +59,17 @@ class Guard:
                 403, f"Pages of {origin:.80} may not use this server; see --cors-origin."
             )
         if self._settings.api_key is not None and not (path in _OPEN or path.startswith(PREFIX)):
-            expected = f"Bearer {self._settings.api_key}".encode()
-            given = headers.get("authorization") or f"Bearer {headers.get('x-api-key', '')}"
-            if not hmac.compare_digest(given.encode("latin-1"), expected):
+            key = self._settings.api_key.encode()
+            if not any(hmac.compare_digest(one.encode("latin-1"), key) for one in _keys(headers)):
                 raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
+
+
+def _keys(headers: Headers) -> Iterator[str]:
+    """Yield the keys that a request carries. A proxy may need `Authorization` for itself."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        yield key
+    yield headers.get("x-api-key", "")
 
 
 def _split(address: str) -> SplitResult:

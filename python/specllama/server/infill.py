@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from specllama import Generation, Handle, SpecllamaError
+from specllama import Generation, Handle, SpecllamaError, _check
 from specllama.requests.options import GenerateOptions
 from specllama.server.call import Call, event
 from specllama.server.error import ApiError
@@ -36,13 +36,16 @@ class Infill(Call):
             )
         fields.required("input_prefix")
         fields.required("input_suffix")
-        before = fields.text("input_prefix") + fields.text("prompt")
+        before, prompt, after = (
+            _check.text(name, fields.text(name))
+            for name in ("input_prefix", "prompt", "input_suffix")
+        )
         # At most half of the context is kept free for the answer, even if more is asked for.
         n_most = min(self._options["max_tokens"] or 256, self._model.n_ctx // 2)
         room = max(self._model.n_ctx - n_most - 1, 4)
         infill = self._model.render_infill(
-            before,
-            fields.text("input_suffix"),
+            before + prompt,
+            after,
             _files(fields),
             max_prompt=room if self._max_prompt is None else min(room, self._max_prompt),
         )

@@ -36,8 +36,8 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
         options["seed"] = seed % 2**64
     options["stop"] = stop_strings(fields)
     options["logit_bias"] = _logit_bias(fields)
-    if "grammar" in fields:
-        options["grammar"] = fields.text("grammar")
+    if grammar := fields.text("grammar"):  # an empty one comes from a form left blank
+        options["grammar"] = grammar
     wanted = fields.object("response_format")
     # As llama-server does, accept the schema beside the type too, or without a response_format.
     described = wanted if "schema" in wanted else wanted.object("json_schema")
@@ -79,8 +79,8 @@ def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int 
     `default`. None: as many as the context holds; -1 means the same, as for llama-server. Raises
     ApiError."""
     for name in names:
-        if (most := fields.integer(name, low=-1, high=INT32)) is not None:
-            return None if most == -1 else most
+        if (most := fields.integer(name, low=-1, high=2**63 - 1)) is not None:
+            return None if most == -1 else min(most, INT32)
     return default
 
 
