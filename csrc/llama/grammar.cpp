@@ -283,12 +283,12 @@ llama_sampler* init_sampler(const Vocab& vocab, const std::string& gbnf,
 void check_triggers(const std::vector<std::string>& triggers) {
     constexpr std::size_t kMost = 65536;  // bytes of all texts together
     // llama.cpp makes one std::regex of all texts; for thousands of them that takes seconds.
-    constexpr std::size_t kMostTexts = 256;
+    constexpr std::size_t kMostTexts = 1024;
     // Most bytes of one text: llama.cpp makes a std::regex of it, which calls itself for each byte.
     constexpr std::size_t kMostOfOne = 4096;
     if (triggers.size() > kMostTexts)
         throw InvalidArgument("grammar_triggers are " + std::to_string(triggers.size()) +
-                              " texts; at most 256 can be waited for.");
+                              " texts; at most 1024 can be waited for.");
     std::size_t n_bytes = 0;
     for (const std::string& one : triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)
