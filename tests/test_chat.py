@@ -222,7 +222,7 @@ def test_templates_see_where_there_is_no_content(
     model = scripted(PIECES, chat_template=template.replace("m.content", "m.get('content')"))
     session = open_session(model, kv_type="f16")
     answer = {"role": "assistant", **without}
-    assert list(session.render_chat([user("b"), answer])) == [FIRST + 2, FIRST]
+    assert list(session.render_chat([answer, user("b")])) == [FIRST, FIRST + 2]
 
 
 def test_system_messages_in_between(scripted: Script, open_session: Open) -> None:

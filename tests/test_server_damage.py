@@ -271,7 +271,7 @@ PART = {"type": "message", "role": "user", "content": "a"}
         ("/v1/responses", {"input": "a", "metadata": {"a": "\ud800"}}, 200),
         ("/v1/responses", {"input": "a", "metadata": {"a": Raw("1e999")}}, 400),
         ("/v1/responses", {"input": [PART], "text": {"x": "\udc00"}, "user": "\ud800"}, 200),
-        ("/apply-template", {"messages": [{"role": "\ud800", "content": "a"}]}, 200),
+        ("/apply-template", {"messages": [{"role": "\ud800", "content": "a"}]}, 400),
         # What the message names.
         ("/v1/chat/completions", {"messages": [PART], "tools": [{"type": "function", "function":
          {"name": "f", "parameters": {"properties": {"\ud800": 5}}}}]}, 400),
