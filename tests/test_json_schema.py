@@ -376,7 +376,6 @@ def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
     [
         ({"properties": [1]}, "its properties must be an object of schemas"),
         ({"properties": {"a": 1}}, "1 stands where a schema must be"),
-        ({"properties": {"*": {}}}, 'a property named "\\*"'),
         ({"$ref": 5}, r"its \$ref is 5"),
         ({"$ref": "https://example.org"}, r"its \$ref is .*nowhere in the schema"),
         ({"$ref": "#/$defs/x"}, r"its \$ref .* is nowhere in the schema"),

@@ -139,8 +139,6 @@ def test_what_only_looks_like_a_call() -> None:
         ({"$ref": "#/$defs/a"}, {}),
         ({"$ref": "#/properties/a/title", "title": None}, {}),
         ({"$ref": "#/properties/b"}, {"$ref": "#/properties/b"}),
-        ({"properties": {"*": {}, "b": {}}, "required": ["b"], "type": "object"},
-         {"type": "object"}),
         ({"patternProperties": {"^x": False}, "not": {"properties": {"a": False}}}, {}),
     ],
 )  # fmt: skip
@@ -239,7 +237,7 @@ def test_a_tool_without_a_grammar_takes_any_arguments(
     tool = Tool("f", expressible(parameters, "parameters"), {})
     grammar = calls_grammar(ToolChoice([tool, TOOL], [tool, TOOL], True, True), HermesFormat())
     assert "arguments-0 ::= object\n" in grammar
-    assert "arguments-1-a-kv ::=" in grammar
+    assert 'arguments-1 ::= "{" space "\\"a\\""' in grammar
     open_session(draft=None).generate("x", grammar=grammar, max_tokens=2)
 
 

@@ -8,3 +8,9 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\
 def literal(text: str) -> str:
     """Return a text as a GBNF literal."""
     return f'"{text.translate(_ESCAPES)}"'
+
+
+def in_set(character: str) -> str:
+    """Return a character as it stands in a set of characters of GBNF."""
+    is_plain = character.isascii() and character.isalnum()
+    return character if is_plain else f"\\U{ord(character):08X}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from specllama.errors import ArgumentError
-from specllama.requests.schema.literal import literal
+from specllama.requests.schema.literal import in_set, literal
 
 _LAST = 0x10FFFF
 _Range = tuple[int, int]
@@ -225,8 +225,5 @@ def _one_of(ranges: Sequence[_Range]) -> str:
 
 
 def _written(characters: _Range) -> str:
-    first, last = (
-        chr(code) if chr(code).isascii() and chr(code).isalnum() else f"\\U{code:08X}"
-        for code in characters
-    )
+    first, last = (in_set(chr(code)) for code in characters)
     return first if first == last else f"{first}-{last}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_cpp.llama_grammar import (
@@ -22,10 +23,13 @@ from specllama.requests.schema.check import check
 from specllama.requests.schema.empty import EmptyError
 from specllama.requests.schema.integers import integer_rule
 from specllama.requests.schema.literal import literal
+from specllama.requests.schema.members import members
 from specllama.requests.schema.merged import merged
+from specllama.requests.schema.other_names import other_names
 from specllama.requests.schema.pattern import pattern_rule
 from specllama.requests.schema.references import References
 from specllama.requests.schema.repeated import repeated
+from specllama.requests.schema.same import are_same, canonical
 from specllama.requests.schema.simplified import said, simplified
 
 _MOST_PARTS = 16384
@@ -79,7 +83,7 @@ def schema_rules(
 
 def _copied(schema: Any) -> Any:
     try:
-        written = json.dumps(schema, ensure_ascii=False)
+        written = json.dumps(schema, ensure_ascii=False, default=_as_dict)
         written.encode()
     except UnicodeEncodeError:
         raise ArgumentError("it holds a lone surrogate, which is no character") from None
@@ -91,12 +95,18 @@ def _copied(schema: Any) -> Any:
         raise ArgumentError(f"{error}") from None
 
 
+def _as_dict(value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise ArgumentError(f"it holds a {type(value).__name__}, which is no JSON value")
+
+
 class _Converter(SchemaConverter):
     def __init__(self, name: str, references: References, most_parts: int) -> None:
         super().__init__(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._name = name
         self._references = references
-        self._rule_of: dict[str, str] = {}  # [reference]
+        self._rule_of: dict[str, str] = {}  # [canonical text of what refers]
         self._most_parts = most_parts
         self._n_parts = 0
 
@@ -106,7 +116,32 @@ class _Converter(SchemaConverter):
 
     def visit(self, schema: Any, name: str) -> str:
         self._count()
-        schema = simplified(self._merged(schema))
+        schema = self._reduced(schema)
+        if _refers(schema):
+            return self._visit_reference(schema)
+        whole = merged(self._at_once(schema)) if "allOf" in schema else schema
+        return self._visit_whole(whole, name)
+
+    def _visit_reference(self, schema: Mapping[str, Any]) -> str:
+        """Make one rule of all that refers to the same and has the same beside it: what holds
+        itself has an end only so."""
+        told = said(schema)
+        key = canonical(told)
+        if key not in self._rule_of:
+            # By a number, since definitions may be called anything; and as nothing else begins.
+            own = self._rule_of[key] = f"definition-{len(self._rule_of)}-{self._name}"
+            if told.keys() == {"$ref"}:
+                whole = self.visit(self._references.target(told["$ref"]), own)
+            else:
+                whole = self._visit_whole(merged(self._at_once(schema)), own)
+            self._rule_of[key] = whole
+            if own not in self._rules:
+                self._add_rule(own, whole)
+        return self._rule_of[key]
+
+    def _visit_whole(self, schema: Mapping[str, Any], name: str) -> str:
+        """Visit a schema without `allOf` and references."""
+        schema = simplified(schema)
         kind = schema.get("type")
         if "enum" in schema:
             return self._visit_constants(schema["enum"], name)
@@ -116,6 +151,8 @@ class _Converter(SchemaConverter):
             return self._visit_text(schema, name)
         if kind == "array" and "items" in schema:
             return self._visit_list(schema, name)
+        if kind == "object" and _describes_members(schema):
+            return self._visit_object(schema, name)
         return str(super().visit(schema, name))
 
     def _visit_constants(self, constants: Sequence[Any], name: str) -> str:
@@ -141,6 +178,28 @@ class _Converter(SchemaConverter):
             items = items if low else f"({items})?"
         return str(self._add_rule(name, f'"[" space {items} "]" space'))
 
+    def _visit_object(self, schema: Mapping[str, Any], name: str) -> str:
+        properties, required = schema.get("properties", {}), set(schema.get("required", []))
+        pairs = [
+            (f"{_key(one)} {self.visit(value, f'{name}-{one}')}", one in required)
+            for one, value in properties.items()
+        ]
+        more = schema.get("additionalProperties", False)
+        if more is not False:
+            another = self._another_member(more, properties, f"{name}-additional")
+            pairs.append((f'{another} ("," space {another})*', False))
+        numbers = itertools.count()
+        text = members(pairs, lambda rest: self._add_rule(f"{name}-rest-{next(numbers)}", rest))
+        return str(self._add_rule(name, f'"{{" space {text} "}}" space'))
+
+    def _another_member(self, schema: Any, described: Collection[str], name: str) -> str:
+        value = self.visit(schema, f"{name}-value")
+        if described:
+            key = other_names(described, lambda name, rule: str(self._add_rule(name, rule)))
+        else:
+            key = self._add_primitive("string", PRIMITIVE_RULES["string"])
+        return str(self._add_rule(f"{name}-kv", f'{key} space ":" space {value}'))
+
     def _repeated(self, rule: str, low: int, high: int | None, name: str) -> str:
         return repeated(rule, low, high, lambda part: str(self._add_rule(f"{name}-block", part)))
 
@@ -159,21 +218,19 @@ class _Converter(SchemaConverter):
             raise impossible
         return " | ".join(rules)
 
-    def _merged(self, schema: Any) -> dict[str, Any]:
-        """A schema without allOf, and without anything beside a reference."""
+    def _reduced(self, schema: Any) -> dict[str, Any]:
+        """Leave out what holds anyway: an allOf around one schema, and what stands beside a
+        reference and in its target, too."""
         if schema is True:
             return {}
         told = said(schema)
         if told.keys() == {"allOf"} and len(told["allOf"]) == 1:
-            return self._merged(told["allOf"][0])
-        if "allOf" in told:
-            return merged(self._at_once(schema))
-        if "$ref" in told:
+            return self._reduced(told["allOf"][0])
+        if "$ref" in told and "allOf" not in told:
             reference = told.pop("$ref")
             target = self._references.target(reference)
-            if told and (target is True or not told.items() <= target.items()):
-                return merged(self._at_once(schema))
-            return {"$ref": reference}
+            if not told or (target is not True and are_same({**target, **told}, target)):
+                return {"$ref": reference}
         return dict(schema)
 
     def _at_once(self, schema: Any) -> Iterator[dict[str, Any]]:
@@ -192,26 +249,26 @@ class _Converter(SchemaConverter):
         if self._n_parts > self._most_parts:
             raise ArgumentError(f"it has more than {self._most_parts} parts, references followed")
 
-    def _format_literal(self, value: str) -> str:
-        # What stands in a text as JSON, with the characters themselves.
-        return literal(json.dumps(json.loads(value), ensure_ascii=False))
-
     def _visit_pattern(self, pattern: str, name: str) -> str:
         return str(self._add_rule(name, f"{pattern_rule(pattern)} space"))
-
-    def _resolve_ref(self, ref: str) -> str:
-        if ref not in self._rule_of:
-            # By a number, since definitions may be called anything; and as nothing else begins.
-            own = self._rule_of[ref] = f"definition-{len(self._rule_of)}-{self._name}"
-            self._rule_of[ref] = self.visit(self._references.target(ref), own)
-            if own not in self._rules:
-                self._add_rule(own, self._rule_of[ref])
-        return self._rule_of[ref]
 
     def _add_primitive(self, name: str, rule: BuiltinRule) -> str:
         if name == "char":
             rule = BuiltinRule(_CHARACTER, [])
         return str(super()._add_primitive(name, rule))
+
+
+def _refers(schema: Any) -> bool:
+    """Whether a schema holds by a reference for the same value."""
+    return schema is not True and ("$ref" in schema or any(map(_refers, schema.get("allOf", []))))
+
+
+def _describes_members(schema: Mapping[str, Any]) -> bool:
+    return "properties" in schema or schema.get("additionalProperties", True) is not True
+
+
+def _key(name: str) -> str:
+    return f'{literal(json.dumps(name, ensure_ascii=False))} space ":" space'
 
 
 def _cut(entries: dict[str, str], n: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from specllama.requests.schema.empty import EmptyError
+from specllama.requests.schema.same import are_same
 
 _ANYTHING: Mapping[str, Any] = {"type": "value"}
 """The converter's schema for any JSON value."""
@@ -73,18 +74,13 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _constants(schema: Mapping[str, Any]) -> list[Any]:
     constants = schema.get("enum", [schema.get("const")])
     if "const" in schema:
-        constants = [one for one in constants if _are_same(one, schema["const"])]
+        constants = [one for one in constants if are_same(one, schema["const"])]
     kinds = schema.get("type", [])
     kinds = kinds if isinstance(kinds, list) else [kinds]
     found = [one for one in constants if not kinds or any(_IS[kind](one) for kind in kinds)]
     if not found:
         raise EmptyError("none of its constants is what else it asks for")
     return found
-
-
-def _are_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal. (To Python, 1 equals True; to JSON it does not.)"""
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def _array(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,8 +32,7 @@ def expressible(schema: Any, field: str) -> dict[str, Any]:
     is left that is known to have no grammar.
 
     These are left out: patterns that cannot become a grammar, large bounds of lengths, references
-    that lead nowhere, keywords that are null or of which grammars are not made, and all that is
-    said of the properties of an object if one is called "*".
+    that lead nowhere, and keywords that are null or of which grammars are not made.
 
     Args:
         schema: What the client has sent.
@@ -92,10 +91,6 @@ def _copied(schema: Any, parts: list[dict[str, Any]]) -> Any:
             copy[key] = {name: _copied(one, parts) for name, one in value.items()}
         elif value is not None and not _has_no_rule(key, value):
             copy[key] = _copied(value, parts)
-    properties = copy.get("properties")
-    if isinstance(properties, dict) and "*" in properties:  # the converter's own key
-        for key in ("properties", "required", "additionalProperties"):
-            copy.pop(key, None)
     return copy
 
 
