@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+from collections import ChainMap
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from grammar_texts import texts
 from schema_values import held, values
 from specllama import ArgumentError, SpecSession
+from specllama.requests.grammar import gbnf
 from specllama.requests.schema.integers import integer_rule
 from specllama.requests.schema.pattern import pattern_rule
 from specllama.requests.schema.rules import schema_rules
@@ -206,6 +211,27 @@ COLOR = {"$defs": {"color": {"enum": list(COLORS)}}}
             {"allOf": [A_OR_B | {"additionalProperties": False}, {"properties": {"c": {}}}]},
             lambda one: one.keys() <= {"a", "b"},
         ),
+        (
+            {
+                "allOf": [
+                    {"prefixItems": [{"type": ["null", "string"]}]},
+                    {"items": {"type": "string"}},
+                ]
+            },
+            lambda one: [type(item) for item in one] == [str],
+        ),
+        (
+            {"allOf": [{"items": SMALL}, {"prefixItems": [{}, {"maximum": 3}]}, {"items": [{}]}]},
+            lambda one: 0 <= one[0] <= 9 and 0 <= one[1] <= 3 and len(one) == 2,
+        ),
+        (
+            {"allOf": [{"prefixItems": [{}, {}], "items": SMALL}, {"items": False}], "maxItems": 9},
+            lambda one: one == [],
+        ),
+        (
+            {"allOf": [{"prefixItems": [SMALL], "items": False}, {"prefixItems": [{}, {}, {}]}]},
+            lambda one: len(one) == 1 and 0 <= one[0] <= 9,
+        ),
         ({"maxLength": 3}, lambda one: isinstance(one, str) and len(one) <= 3),
         ({"type": "object", "required": ["a"], "maxProperties": 3}, lambda one: "a" in one),
         (
@@ -302,7 +328,7 @@ def test_schemas_that_grow_without_end(session: SpecSession) -> None:
     definitions = {}
     for i in range(100):
         one = {"$ref": f"#/$defs/{i + 1}"}
-        definitions[f"{i}"] = {"allOf": [one, one]}
+        definitions[f"{i}"] = {"allOf": [one, one], "minLength": i}
         types = {"type": ["object", "object"], "properties": {"a": types}}
     twice = {"$ref": "#/$defs/0", "$defs": definitions | {"100": {}}}
     with pytest.raises(ArgumentError, match="it has more than 1024 parts that hold at once"):
@@ -346,6 +372,47 @@ def test_definitions(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize(
+    ("beside", "has_v"),
+    [
+        ({"$ref": "#/$defs/n", "type": ["object", "null"]}, False),
+        ({"allOf": [{"$ref": "#/$defs/n"}, {"required": ["v"]}]}, True),
+        ({"$ref": "#/$defs/n", "properties": {"next": {"$ref": "#/$defs/n"}}}, False),
+        ({"$ref": "#/$defs/n", "properties": {"next": {"required": ["v"]}}}, False),
+        (
+            {"anyOf": [{"type": "null"}, {"allOf": [{"$ref": "#/$defs/n"}], "required": ["v"]}]},
+            True,
+        ),
+        ({"items": {"$ref": "#/$defs/n", "required": ["v"]}}, False),
+    ],
+)
+def test_references_to_what_holds_them_beside_more(beside: Any, has_v: bool) -> None:
+    node = {"type": "object", "properties": {"v": {"type": "integer"}, "next": beside}}
+    schema = {"$defs": {"n": node}, "$ref": "#/$defs/n"}
+    found = [json.loads(text) for text in texts(gbnf(None, schema), 200)]
+    assert len({json.dumps(one) for one in found}) > 20
+    for one in found:
+        following = one
+        while isinstance(following := following.get("next"), dict):
+            assert "v" in following or not has_v
+
+
+def test_the_same_reference_beside_different_formats() -> None:
+    forms = {form: {"$ref": "#/$defs/s", "format": form} for form in ("date", "time")}
+    schema = {"properties": forms, "required": list(forms), "$defs": {"s": {"type": "string"}}}
+    for text in texts(gbnf(None, schema), 20):
+        found = json.loads(text)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
+        assert re.match(r"\d\d:\d\d:\d\d", found["time"])
+
+
+@pytest.mark.parametrize("kind", [MappingProxyType, ChainMap])
+def test_other_mappings(kind: Callable[[Any], Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a"]}
+    inner = schema | {"properties": kind({"a": kind({"enum": [1]})})}
+    assert gbnf(None, kind(schema)) == gbnf(None, kind(inner)) == gbnf(None, schema)
+
+
+@pytest.mark.parametrize(
     "reference", ["#/$defs/N", "#/$defs/a~1b%25", "#/anyOf/1", "#", "#/properties/self"]
 )
 def test_references(session: SpecSession, reference: str) -> None:
@@ -386,6 +453,7 @@ def test_what_only_looks_like_a_reference(session: SpecSession) -> None:
             {"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}, {}]}}},
             r"its \$ref #/\$defs/x leads back to itself",
         ),
+        ({"const": {1}}, "it holds a set, which is no JSON value"),
         ({"const": float("nan")}, "NaN is no JSON number"),
         ({"const": 10**5000}, "a number that is too large"),
         ('{"const": 1%s}' % ("0" * 5000), "10000000.* is too large a number"),

@@ -6,10 +6,13 @@ import itertools
 import random
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from grammar_texts import texts
 from schema_values import held, values
-from specllama import SpecSession
+from specllama import ArgumentError, SpecSession
+from specllama.requests.grammar import gbnf
 from specllama.requests.schema.alternatives import alternatives
 from specllama.requests.schema.literal import literal
 
@@ -61,3 +64,38 @@ def test_one_of_many(open_session: Open) -> None:
     names = [f"item {n * n} of {n}" for n in range(2000)]
     for found in values(open_session(draft=None), held({"enum": names})):
         assert found["a"] in names
+
+
+ONE, NOT_ONE = {"a": [1, {"b": 0}]}, {"a": [True, {"b": 0}]}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "constants"),
+    [
+        ([{"enum": [1, 0]}, {"enum": [True, 2, 0.0]}], ["0"]),
+        ([{"enum": [1, True, 2]}, {"enum": [2, True]}], ["2", "true"]),
+        ([{"enum": [1, 2.0]}, {"enum": [1.0, 2]}], ["1", "2.0"]),
+        ([{"const": 0}, {"enum": [False, 0.0]}], ["0.0"]),
+        ([{"enum": [ONE, 3]}, {"enum": [NOT_ONE, 3]}], ["3"]),
+        ([{"const": {"a": 1, "b": 2}}, {"const": {"b": 2.0, "a": 1}}], ['{"a": 1, "b": 2}']),
+        ([{"items": {"const": 1}}, {"items": {"enum": [True, 1]}, "minItems": 1}], ["[1]"]),
+    ],
+)
+def test_constants_at_once(schemas: list[Any], constants: list[str]) -> None:
+    """To Python, 1 equals True."""
+    found = set(texts(gbnf(None, {"allOf": schemas, "maxItems": 1}), 50))
+    assert {re.sub(r"(?<=\[|1) | $", "", text) for text in found} == set(constants)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": 0, "allOf": [{"const": False}]},
+        {"enum": [1], "allOf": [{"enum": [True]}]},
+        {"const": ONE, "enum": [NOT_ONE]},
+        {"$ref": "#/$defs/a", "const": 1, "$defs": {"a": {"const": True}}},
+    ],
+)
+def test_constants_that_are_none_at_once(schema: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"no value (is|has) both|none of its constants"):
+        gbnf(None, schema)

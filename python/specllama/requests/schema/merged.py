@@ -23,7 +23,8 @@ def merged(schemas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Args:
         schemas: They have neither `allOf` nor `$ref`; schemas nested in them may. Keywords that do
-            not restrict values, such as a title, are taken from the first schema that has them.
+            not restrict values, such as a title, are taken from the first schema that has them. If
+            items are a list, as of old, they are called prefixItems in what is returned.
 
     Raises:
         ArgumentError: One schema cannot express it.

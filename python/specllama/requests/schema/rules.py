@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from llama_cpp.llama_grammar import (
@@ -98,7 +98,7 @@ def _copied(schema: Any) -> Any:
 def _as_dict(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise ArgumentError(f"it holds a {type(value).__name__}, which is no JSON value")
+    raise TypeError(f"it holds a {type(value).__name__}, which is no JSON value")
 
 
 class _Converter(SchemaConverter):
@@ -106,7 +106,7 @@ class _Converter(SchemaConverter):
         super().__init__(prop_order={}, allow_fetch=False, dotall=False, raw_pattern=False)
         self._name = name
         self._references = references
-        self._rule_of: dict[str, str] = {}  # [canonical text of what refers]
+        self._rule_of: dict[str, str] = {}  # [references and what is beside them]
         self._most_parts = most_parts
         self._n_parts = 0
 
@@ -116,31 +116,31 @@ class _Converter(SchemaConverter):
 
     def visit(self, schema: Any, name: str) -> str:
         self._count()
-        schema = self._reduced(schema)
-        if _refers(schema):
-            return self._visit_reference(schema)
-        whole = merged(self._at_once(schema)) if "allOf" in schema else schema
-        return self._visit_whole(whole, name)
+        parts = list(self._parts(schema))
+        if any("$ref" in part for part in parts):
+            return self._visit_references(parts)
+        return self._visit_whole(merged(parts), name)
 
-    def _visit_reference(self, schema: Mapping[str, Any]) -> str:
-        """Make one rule of all that refers to the same and has the same beside it: what holds
-        itself has an end only so."""
-        told = said(schema)
-        key = canonical(told)
+    def _visit_references(self, parts: Sequence[Mapping[str, Any]]) -> str:
+        """Make one rule of all that has the same references and the same beside them: schemas that
+        hold themselves have no end otherwise."""
+        different = {canonical(told): part for part in parts if (told := said(part))}
+        key = " ".join(sorted(different))
         if key not in self._rule_of:
             # By a number, since definitions may be called anything; and as nothing else begins.
             own = self._rule_of[key] = f"definition-{len(self._rule_of)}-{self._name}"
-            if told.keys() == {"$ref"}:
-                whole = self.visit(self._references.target(told["$ref"]), own)
+            parts = list(different.values())
+            if len(parts) == 1:
+                whole = self.visit(self._references.target(parts[0]["$ref"]), own)
             else:
-                whole = self._visit_whole(merged(self._at_once(schema)), own)
+                whole = self._visit_whole(merged(self._at_once(parts)), own)
             self._rule_of[key] = whole
             if own not in self._rules:
                 self._add_rule(own, whole)
         return self._rule_of[key]
 
     def _visit_whole(self, schema: Mapping[str, Any], name: str) -> str:
-        """Visit a schema without `allOf` and references."""
+        """Visit a schema that has neither references nor `allOf`."""
         schema = simplified(schema)
         kind = schema.get("type")
         if "enum" in schema:
@@ -195,10 +195,10 @@ class _Converter(SchemaConverter):
     def _another_member(self, schema: Any, described: Collection[str], name: str) -> str:
         value = self.visit(schema, f"{name}-value")
         if described:
-            key = other_names(described, lambda name, rule: str(self._add_rule(name, rule)))
+            key = f"{other_names(described, self._add_rule)} space"
         else:
             key = self._add_primitive("string", PRIMITIVE_RULES["string"])
-        return str(self._add_rule(f"{name}-kv", f'{key} space ":" space {value}'))
+        return str(self._add_rule(f"{name}-kv", f'{key} ":" space {value}'))
 
     def _repeated(self, rule: str, low: int, high: int | None, name: str) -> str:
         return repeated(rule, low, high, lambda part: str(self._add_rule(f"{name}-block", part)))
@@ -218,31 +218,29 @@ class _Converter(SchemaConverter):
             raise impossible
         return " | ".join(rules)
 
-    def _reduced(self, schema: Any) -> dict[str, Any]:
-        """Leave out what holds anyway: an allOf around one schema, and what stands beside a
-        reference and in its target, too."""
-        if schema is True:
-            return {}
-        told = said(schema)
-        if told.keys() == {"allOf"} and len(told["allOf"]) == 1:
-            return self._reduced(told["allOf"][0])
-        if "$ref" in told and "allOf" not in told:
-            reference = told.pop("$ref")
-            target = self._references.target(reference)
-            if not told or (target is not True and are_same({**target, **told}, target)):
-                return {"$ref": reference}
-        return dict(schema)
-
-    def _at_once(self, schema: Any) -> Iterator[dict[str, Any]]:
-        """Yield what a value must follow, all that it refers to included."""
-        self._count()
+    def _parts(self, schema: Any) -> Iterator[dict[str, Any]]:
+        """Yield what a schema asks for at once, as schemas that either are only a reference or have
+        neither references nor `allOf`."""
         if schema is True:
             return
-        yield {key: value for key, value in schema.items() if key not in ("allOf", "$ref")}
+        beside = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         if "$ref" in schema:
-            yield from self._at_once(self._references.target(schema["$ref"]))
+            target = self._references.target(schema["$ref"])
+            yield {"$ref": schema["$ref"]}
+            if target is not True and are_same({**target, **said(beside)}, target):
+                beside = {}  # which holds anyway
+        yield beside
         for one in schema.get("allOf", []):
-            yield from self._at_once(one)
+            yield from self._parts(one)
+
+    def _at_once(self, parts: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """Yield what parts ask for, references followed."""
+        for part in parts:
+            self._count()
+            if "$ref" in part:
+                yield from self._at_once(self._parts(self._references.target(part["$ref"])))
+            else:
+                yield part
 
     def _count(self) -> None:
         self._n_parts += 1
@@ -256,11 +254,6 @@ class _Converter(SchemaConverter):
         if name == "char":
             rule = BuiltinRule(_CHARACTER, [])
         return str(super()._add_primitive(name, rule))
-
-
-def _refers(schema: Any) -> bool:
-    """Whether a schema holds by a reference for the same value."""
-    return schema is not True and ("$ref" in schema or any(map(_refers, schema.get("allOf", []))))
 
 
 def _describes_members(schema: Mapping[str, Any]) -> bool:

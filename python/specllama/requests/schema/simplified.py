@@ -31,7 +31,7 @@ _IS: Mapping[str, Callable[[Any], bool]] = {
 }
 """Tests, by the name of a type, whether a JSON value has it."""
 
-_SAYS = _KINDS.keys() | {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
+_SAYS = _KINDS.keys() | {"type", "format", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
 
 
 def said(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,11 +40,11 @@ def said(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an equivalent schema that is a single type, constants, a choice, or only a reference:
-    of these the converter makes the right rules. Nested schemas stay as they are.
+    """Return an equivalent schema that is a single type, constants or a choice: of these the right
+    rules are made. Nested schemas stay as they are.
 
     Args:
-        schema: A schema without `allOf`, and without other restrictions beside a reference.
+        schema: A schema as `merged` returns it, without references, `allOf`, and a list of items.
 
     Raises:
         EmptyError: No value satisfies the schema.
@@ -58,8 +58,6 @@ def simplified(schema: Mapping[str, Any]) -> dict[str, Any]:
             return {"anyOf": beside if said(rest) else schema[key]}
     if "const" in schema or "enum" in schema:  # only the type can add to these
         return {"enum": _constants(schema)}
-    if "$ref" in schema:
-        return dict(schema)
     kind = schema.get("type", next((_KINDS[key] for key in schema if key in _KINDS), None))
     if kind is None:
         return dict(_ANYTHING)
@@ -87,14 +85,13 @@ def _array(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return an array in one of the two forms that the converter knows: a list of any length with
     items of one schema, or a tuple."""
     items = schema.get("items", True)
-    of_old = isinstance(items, list)
-    if not of_old and "prefixItems" not in schema and items is not False:
+    if "prefixItems" not in schema and items is not False:
         return {**schema, "items": items if items not in (True, {}) else _ANYTHING}
-    first, more = (items, True) if of_old else (schema.get("prefixItems", []), items)
+    first = schema.get("prefixItems", [])
     n_missing = schema.get("minItems", 0) - len(first)
-    if n_missing > 0 and more is False:
+    if n_missing > 0 and items is False:
         raise EmptyError("its minItems is more than there are items")
-    every = [*first, *[more] * n_missing][: schema.get("maxItems")]
+    every = [*first, *[items] * n_missing][: schema.get("maxItems")]
     return {"prefixItems": every}
 
 
