@@ -27,6 +27,7 @@ from specllama._core import (  # noqa: E402
     list_devices,
 )
 from specllama._core import version as __version__  # noqa: E402
+from specllama._fork import release_helpers_at_fork  # noqa: E402
 from specllama.drafter import Drafter  # noqa: E402
 from specllama.errors import (  # noqa: E402
     ArgumentError,
@@ -47,6 +48,8 @@ from specllama.requests.handle import Handle  # noqa: E402
 from specllama.requests.options import GenerateOptions  # noqa: E402
 from specllama.requests.stream import Generation, Stream  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
+
+release_helpers_at_fork()
 
 __all__ = [
     "ArgumentError",

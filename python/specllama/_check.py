@@ -109,6 +109,14 @@ def text(name: str, value: Any) -> str:
     return value
 
 
+def named(name: str, value: Any) -> str:
+    """Return `value`, the name of something, if it is a `text` without a NUL, at which a message
+    that quotes it would end. Raises ArgumentError."""
+    if "\0" in text(name, value):
+        raise ArgumentError(f"{name} holds a NUL character.")
+    return str(value)
+
+
 def flag(name: str, value: Any) -> bool:
     """Return `value`, True or False, as a bool. Raises ArgumentError."""
     if not isinstance(value, (bool, np.bool_)):

@@ -511,13 +511,13 @@ class SpecSession(BackgroundRequests, Closing):
         """
         if not self._home.is_here:
             return
-        if self._core.entered:
+        if self._opened.entered:
             raise BusyError("A drafter may not close its own session.")
-        self._end_worker()
-        self._core.close()
+        self._worker.close()
+        self._opened.close()
 
     def __repr__(self) -> str:
-        if not self._home.is_here or self._core.closed:
+        if not self._home.is_here or self._opened.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 
@@ -532,5 +532,7 @@ class SpecSession(BackgroundRequests, Closing):
 
     def _start(self, request: Request) -> Stream:
         record = request.begin(self._core)
+        # The stream comes first: where Ctrl-C interrupts this, it is dropped, and so cancelled.
+        stream = Stream(record, len(request.tokens), self._progress.prefill())
         self._last = record.result
-        return Stream(record, len(request.tokens), self._progress.prefill())
+        return stream

@@ -31,11 +31,11 @@ def draft_options(
     model = _core.ModelOptions(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "draft_n_gpu_layers", n_gpu_layers),
-        device=_check.text("draft_device", _check.first(device, "")),
+        device=_check.named("draft_device", _check.first(device, "")),
         # RPC servers are only for the target: a draft that crosses a network gains little.
         rpc="",
     )
     return model, context(
         n_threads=_check.integer("draft_n_threads", _check.first(n_threads, 0)),
-        kv_type=_check.optional(_check.text, "draft_kv_type", kv_type),
+        kv_type=_check.optional(_check.named, "draft_kv_type", kv_type),
     )

@@ -74,24 +74,23 @@ def open_core(
     target_model = _core.ModelOptions(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "n_gpu_layers", n_gpu_layers),
-        device=_check.text("device", _check.first(device, "")),
+        device=_check.named("device", _check.first(device, "")),
         rpc=_servers(rpc),
     )
     target_context = context(
         n_threads=_check.integer("n_threads", _check.first(n_threads, 0)),
-        kv_type=_check.optional(_check.text, "kv_type", kv_type),
+        kv_type=_check.optional(_check.named, "kv_type", kv_type),
     )
     draft_model = None
     if draft_path is not None or mtp:
+        layers = _check.optional(_check.integer, "draft_n_gpu_layers", draft_n_gpu_layers)
         its_model, its_context = draft_options(
             draft_path or "",
             context,
-            n_gpu_layers=_check.first(draft_n_gpu_layers, n_gpu_layers),
+            n_gpu_layers=_check.first(layers, n_gpu_layers),
             # With `rpc`, `device` may name devices of those servers, which only the target uses.
             # And a draft model without layers on a GPU needs none.
-            device=_check.first(
-                draft_device, device if rpc is None and draft_n_gpu_layers != 0 else None
-            ),
+            device=_check.first(draft_device, device if rpc is None and layers != 0 else None),
             n_threads=_check.first(draft_n_threads, n_threads),
             kv_type=_check.first(draft_kv_type, kv_type),
         )
@@ -154,6 +153,6 @@ def _servers(rpc: str | None) -> str:
     """Return the RPC servers; "": none."""
     if rpc is None:
         return ""
-    if not _check.text("rpc", rpc):
+    if not _check.named("rpc", rpc):
         raise ArgumentError('rpc must be "host:port", or several with commas between them, not "".')
     return rpc

@@ -7,12 +7,13 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from typing_extensions import Unpack
 
 from specllama import _check
 from specllama._core import Chunk
+from specllama.errors import ArgumentError
 from specllama.model.chat_template import Message
 from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
@@ -23,6 +24,9 @@ from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Load, Worker
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_CHOICES = 4096
 """Most choices for one prompt: each is a request, and all are made before the first begins."""
@@ -36,7 +40,7 @@ class BackgroundRequests(LoadedModel):
         self._last: Callable[[], Generation | None] = lambda: None
         self._worker = Worker(core, max_queue)
         # Also runs when the process ends: by then the thread must have left the core.
-        self._end_worker = weakref.finalize(self, self._worker.close)
+        weakref.finalize(self, self._worker.close)
 
     @overload
     def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle: ...
@@ -95,7 +99,8 @@ class BackgroundRequests(LoadedModel):
         Raises: what `submit` raises.
         """
         hosted = Hosted(_check.tokens("generated", generated), bool(paced))
-        jobs = self._submit([Request.make(self, prompt, options, hosted=hosted)])
+        jobs = self._jobs([Request.make(self, prompt, options, hosted=hosted)])
+        self._submit(jobs)
         return self._handles(jobs)[0]
 
     async def astream(
@@ -106,9 +111,10 @@ class BackgroundRequests(LoadedModel):
         Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
         the request. (After a `break` it ends when the iterator is closed or collected.)
         """
-        request = await asyncio.to_thread(Request.make, self, prompt, options)
-        (handle,) = self._handles(self._submit([request]))
+        jobs = self._jobs([await self._aside(Request.make, self, prompt, options)])
+        (handle,) = self._handles(jobs)
         try:
+            self._submit(jobs, keep=True)
             while chunks := await handle.next_chunks():
                 for chunk in chunks:
                     yield chunk
@@ -146,9 +152,9 @@ class BackgroundRequests(LoadedModel):
     ) -> Generation | list[Generation]:
         """Do what `agenerate` does."""
         # In another thread: tokenizing a long prompt takes a while, and so may a JSON schema.
-        requests = await asyncio.to_thread(Request.choices, self, prompt, options, _count(n))
-        jobs = self._submit(requests, keep=True)
+        jobs = self._jobs(await self._aside(Request.choices, self, prompt, options, _count(n)))
         try:
+            self._submit(jobs, keep=True)
             answers = [await handle for handle in self._handles(jobs)]
         finally:
             self._cancel(jobs)
@@ -182,7 +188,7 @@ class BackgroundRequests(LoadedModel):
     ) -> Generation | list[Generation]:
         """Answer the last message of a conversation without blocking the event loop. Cancelling the
         task ends the request. Arguments and errors are those of `SpecSession.chat`."""
-        prompt = await asyncio.to_thread(self.render_chat, messages, template_args)
+        prompt = await self._aside(self.render_chat, messages, template_args)
         return await self._acontinued(prompt, n, options)
 
     async def astream_chat(
@@ -193,7 +199,7 @@ class BackgroundRequests(LoadedModel):
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
         """Do as `achat` does, chunk by chunk: see `astream`."""
-        prompt = await asyncio.to_thread(self.render_chat, messages, template_args)
+        prompt = await self._aside(self.render_chat, messages, template_args)
         async with aclosing(self.astream(prompt, **options)) as chunks:
             async for chunk in chunks:
                 yield chunk
@@ -228,15 +234,23 @@ class BackgroundRequests(LoadedModel):
     ) -> Generation | list[Generation]:
         """Fill a gap in a text without blocking the event loop. Cancelling the task ends the
         request. Arguments and errors are those of `SpecSession.infill`."""
-        prompt, options = await asyncio.to_thread(
-            self._infill_request, prefix, suffix, files, options
-        )
+        prompt, options = await self._aside(self._infill_request, prefix, suffix, files, options)
         return await self._acontinued(prompt, n, options)
+
+    async def _aside(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in another thread. Raises BusyError in a thread that may not wait: the
+        other one would perhaps wait for the drafter that is being asked here."""
+        self._worker.check_may_wait()
+        return await asyncio.to_thread(call, *args, **kwargs)
 
     def _infill_request(
         self, prefix: str, suffix: str, files: Mapping[str, str] | None, options: GenerateOptions
     ) -> tuple[list[int], GenerateOptions]:
         """Return the prompt and the options of a generation that fills a gap."""
+        if not (files is None or isinstance(files, Mapping)):
+            raise ArgumentError(
+                f"files must be a dict of texts by their names, not {type(files).__name__}."
+            )
         infill = self.render_infill(prefix, suffix, (files or {}).items())
         referred: GenerateOptions = {"reference": infill.left_out}
         return infill.tokens, {**referred, **options}
@@ -252,38 +266,39 @@ class BackgroundRequests(LoadedModel):
         """Return n choices (None: one) for each prompt. If one fails, or the wait is interrupted,
         all are cancelled."""
         n = _count(n)
-        jobs = self._submit(_requests(self, prompts, n, options), wait=True, keep=True)
+        jobs = self._jobs(_requests(self, prompts, n, options))
         try:
+            self._submit(jobs, wait=True, keep=True)
             answers = [handle.result() for handle in self._handles(jobs)]
         finally:
             self._cancel(jobs)
         self._last = jobs[-1].so_far
         return [answers[i : i + n] for i in range(0, len(answers), n)]
 
-    def _submit(
-        self, requests: Iterable[Request], *, wait: bool = False, keep: bool = False
-    ) -> list[Job]:
-        """Submit all requests; if one cannot be submitted, none.
+    def _jobs(self, requests: Iterable[Request]) -> list[Job]:
+        """Return a job for each request. They are there before the first is submitted, so that they
+        can be cancelled wherever Ctrl-C comes. Raises ArgumentError if one could never begin."""
+        jobs = [Job(request) for request in requests]
+        for job in jobs:
+            job.request.check(self._core)
+        return jobs
+
+    def _submit(self, jobs: Sequence[Job], *, wait: bool = False, keep: bool = False) -> None:
+        """Submit all; if one cannot be submitted, none.
 
         Args:
-            requests: All are checked before the first is submitted.
+            jobs: The requests.
             wait: Wait for room in the queue.
             keep: Whether `last` is, from now on, the latest of these requests that has begun.
         """
-        checked = list(requests)
-        for request in checked:
-            request.check(self._core)
-        jobs: list[Job] = []
-        if keep:  # jobs, not handles: these hold the session, which would hold itself
-            self._last = partial(_latest, jobs)
         try:
-            for request in checked:
-                beside = bool(jobs) and not wait
-                jobs.append(self._worker.submit(request, wait=wait, beside=beside))
+            for job in jobs:
+                self._worker.submit(job, wait=wait, beside=job is not jobs[0] and not wait)
+                if keep:  # jobs, not handles: these hold the session, which would hold itself
+                    self._last = partial(_latest, jobs)
         except BaseException:
             self._cancel(jobs)
             raise
-        return jobs
 
     def _handles(self, jobs: Iterable[Job]) -> list[Handle]:
         return [Handle(self, self._worker, job) for job in jobs]
@@ -312,7 +327,8 @@ def submit_all(
     Returns:
         The handles, n per prompt, in the order of the prompts.
     """
-    jobs = model._submit(_requests(model, prompts, _count(n), options))
+    jobs = model._jobs(_requests(model, prompts, _count(n), options))
+    model._submit(jobs)
     return model._handles(jobs)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from specllama import _check
 from specllama._core import Chunk
 from specllama.errors import ArgumentError
+from specllama.requests.bell import Bell
 from specllama.requests.job import Job, Wake
 from specllama.requests.round import Round
 from specllama.requests.stream import Generation
@@ -53,13 +53,19 @@ class Handle:
             SpecllamaError: The request failed: see `SpecSession.generate`. What was generated
                 before is in `so_far()`.
         """
+        timeout = _check.optional(_check.number, "timeout", timeout)
         if not self.done():
             self._worker.check_may_wait()
-        return self._job.ending.result(timeout)
+            ended = Bell()
+            with self._job.awaited(ended.ring):
+                ended.wait(timeout)
+            if not self.done():
+                raise concurrent.futures.TimeoutError
+        return self._job.result()
 
     def done(self) -> bool:
         """Whether the request has ended, in whatever way."""
-        return self._job.ending.done()
+        return self._job.done
 
     @property
     def begun(self) -> bool:
@@ -81,16 +87,14 @@ class Handle:
         that it raises there is logged (by `logging`) and has no other effect."""
         if not callable(callback):
             raise ArgumentError(f"callback must be a function, not {_check.quoted(callback)}.")
-        # The call holds the session by this handle, and the session holds the job: a cycle that
-        # pop() breaks.
-        waiting = [partial(self._call, callback)]
-        self._job.ending.add_done_callback(lambda _: waiting.pop()())
+        self._job.when_ended(partial(self._call, callback))
 
     def _call(self, callback: Callable[[Handle], object]) -> None:
         try:
             callback(self)
-        except BaseException:
-            if not self._worker.is_this_thread:  # the caller's thread: it may be a Ctrl-C
+        except BaseException as error:
+            # In the caller's thread it may be a Ctrl-C.
+            if not (isinstance(error, Exception) or self._worker.is_this_thread):
                 raise
             _LOG.exception("A done-callback raised.")
 
@@ -101,9 +105,10 @@ class Handle:
         made by `SpecSession.host`.
         """
         self._check_hosted(False)
+        self._worker.check_process()
         while True:
-            news = threading.Event()
-            chunks = self._job.take(news.set)
+            news = Bell()
+            chunks = self._job.take(news.ring)
             if chunks is None:
                 return
             if not chunks:
@@ -124,8 +129,7 @@ class Handle:
         made by `SpecSession.host`.
         """
         self._check_hosted(False)
-        self._worker.check_process()
-        return await _next(self._job.take)
+        return await self._next(self._job.take)
 
     def offer(
         self,
@@ -165,8 +169,20 @@ class Handle:
         after the last. Raises the error that ended the request, if it failed; and ArgumentError if
         the request was not made by `host`."""
         self._check_hosted(True)
+        return await self._next(self._job.take_news)
+
+    async def _next(self, take: Callable[[Wake], list[T] | None]) -> list[T]:
         self._worker.check_process()
-        return await _next(self._job.take_news)
+        loop = asyncio.get_running_loop()
+        while True:
+            news = asyncio.Event()
+            taken = take(partial(loop.call_soon_threadsafe, news.set))
+            if taken is None:
+                return []
+            if taken:
+                return taken
+            self._worker.check_may_wait()
+            await news.wait()
 
     def _check_hosted(self, wanted: bool) -> None:
         if (self._job.rounds is not None) is not wanted:
@@ -178,25 +194,16 @@ class Handle:
             )
 
     def __await__(self) -> Generator[Any, None, Generation]:
-        self._worker.check_process()
-        return asyncio.wrap_future(self._job.ending).__await__()
+        return self._ended().__await__()
 
-
-async def _next(take: Callable[[Wake], list[T] | None]) -> list[T]:
-    loop = asyncio.get_running_loop()
-    while True:
-        news = asyncio.Event()
-        taken = take(partial(_soon, loop, news.set))
-        if taken is None:
-            return []
-        if taken:
-            return taken
-        await news.wait()
-
-
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # raised by a closed loop, which has no readers left
-        loop.call_soon_threadsafe(call)
+    async def _ended(self) -> Generation:
+        if not self.done():
+            self._worker.check_may_wait()
+            ended = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            with self._job.awaited(partial(loop.call_soon_threadsafe, ended.set)):
+                await ended.wait()
+        return self._job.result()
 
 
 def _branches(given: Iterable[tuple[int, Iterable[int]]]) -> list[tuple[int, Iterable[int]]]:

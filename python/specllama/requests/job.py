@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from threading import RLock
 
@@ -15,17 +15,20 @@ from specllama.requests.request import Request
 from specllama.requests.round import Round, Rounds
 from specllama.requests.stream import Generation, Record
 
-Wake = Callable[[], None]
+Wake = Callable[[], object]
 
 
 class Job:
     """A request, and what the worker leaves of it for its readers: chunks, rounds and the end.
 
+    Only the worker's thread, which gets no signals, ends it. In its readers' threads Ctrl-C may
+    raise anywhere, so they take the lock by `with` alone: it is in C, and no signal is handled
+    between its being taken and the block, nor between the block and its being given back.
+
     Attributes:
         request: The request.
         record: The generation in the core; None before it has begun.
         wanted: False once the request was cancelled.
-        ending: Done when the request has ended, with the result or the error. Cannot be cancelled.
         rounds: Set if the request's drafts come from elsewhere; else None.
         waits_since: Time of the monotonic clock at which the request began to wait for such a
             draft; None: it does not wait.
@@ -35,14 +38,15 @@ class Job:
         self.request = request
         self.record: Record | None = None
         self.wanted = True
-        self.ending: Future[Generation] = Future()
-        self.ending.set_running_or_notify_cancel()
         self.rounds = None if request.hosted is None else Rounds(len(request.hosted.generated))
         self.waits_since: float | None = None
         self._lock = RLock()  # reentrant: collecting a reader calls give_back anywhere
         self._chunks: list[Chunk] = []
         self._news: list[Round] = []
         self._wakes: list[Wake] = []
+        self._ending: Generation | BaseException | None = None
+        self._waiters: list[Wake] = []
+        self._callbacks: list[Wake] = []
 
     @cached_property
     def prompt(self) -> NDArray[np.int32]:
@@ -77,25 +81,59 @@ class Job:
             news, self._news = self._news, []
             if news:
                 return news
-            if not self.ending.done():
+            if not self.done:
                 self._wakes.append(wake)
                 return []
-        self.ending.result()
+        self.result()
         return None
 
-    def finish(self, generation: Generation) -> None:
-        """End the request with its generation."""
-        self._end(lambda: self.ending.set_result(generation))
+    def end(self, ending: Generation | BaseException) -> None:
+        """End the request with its generation, or with an error."""
+        with self._lock:
+            self._ending = ending
+            waiters, self._waiters = self._waiters, []
+            callbacks, self._callbacks = self._callbacks, []
+        _call(waiters)  # before the callbacks: these may take a while
+        self._wake()
+        for callback in callbacks:
+            callback()
 
-    def fail(self, error: BaseException) -> None:
-        """End the request with an error."""
-        self._end(lambda: self.ending.set_exception(error))
+    @property
+    def done(self) -> bool:
+        """Whether the request has ended."""
+        return self._ending is not None
 
-    def _end(self, settle: Callable[[], None]) -> None:
+    def result(self) -> Generation:
+        """Return the generation of a request that has ended, or raise the error that ended it."""
+        assert self._ending is not None
+        if isinstance(self._ending, BaseException):
+            raise self._ending
+        return self._ending
+
+    @contextmanager
+    def awaited(self, wake: Wake) -> Iterator[None]:
+        """While a `with` statement lasts: call `wake` when the request has ended, or at once if it
+        has ended already."""
+        with self._lock:
+            if not self.done:
+                self._waiters.append(wake)
+        if self.done:
+            wake()
         try:
-            settle()
-        finally:  # a done-callback may be interrupted
-            self._wake()
+            yield
+        finally:
+            with self._lock:
+                if wake in self._waiters:
+                    self._waiters.remove(wake)
+
+    def when_ended(self, callback: Wake) -> None:
+        """Have `callback`, which raises nothing in the worker's thread, called there when the
+        request has ended, or here at once if it has ended already."""
+        with self._lock:
+            if not self.done:
+                self._callbacks.append(callback)
+                return
+        callback()
 
     def take(self, wake: Wake) -> list[Chunk] | None:
         """Return the chunks not yet taken. If there are none: None after the request's end; before
@@ -107,21 +145,26 @@ class Job:
             chunks, self._chunks = self._chunks, []
             if chunks:
                 return chunks
-            if not self.ending.done():
+            if not self.done:
                 self._wakes.append(wake)
                 return []
-        self.ending.result()
+        self.result()
         return None
 
     def so_far(self) -> Generation | None:
         """Return what was generated so far; None before the request has begun. May wait for a
         round."""
-        if self.ending.done() and self.ending.exception() is None:
-            return self.ending.result()
+        if isinstance(self._ending, Generation):
+            return self._ending
         return None if self.record is None else self.record.result()
 
     def _wake(self) -> None:
         with self._lock:
             wakes, self._wakes = self._wakes, []
-        for wake in wakes:
+        _call(wakes)
+
+
+def _call(wakes: Iterable[Wake]) -> None:
+    for wake in wakes:
+        with suppress(Exception):  # raised by a closed event loop, say, which has no readers left
             wake()

@@ -130,7 +130,7 @@ class Stream(Iterator[Chunk], Closing):
     def __del__(self) -> None:
         # The session keeps the record, for `last`, but a generation without a reader ends here.
         if self._record.home.is_here:
-            self._core.cancel()
+            self._record.core.cancel()
 
     def __iter__(self) -> Stream:
         return self

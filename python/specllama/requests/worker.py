@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
 from specllama.model.core import Core, Distant
 from specllama.model.home import Home
+from specllama.requests.bell import Bell
 from specllama.requests.job import Job
 from specllama.requests.meter import Meter
-from specllama.requests.request import Request
 from specllama.requests.round import Round
 from specllama.requests.stream import Generation
 
@@ -58,6 +58,10 @@ class Worker:
     ends the request that it belongs to; an error that breaks a round off ends all requests of the
     round. That holds for any BaseException: a drafter's SystemExit does not end the thread.
 
+    In the threads that ask, Ctrl-C may raise anywhere. So they take the lock by `with` alone (see
+    `Job`), wait by bells, ring before they change what is rung for, and leave it to the worker's
+    thread, which gets no signals, to end requests.
+
     Args:
         core: The session.
         max_queue: How many requests may wait while all its places are taken.
@@ -68,10 +72,13 @@ class Worker:
         self._home = Home()
         self._n_seq = core.n_seq
         self._max_queue = max_queue
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # reentrant: collecting a session calls close anywhere
+        self._news = Bell()
+        self._for_room: list[Bell] = []
         self._waiting: deque[Job] = deque()
         self._running: list[Job] = []
         self._thread: threading.Thread | None = None
+        self._started = False
         self._closed = False
         self._n_tokens = 0
         self._meter = Meter()
@@ -102,11 +109,11 @@ class Worker:
         if self._core.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
 
-    def submit(self, request: Request, *, wait: bool = False, beside: bool = False) -> Job:
+    def submit(self, job: Job, *, wait: bool = False, beside: bool = False) -> None:
         """Take a request.
 
         Args:
-            request: The request.
+            job: The request.
             wait: Whether to wait until there is room in the queue.
             beside: Whether the request belongs to a group of which one has been taken already. It
                 is then taken, too, even if the queue is full.
@@ -117,45 +124,64 @@ class Worker:
             BusyError: The calling thread would wait for itself; see `check_may_wait`.
         """
         self.check_process()
-        if wait:
-            self.check_may_wait()
-        with self._changed:
-            if wait:
-                self._changed.wait_for(lambda: self._closed or self._has_room())
-            if self._closed:
-                raise ClosedError("The session is closed; open a new one.")
-            if not (beside or self._has_room()):
+        if not wait:
+            if not self._take(job, beside):
                 raise QueueFullError(
                     f"{self._n_seq} requests are at work and {self._max_queue} wait already; "
                     "try again later, or raise max_queue."
                 )
-            if self._thread is None:
-                # A daemon, so that a process may end with requests unfinished; the session sees to
-                # it that the thread has left the core by then.
-                thread = threading.Thread(target=self._run, name="specllama", daemon=True)
-                thread.start()
-                self._thread = thread
-            job = Job(request)
+            return
+        self.check_may_wait()
+        room = Bell()
+        try:
+            self._for_room.append(room)
+            while not self._take(job, beside):
+                room.wait()
+        finally:
+            self._for_room.remove(room)
+
+    def _take(self, job: Job, beside: bool) -> bool:
+        """Put a request into the queue if there is room; return whether there is."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError("The session is closed; open a new one.")
+            if not (beside or self._has_room()):
+                return False
+            self._start()
+            self._ring()
             self._waiting.append(job)
-            self._changed.notify_all()
-        return job
+        return True
 
     def _has_room(self) -> bool:
-        return len(self._waiting) + len(self._running) < self._n_seq + self._max_queue
+        n_waiting = sum(job.wanted for job in self._waiting)
+        return n_waiting + len(self._running) < self._n_seq + self._max_queue
+
+    def _start(self) -> None:
+        """Start the thread at the first request. If Ctrl-C interrupts that, nobody knows whether
+        it runs: the next request starts another one, and `_run` sees to it that only one stays."""
+        if self._started:
+            return
+        # A daemon, so that a process may end with requests unfinished; the session sees to it that
+        # the thread has left the core by then.
+        self._thread = threading.Thread(target=self._run, name="specllama", daemon=True)
+        self._thread.start()
+        self._started = True
+
+    def _ring(self) -> None:
+        """Wake the thread, and those who wait for room. They look when the lock is free: what has
+        changed is to be changed after this call, under the same lock."""
+        self._news.ring()
+        for room in self._for_room:
+            room.ring()
 
     def cancel(self, job: Job) -> None:
-        """End a request: at once if it has not begun, else before the next round. In a forked
-        process nothing happens."""
+        """End a request before the next round. If it has not begun, its place in the queue is free
+        at once. In a forked process nothing happens."""
         if not self._home.is_here:  # the lock may be held by a thread that is not here
             return
-        with self._changed:
+        with self._lock:
+            self._ring()  # the thread may wait for this request's draft
             job.wanted = False
-            if job not in self._waiting:
-                self._changed.notify_all()  # the thread may wait for this request's draft
-                return
-            self._waiting.remove(job)
-            self._changed.notify_all()
-        job.fail(_cancelled())
 
     def offer(
         self,
@@ -170,27 +196,32 @@ class Worker:
         record = job.record
         if record is None:
             raise ArgumentError("The request has not begun yet; wait for its first round.")
-        with self._changed:
+        with self._lock:
+            self._ring()
             record.core.offer(n_before, tokens, confidence, branches)
             job.waits_since = None
-            self._changed.notify_all()
 
     def close(self) -> None:
         """End all requests and the thread, when its round is over. A round that waits for a server
         is broken off. Closing twice is fine; in a forked process nothing happens."""
         if not self._home.is_here:
             return
-        with self._changed:
+        with self._lock:
+            self._ring()
             self._closed = True
-            self._changed.notify_all()
         # Whoever drops the last reference to a session closes it, be it a callback in this thread,
         # or a drafter, for which this thread waits.
-        if self._thread is not None and not (self.is_this_thread or self._core.entered):
+        if self._started and not (self.is_this_thread or self._core.entered):
+            assert self._thread is not None
             if isinstance(self._core, Distant):
                 self._core.hang_up()
             self._thread.join()
 
     def _run(self) -> None:
+        with self._lock:
+            if not self.is_this_thread:
+                return
+            self._started = True
         try:
             while self._has_work():
                 began, n_before = monotonic(), self._n_tokens
@@ -203,13 +234,17 @@ class Worker:
             self._end_all()
 
     def _has_work(self) -> bool:
-        with self._changed:
-            while not (self._closed or self._can_go_on()):
-                self._changed.wait(self._patience())
-            return not self._closed
+        while True:
+            with self._lock:
+                if self._closed or self._can_go_on():
+                    return not self._closed
+                patience = self._patience()
+            self._news.wait(patience)
 
     def _can_go_on(self) -> bool:
         if any(job.waits_since is None or not job.wanted for job in self._running):
+            return True
+        if not all(job.wanted for job in self._waiting):
             return True
         return bool(self._waiting) and (len(self._running) < self._n_seq or self._patience() == 0)
 
@@ -222,6 +257,12 @@ class Worker:
         return max(min(since) + _PATIENCE - monotonic(), 0)
 
     def _cancel_unwanted(self) -> None:
+        with self._lock:
+            never = [job for job in self._waiting if not job.wanted]
+            for job in never:
+                self._waiting.remove(job)
+        for job in never:
+            job.end(ClosedError("The request was cancelled before it had begun."))
         for job in [job for job in self._running if not job.wanted]:
             assert job.record is not None
             try:
@@ -233,21 +274,21 @@ class Worker:
 
     def _make_room(self) -> None:
         """End the request that has waited for a draft too long, if others want its place."""
-        with self._changed:  # so that no draft comes meanwhile
+        with self._lock:  # so that no draft comes meanwhile
             if len(self._running) < self._n_seq or self._patience() != 0:
                 return
             longest = min(self._running, key=lambda job: job.waits_since or inf)
+            self._ring()
             self._running.remove(longest)
-            self._changed.notify_all()
         _leave(longest)
-        longest.fail(
+        longest.end(
             ClosedError("The generation waited for a draft while others waited for its place.")
         )
 
     def _admit(self) -> None:
         while self._waiting and len(self._running) < self._n_seq:
             read = self._being_read()
-            with self._changed:
+            with self._lock:
                 place = next(
                     (i for i, job in enumerate(self._waiting) if not _waits(job, read)), None
                 )
@@ -262,22 +303,13 @@ class Worker:
                 # A stream of the session has the place. With several places, each step advances the
                 # stream, too, so the place will become free.
                 if self._n_seq > 1:
-                    self._put_back(job, place)
+                    with self._lock:
+                        self._running.remove(job)
+                        self._waiting.insert(place, job)
                     return
                 self._end(job, error)
             except BaseException as error:
                 self._end(job, error)
-
-    def _put_back(self, job: Job, place: int) -> None:
-        """Put a request that found no place back into the queue, or end it if it was cancelled
-        meanwhile."""
-        with self._changed:
-            self._running.remove(job)
-            if job.wanted:
-                self._waiting.insert(place, job)
-                return
-            self._changed.notify_all()
-        job.fail(_cancelled())
 
     def _being_read(self) -> list[tuple[NDArray[np.int32], int]]:
         """Return the prompts that are being read, each with the number of its tokens read so far.
@@ -310,21 +342,21 @@ class Worker:
             waits = job.rounds is not None and job.record.core.waits()
             chunks = job.record.core.take()
             result = job.record.result() if job.record.core.done else None
+            if chunks:  # only the last may have none
+                self._n_tokens += len(chunks) - (chunks[-1].token is None)
+            if job.rounds is not None:
+                self._tell(job, job.rounds.news(job.record.core, chunks), waits)
+            else:
+                job.give(chunks)
         except BaseException as error:
             self._end(job, error)
             return
-        if chunks:  # only the last may have none
-            self._n_tokens += len(chunks) - (chunks[-1].token is None)
-        if job.rounds is not None:
-            self._tell(job, job.rounds.news(job.record.core, chunks), waits)
-        else:
-            job.give(chunks)
         if result is not None:
             self._end(job, result)
 
     def _tell(self, job: Job, news: Round | None, waits: bool) -> None:
         assert job.record is not None
-        with self._changed:  # a draft may have come meanwhile
+        with self._lock:  # a draft may have come meanwhile
             # Since it began to wait: others' rounds come by here, too.
             if waits and job.waits_since is None and job.record.core.waits():
                 job.waits_since = monotonic()
@@ -332,29 +364,23 @@ class Worker:
             job.tell(news)
 
     def _end(self, job: Job, ending: Generation | BaseException) -> None:
-        with self._changed:
+        with self._lock:
+            self._ring()
             self._running.remove(job)
-            self._changed.notify_all()
         if isinstance(ending, BaseException):
             _leave(job)
-            job.fail(ending)
-        else:
-            job.finish(ending)
+        job.end(ending)
 
     def _end_all(self) -> None:
-        with self._changed:
+        with self._lock:
+            self._ring()
             self._closed = True
             jobs = [*self._running, *self._waiting]
             self._waiting.clear()
             self._running.clear()
-            self._changed.notify_all()
         for job in jobs:
             _leave(job)
-            job.fail(ClosedError("The session was closed before the request had ended."))
-
-
-def _cancelled() -> ClosedError:
-    return ClosedError("The request was cancelled before it had begun.")
+            job.end(ClosedError("The session was closed before the request had ended."))
 
 
 def _waits(job: Job, read: Iterable[tuple[NDArray[np.int32], int]]) -> bool:

@@ -36,6 +36,15 @@ def gamma(name: str, value: Any) -> int:
     return _check.integer(name, value, low=0, high=MAX_GAMMA)
 
 
+def integers(name: str, value: Any) -> list[int]:
+    """Return `value` as a list of whole numbers. Raises ArgumentError."""
+    try:
+        numbers = list(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be whole numbers, not {_check.quoted(value)}.") from None
+    return [_check.integer(f"{name}[{i}]", one) for i, one in enumerate(numbers)]
+
+
 def floats(name: str, value: Any) -> NDArray[np.float64]:
     """Return `value` as an array of finite float64 that are not negative. Raises ArgumentError."""
     try:

@@ -73,6 +73,7 @@ def tree_expected_tokens(parents: Sequence[int], edges: ArrayLike) -> float:
         edges: The edge of every node, shape [n_nodes].
     """
     rates = _arguments.floats("edges", edges)
+    parents = _arguments.integers("parents", parents)
     if rates.shape != (len(parents),):
         raise ArgumentError(f"edges must be one number for each of the {len(parents)} nodes.")
     below = np.zeros(len(parents) + 1)
