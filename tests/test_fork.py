@@ -173,6 +173,14 @@ def test_a_session_of_its_own(open_session: Open) -> None:
     assert found == f"gave {expected}"
 
 
+def test_a_session_of_its_own_with_threads(open_session: Open) -> None:
+    """OpenMP would wait in the forked process for the threads that helped this thread here."""
+    expected = open_session(n_threads=2).generate("x", max_tokens=5).tokens
+    found = in_child(lambda: open_session(n_threads=2).generate("x", max_tokens=5).tokens)
+    assert found == f"gave {expected}"
+    assert open_session(n_threads=2).generate("x", max_tokens=5).tokens == expected
+
+
 def test_closed_here_is_closed_there(open_session: Open) -> None:
     session = open_session()
     session.close()

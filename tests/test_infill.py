@@ -14,7 +14,7 @@ import openai
 import pytest
 from conftest import EXACT, FIXED
 from serving import Server, serve
-from specllama import ModelError, SpecSession
+from specllama import ArgumentError, ModelError, SpecSession
 from specllama.model.infill import FimTokens, InfillPrompts
 from specllama.session import BUNDLED_MODEL
 
@@ -106,6 +106,16 @@ def test_a_gap_is_filled(model: Path, open_session: Open) -> None:
     asked: Any = session
     with pytest.raises(TypeError, match="n_beams is an option of generate"):
         asked.infill(BEFORE, BEHIND, n_beams=2)
+    calls: list[Callable[..., Any]] = [
+        asked.infill,
+        asked.stream_infill,
+        lambda *args, **options: asyncio.run(asked.ainfill(*args, **options)),
+    ]
+    for call in calls:
+        with pytest.raises(
+            ArgumentError, match="files must be a dict of texts by their names, not"
+        ):
+            call(BEFORE, BEHIND, files=[("a.py", "x")])
 
 
 def test_what_is_left_out_is_copied_from(model: Path, open_session: Open) -> None:

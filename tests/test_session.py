@@ -309,6 +309,32 @@ def test_sessions_in_threads_of_their_own(open_session: Open) -> None:
     assert results == [expected] * 3
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "list(session.stream('x', max_tokens=1000))",
+        "session.generate('x', max_tokens=1000)",
+        "session.generate('x', n_beams=4, max_tokens=100)",
+    ],
+)
+def test_the_process_ends_while_a_daemon_is_inside(call: str) -> None:
+    script = f"""
+import sys, threading, time
+from specllama import SpecSession
+session = SpecSession(n_threads=1, n_gpu_layers=0)
+def work():
+    while True:
+        {call}
+        begun.set()
+begun = threading.Event()
+threading.excepthook = lambda raised: print(raised.exc_type.__name__)
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep(0.02)
+"""
+    assert run_script(script) == (0, "ClosedError\n", "")
+
+
 def test_logits_that_are_not_numbers(scripted: Callable[..., Path], open_session: Open) -> None:
     session = open_session(scripted(["a", "b"], output_scale=float("nan")), kv_type="f16")
     with pytest.raises(DecodeError, match="NaN"):
@@ -403,6 +429,8 @@ def test_the_option_that_was_given_is_named() -> None:
         ({"verbose": None}, "verbose must be True or False"),
         ({"ngram_draw": np.zeros(3)}, "ngram_draw must be True or False"),
         ({"rpc": np.zeros(3)}, "rpc must be a str"),
+        ({"rpc": "a\0b"}, "rpc holds a NUL character"),
+        ({"device": "a\0b"}, "device holds a NUL character"),
         ({"draft": 3}, "draft must be .* not 3"),
         ({"target_mode": 3}, "target_mode must be"),
         ({"target_timeout": math.nan}, "target_timeout must be"),

@@ -159,6 +159,9 @@ def test_the_ends() -> None:
         )
 
 
+ANY: list[Any] = [None, [0.5]]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -167,6 +170,8 @@ def test_the_ends() -> None:
         (lambda: theory.tree_expected_tokens([-1, -1], [0.6, 0.5]), "sum to 1 at most"),
         (lambda: theory.best_tree([[0.6, 0.5]], 1), "sum to 1 at most"),
         (lambda: theory.best_tree([0.6], 1), "shape"),
+        (lambda: theory.tree_expected_tokens(ANY[0], [0.6]), "parents must be whole numbers"),
+        (lambda: theory.tree_expected_tokens(ANY[1], [0.6]), "must be a whole number"),
         (lambda: theory.best_tree([[0.6]], 2), "n_nodes must be 1 at most"),
         (lambda: theory.acceptance_of_several([1.0], [1.0], 0), "k must be"),
         (lambda: theory.coupled_acceptance_of_several([1.0], [1.0], 9), "k must be"),

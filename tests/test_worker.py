@@ -7,6 +7,7 @@ import concurrent.futures
 import gc
 import queue
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -199,6 +200,42 @@ def test_callbacks(open_session: Open) -> None:
     assert said.get(timeout=60) == "called"
 
 
+def waits(session: SpecSession) -> list[BaseException]:
+    """What is raised by each way of asyncio to wait for a session."""
+
+    async def handle() -> None:
+        await session.submit("x", max_tokens=0)
+
+    async def chunks() -> None:
+        await session.submit("x", max_tokens=0).next_chunks()
+
+    async def stream() -> None:
+        async for _ in session.astream("x", max_tokens=0):
+            pass
+
+    async def whole() -> None:
+        await session.agenerate("x", max_tokens=0)
+
+    async def chat() -> None:
+        await session.achat([{"role": "user", "content": "x"}])
+
+    raised: list[BaseException] = []
+    for way in (handle, chunks, stream, whole, chat):
+        try:
+            asyncio.run(way())
+        except BaseException as error:
+            raised.append(error)
+    return raised
+
+
+def test_a_callback_may_not_wait_by_asyncio_either(open_session: Open) -> None:
+    session = open_session(max_queue=100)
+    raised: queue.SimpleQueue[list[BaseException]] = queue.SimpleQueue()
+    handle = session.submit("x", max_tokens=2)
+    handle.add_done_callback(lambda _: raised.put(waits(session)))
+    assert [type(one) for one in raised.get(timeout=60)] == [BusyError] * 5
+
+
 @pytest.mark.parametrize("error", [ValueError, SystemExit, GeneratorExit, KeyboardInterrupt])
 def test_what_a_callback_raises_is_logged(
     open_session: Open, caplog: pytest.LogCaptureFixture, n_seq: int, error: type[BaseException]
@@ -297,6 +334,27 @@ def test_a_drafter_may_not_wait_for_its_session(open_session: Open) -> None:
         assert "may not wait for its own session" in stats.last_drafter_error
 
 
+class WaitingByAsyncio(Waiting):
+    """Does so by asyncio, as soon as it is told of a request."""
+
+    raised: tuple[BaseException, ...] = ()
+
+    def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
+        assert self.session is not None
+        self.raised = (*self.raised, *waits(self.session))
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        return []
+
+
+def test_nor_by_asyncio(open_session: Open) -> None:
+    drafter = WaitingByAsyncio()
+    drafter.session = session = open_session(draft=drafter, max_queue=100)
+    session.generate("x", max_tokens=3)
+    assert {type(one) for one in drafter.raised} == {BusyError}
+    assert len(drafter.raised) % 5 == 0
+
+
 def test_closing_ends_everything(open_session: Open) -> None:
     session = open_session()
     handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(3)]
@@ -390,6 +448,29 @@ def test_cancelling_a_task_cancels_its_request(open_session: Open) -> None:
 
     asyncio.run(everything())
     assert session.generate("x", max_tokens=2).tokens
+
+
+def test_the_last_generation_by_asyncio(open_session: Open, n_seq: int) -> None:
+    session = open_session(max_queue=0)
+    session.generate("x", max_tokens=2)
+
+    async def leave() -> None:
+        async for _ in session.astream(PROMPTS["module"], **LONG):
+            break
+
+    asyncio.run(leave())
+    left = session.last
+    assert left is not None
+    assert left.finish_reason is None
+    while session.load.n_running:
+        time.sleep(0.001)
+    running = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq)]
+    with pytest.raises(QueueFullError):
+        asyncio.run(session.agenerate("x", max_tokens=2))
+    assert session.last is not None
+    assert session.last.tokens[: len(left.tokens)] == left.tokens
+    for one in running:
+        one.cancel()
 
 
 def test_readers_do_not_slow_each_other(open_session: Open) -> None:

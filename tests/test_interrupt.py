@@ -1,0 +1,87 @@
+"""Ctrl-C, wherever it comes: the session works afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from processes import run_script
+
+SUPPORT = Path(__file__).parent / "support"
+
+SCRIPT = f"""
+import faulthandler, sys
+sys.path.insert(0, {str(SUPPORT)!r})
+from interrupting import interrupted
+from specllama import SpecSession
+from specllama.requests.worker import Worker
+
+faulthandler.dump_traceback_later(50, exit=True)
+session = SpecSession(draft=None, n_threads=1, n_gpu_layers=0, n_ctx=64, n_seq=2, max_queue=1)
+
+def renewed():
+    session._worker.close()
+    session._worker = Worker(session._opened, 64)
+    return session._worker
+"""
+
+CALLS = {
+    "generate": "session.generate(['x', 'y', 'z', 'w'], max_tokens=1)",  # waits for room
+    "read": "list(session.submit('x', max_tokens=2))",
+    "wait": "session.submit('x', max_tokens=2).result()",
+    "cancel": "[one.cancel() for one in session.submit('x', n=3, max_tokens=30)]",
+    "call back": "session.submit('x', max_tokens=2).add_done_callback(print)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_is_interrupted_anywhere(call: str) -> None:
+    script = f"""
+session.generate(["x"], max_tokens=1)
+n = 0
+while interrupted(lambda: {call}, n):
+    n += 1
+    (one,) = session.generate(["x"], max_tokens=1)
+    assert len(one.tokens) == 1
+assert n > 50
+print("works", file=sys.stderr)
+"""
+    status, _, said = run_script(SCRIPT + script)
+    assert (status, said) == (0, "works\n")
+
+
+def test_the_first_request_is_interrupted_anywhere() -> None:
+    """It starts the session's thread; who closes the session waits for that."""
+    script = """
+n = 0
+while True:
+    worker = renewed()
+    came = interrupted(lambda: session.submit("x", max_tokens=1), n)
+    assert len(session.submit("x", max_tokens=1).result(20).tokens) == 1
+    worker.close()
+    assert not worker._thread.is_alive()
+    if not came:
+        break
+    n += 1
+assert n > 50
+print("works")
+"""
+    assert run_script(SCRIPT + script)[:2] == (0, "works\n")
+
+
+def test_closing_is_interrupted_anywhere() -> None:
+    script = """
+n = 0
+while True:
+    worker = renewed()
+    handles = session.submit("x", n=3, max_tokens=20)
+    came = interrupted(worker.close, n)
+    worker.close()
+    assert all(one.done() for one in handles)
+    if not came:
+        break
+    n += 1
+assert n > 10
+print("works")
+"""
+    assert run_script(SCRIPT + script)[:2] == (0, "works\n")
