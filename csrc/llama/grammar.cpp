@@ -322,8 +322,8 @@ std::unique_ptr<Mask> make_grammar(const Vocab& vocab, const std::string& gbnf,
         sampler.reset(init_sampler(vocab, gbnf, awaited));
         const std::string printed = capture.first_line();
         if (!sampler)
-            throw InvalidArgument("The grammar cannot be read: " +
-                                  reason(printed, errors.first()) + ".");
+            throw InvalidArgument("The grammar cannot be read: " + reason(printed, errors.first()) +
+                                  ".");
     }
     return std::make_unique<Grammar>(vocab, std::move(sampler), std::move(awaited));
 }
