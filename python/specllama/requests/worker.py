@@ -171,7 +171,7 @@ class Worker:
         """Wake the thread, and those who wait for room. They look when the lock is free: what has
         changed is to be changed after this call, under the same lock."""
         self._news.ring()
-        for room in self._for_room:
+        for room in tuple(self._for_room):  # a copy: who waits comes and goes without the lock
             room.ring()
 
     def cancel(self, job: Job) -> None:
@@ -290,7 +290,12 @@ class Worker:
             read = self._being_read()
             with self._lock:
                 place = next(
-                    (i for i, job in enumerate(self._waiting) if not _waits(job, read)), None
+                    (
+                        i
+                        for i, job in enumerate(self._waiting)
+                        if job.wanted and not _waits(job, read)
+                    ),
+                    None,
                 )
                 if place is None:
                     return
