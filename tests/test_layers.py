@@ -12,8 +12,8 @@ import pytest
 PYTHON = Path(__file__).parents[1] / "python"
 
 BASE = {
-    "_build", "_check", "_closing", "_color", "_core", "_files", "_interrupt", "_llama",
-    "_progress", "drafter", "errors",
+    "_build", "_check", "_closing", "_color", "_core", "_files", "_fork", "_home", "_interrupt",
+    "_llama", "_progress", "drafter", "errors",
 }  # fmt: skip
 """Below every room."""
 

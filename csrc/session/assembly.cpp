@@ -77,6 +77,8 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
     check(options.context);
+    kv_type(kv_type_name(options.context));
+    if (options.draft_model) kv_type(kv_type_name(options.draft_model->context), "draft_");
 }
 
 bool is_mtp(const SessionOptions& options) {

@@ -11,8 +11,8 @@ from time import monotonic, sleep
 
 from typing_extensions import Self
 
+from specllama._home import Home
 from specllama.errors import BusyError, SpecllamaError
-from specllama.model.home import Home
 
 _PATIENCE = 10.0
 """Seconds that a process that ends waits for other threads to leave what it closes."""

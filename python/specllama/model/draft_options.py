@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from specllama import _check, _core
-from specllama.model.kv_type import kv_type as checked_kv_type
 
 
 def draft_options(
@@ -38,5 +37,5 @@ def draft_options(
     )
     return model, context(
         n_threads=_check.integer("draft_n_threads", _check.first(n_threads, 0)),
-        kv_type=checked_kv_type("draft_kv_type", kv_type),
+        kv_type=_check.optional(_check.named, "draft_kv_type", kv_type),
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from specllama import _check
+from specllama._home import Home
 from specllama.formats import state_file
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.core import Core
-from specllama.model.home import Home
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
 from specllama.model.template_options import TemplateOptions
 

@@ -13,7 +13,6 @@ from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.draft_options import draft_options
-from specllama.model.kv_type import kv_type as checked_kv_type
 
 
 def open_core(
@@ -80,7 +79,7 @@ def open_core(
     )
     target_context = context(
         n_threads=_check.integer("n_threads", _check.first(n_threads, 0)),
-        kv_type=checked_kv_type("kv_type", kv_type),
+        kv_type=_check.optional(_check.named, "kv_type", kv_type),
     )
     draft_model = None
     if draft_path is not None or mtp:

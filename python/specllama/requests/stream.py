@@ -10,10 +10,10 @@ from typing import Literal
 
 from specllama._closing import Closing
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
+from specllama._home import Home
 from specllama.errors import ClosedError
 from specllama.formats.trace import Trace
 from specllama.model.core import CoreStream
-from specllama.model.home import Home
 
 FinishReason = Literal["stop", "length"]
 

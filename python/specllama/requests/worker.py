@@ -13,9 +13,9 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from specllama._home import Home
 from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
 from specllama.model.core import Core, Distant
-from specllama.model.home import Home
 from specllama.requests.bell import Bell
 from specllama.requests.job import Job
 from specllama.requests.meter import Meter
