@@ -25,6 +25,9 @@ from specllama.session import BUNDLED_MODEL
 # A shell that starts a command in the background has it ignore Ctrl-C, and so what it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# With it, Python writes at once what it would otherwise write at its end, where tests of outputs
+# that take nothing look for what goes wrong.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 # Q8_0 weights and Q8_0 KV memory with flash attention, on the CPU: logits are bit-identical
 # whatever the width of a batch. One thread, because the bundled model is too small for two, and

@@ -49,19 +49,19 @@ def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str]
 def test_sigterm(process: Any, seconds: int) -> None:
     """What is at work finishes, or is cut in good order; then the process ends."""
     served, url = process(*EXACT_FLAG, "--shutdown-timeout", str(seconds))
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
-    whole = client.completions.create(model="", **LONG).choices[0]
-    stream = iter(client.completions.create(model="", stream=True, **LONG))
-    choices = [next(stream).choices[0]]
-    served.send_signal(signal.SIGTERM)
-    choices += [event.choices[0] for event in stream]
-    text = "".join(choice.text for choice in choices)
-    assert whole.text.startswith(text)
-    assert (text == whole.text) == (seconds > 0)
-    # Not a connection that breaks.
-    assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
-    assert served.wait(60) == 0
-    assert served.stderr.read() == ""
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        whole = client.completions.create(model="", **LONG).choices[0]
+        stream = iter(client.completions.create(model="", stream=True, **LONG))
+        choices = [next(stream).choices[0]]
+        served.send_signal(signal.SIGTERM)
+        choices += [event.choices[0] for event in stream]
+        text = "".join(choice.text for choice in choices)
+        assert whole.text.startswith(text)
+        assert (text == whole.text) == (seconds > 0)
+        # Not a connection that breaks.
+        assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
+        assert served.wait(60) == 0
+        assert served.stderr.read() == ""
 
 
 @pytest.mark.parametrize(
@@ -89,25 +89,25 @@ def test_a_key_that_no_request_can_carry(
 
 def test_ctrl_c(process: Any) -> None:
     served, url = process("--alias", "me", "--api-key", "k")
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k")
-    assert client.models.list().data[0].id == "me"
-    served.send_signal(signal.SIGINT)
-    assert served.wait(60) == 130
-    assert served.stderr.read() == ""
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="k") as client:
+        assert client.models.list().data[0].id == "me"
+        served.send_signal(signal.SIGINT)
+        assert served.wait(60) == 130
+        assert served.stderr.read() == ""
 
 
 def test_ctrl_c_twice(process: Any) -> None:
     """The second cuts what the first lets finish, in good order."""
     served, url = process("--shutdown-timeout", "600")
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
-    stream = iter(client.completions.create(model="", stream=True, **LONG))
-    next(stream)
-    served.send_signal(signal.SIGINT)
-    assert served.stderr.readline().startswith("Answers under way: 1.")
-    served.send_signal(signal.SIGINT)
-    assert [event.choices[0].finish_reason for event in stream][-1] == "length"
-    assert served.wait(60) == 130
-    assert served.stderr.read() == ""
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        stream = iter(client.completions.create(model="", stream=True, **LONG))
+        next(stream)
+        served.send_signal(signal.SIGINT)
+        assert served.stderr.readline().startswith("Answers under way: 1.")
+        served.send_signal(signal.SIGINT)
+        assert [event.choices[0].finish_reason for event in stream][-1] == "length"
+        assert served.wait(60) == 130
+        assert served.stderr.read() == ""
 
 
 def test_ctrl_c_where_a_client_never_ends_its_request(process: Any) -> None:

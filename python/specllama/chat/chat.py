@@ -56,9 +56,9 @@ class Chat:
         self._files: list[str] = []
 
     def ask(self, text: str) -> None:
-        """Send a message, with the waiting files before it, and show the answer. If no word of an
-        answer comes, whatever the reason, the message is taken back, and its files wait for the
-        next one, unless the message is refused.
+        """Send a message, with the waiting files before it, and show the answer. If the answer
+        breaks off before its first word, whatever the reason, the message is taken back, and its
+        files wait for the next one, unless the message is refused.
 
         Raises:
             ArgumentError: The message does not fit.
@@ -77,8 +77,8 @@ class Chat:
                 self._files.clear()
 
     def ask_again(self) -> bool:
-        """Have the last message answered again; False: there is none. If no word comes, nothing
-        changes. Raises as `ask`."""
+        """Have the last message answered again; False: there is none. If the answer breaks off
+        before its first word, nothing changes. Raises as `ask`."""
         before = self.conversation.take_back("assistant")
         asked = self.conversation.asks
         try:
@@ -111,7 +111,8 @@ class Chat:
         print(text, file=sys.stderr)
 
     def _answer(self) -> None:
-        """Show the answer, and add it to the conversation if it has a word."""
+        """Show the answer, and add it to the conversation unless it broke off before its first
+        word."""
         stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
         with Interrupt(stream.cancel, patience=_PATIENCE) if self.interactive else nullcontext():
             try:
