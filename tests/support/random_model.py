@@ -9,6 +9,7 @@ from typing import Any
 import gguf
 import numpy as np
 from numpy.typing import NDArray
+from rewriting import add_value
 
 WIDTH, FFN, N_VOCAB, N_CTX = 128, 128, 96, 1024
 HEAD = 64
@@ -130,15 +131,7 @@ class RandomModel:
             "attention.layer_norm_rms_epsilon": 1e-5,
         }
         for name, value in (usual | fields).items():
-            key = f"{architecture}.{name}"
-            if isinstance(value, list):
-                writer.add_array(key, value)
-            elif isinstance(value, bool):
-                writer.add_bool(key, value)
-            elif isinstance(value, float):
-                writer.add_float32(key, value)
-            else:
-                writer.add_uint32(key, value)
+            add_value(writer, f"{architecture}.{name}", value)
         for name, tensor in self.tensors.items():
             if np.issubdtype(tensor.dtype, np.integer):
                 writer.add_tensor(name, tensor)
