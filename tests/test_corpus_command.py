@@ -120,3 +120,30 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["corpus", "build", "-o", str(path), str(source)]) == 130
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_only_files_are_looked_at(tmp_path: Path) -> None:
+    """To open a named pipe would wait for somebody who writes to it."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    os.mkfifo(tmp_path / "pipe.py")
+    assert corpus.find_files([tmp_path]) == [tmp_path / "a.py"]
+
+
+def test_files_that_are_gone_by_now_are_skipped(tmp_path: Path) -> None:
+    kept = tmp_path / "a.py"
+    kept.write_text("x = 1\n" * 20)
+    built = corpus.build(BUNDLED_MODEL, [tmp_path / "gone.py", kept], tmp_path / "c")
+    assert (built.n_texts, built.n_skipped) == (1, 1)
+
+
+def test_long_files_are_cut_between_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece is tokenized on its own, so a word that is cut would get other tokens than in a
+    text; only a line that is longer than a piece is cut."""
+    source = tmp_path / "a.py"
+    lines = [f"value_{i} = some_function({i})\n" for i in range(50)]
+    source.write_text("".join(lines))
+    monkeypatch.setattr(corpus, "_PIECE", 100)
+    pieces = list(corpus._pieces(source))
+    assert len(pieces) > 5
+    assert "".join(pieces) == "".join(lines)
+    assert all(piece.endswith("\n") for piece in pieces)

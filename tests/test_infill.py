@@ -211,3 +211,27 @@ def test_infill_of_more_than_there_is_room_for(server: Server) -> None:
     assert many["tokens_evaluated"] == few["tokens_evaluated"]
     assert many["content"].startswith(few["content"])
     assert many["tokens_evaluated"] + many["tokens_predicted"] <= server.session.n_ctx
+
+
+def test_a_file_is_taken_in_where_it_fits_exactly() -> None:
+    """On a vocabulary of characters. What names the repository and this file takes room, too."""
+    prompts = InfillPrompts(FimTokens(1, 2, 3, 4, 5), [6], lambda text: [ord(one) for one in text])
+    n_all = len(prompts.make("x", "y", [("a", "A" * 20)], 1000).tokens)
+    for most in range(4, n_all + 5):
+        infill = prompts.make("x", "y", [("a", "A" * 20)], most)
+        assert len(infill.tokens) <= most
+        assert (ord("A") in infill.tokens) == (most >= n_all)
+        assert (ord("A") in infill.left_out) == (most < n_all)
+
+
+def test_the_server_copies_from_what_it_leaves_out(server: Server) -> None:
+    body = {"input_prefix": BEFORE, "input_suffix": BEHIND, "n_predict": 40, "temperature": 0}
+    with serve(server.session, max_prompt=60) as limited:
+        plain = limited.post("/infill", body).json()
+        # A file with what comes, too long for the prompt.
+        text = plain["content"] + "\n# " + "much more " * 200
+        helped = limited.post("/infill", body | {"input_extra": [{"text": text}]}).json()
+    assert (helped["content"], helped["tokens_evaluated"]) == (
+        plain["content"], plain["tokens_evaluated"],
+    )  # fmt: skip
+    assert helped["timings"]["draft_n_accepted"] > plain["timings"]["draft_n_accepted"]

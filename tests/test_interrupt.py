@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import run_script
+from specllama._interrupt import Interrupt
 
 SUPPORT = Path(__file__).parent / "support"
 
@@ -85,3 +88,18 @@ assert n > 10
 print("works")
 """
     assert run_script(SCRIPT + script)[:2] == (0, "works\n")
+
+
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
+def test_ctrl_c_does_afterwards_what_it_did_before(before: Any) -> None:
+    """Where it is ignored, it is ignored all the time."""
+    ends: list[bool] = []
+    ours = signal.signal(signal.SIGINT, before)
+    try:
+        with Interrupt(lambda: ends.append(True), patience=60) as interrupt:
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, ours)
+    is_heard = before is not signal.SIG_IGN
+    assert (interrupt.came, len(ends)) == (is_heard, is_heard)

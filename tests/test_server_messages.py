@@ -15,8 +15,10 @@ from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
+from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.fields import Fields
+from specllama.server.parts import Arguments, CallBegun
 from tool_models import SCRIPTS, TOOLS
 
 SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
@@ -345,3 +347,15 @@ def test_what_goes_wrong_on_the_way(clients: Clients, servers: dict[str, Server]
     assert caught.value.body["error"]["type"] == "invalid_request_error"
     with pytest.raises(anthropic.BadRequestError, match="grammar"):
         clients["calls"].messages.create(**options | {"stream": False})
+
+
+def test_each_call_has_its_own_input() -> None:
+    parts = [
+        part
+        for name, arguments in (("add", '{"a": 1}'), ("add", '{"a": 2}'), ("now", "{}"))
+        for part in (CallBegun(0, "id", name), Arguments(0, arguments))
+    ]
+    called = Blocks.whole(parts).content
+    assert [(one["name"], one["input"]) for one in called] == [
+        ("add", {"a": 1}), ("add", {"a": 2}), ("now", {}),
+    ]  # fmt: skip

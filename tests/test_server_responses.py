@@ -13,6 +13,8 @@ from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
+from specllama.server.fields import Fields
+from specllama.server.responses.input import read_input
 from tool_models import SCRIPTS, TOOLS
 
 FLAT: list[Any] = [{"type": "function", **tool["function"]} for tool in TOOLS]
@@ -182,3 +184,26 @@ def test_half_a_character(server: Server, path: str, body: Any, param: str) -> N
     assert error["param"] == param.partition("[")[0]
     assert f"{param}" in error["message"]
     assert "lone surrogate" in error["message"]
+
+
+def test_what_goes_wrong_on_the_way(server: Server) -> None:
+    """The last event of a stream that has begun tells it, and its answer has failed."""
+    a = server.session.tokenize("a", add_special=False)[-1]
+    grammar = 'root ::= "a" root "b" | "a" root "c" | ""'
+    more = {"grammar": grammar, "logit_bias": {str(a): 50}}
+    last = list(respond(server, stream=True, extra_body=more))[-1]
+    assert last.type == "response.failed"
+    assert (last.response.status, last.response.error.code) == ("failed", "server_error")
+    assert "grammar" in last.response.error.message
+
+
+def test_a_thought_without_an_answer_is_left_out(server: Server) -> None:
+    """An answer that was broken off while the model thought has nothing else."""
+    said = {"role": "user", "content": "u"}
+    thought = {
+        "type": "reasoning", "id": "rs_1", "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Hm, the user wants something."}],
+    }  # fmt: skip
+    assert read_input(Fields({"input": [said, thought]})) == [said]
+    with pytest.raises(openai.BadRequestError, match="input is empty"):
+        respond(server, input=[thought])
