@@ -14,6 +14,7 @@ import llama_cpp
 import numpy as np
 import pytest
 from random_model import write_dense
+from scripted_model import BOS, EOS, FIRST, write_scripted_model
 from specllama import ArgumentError, ModelError, SpecSession, theory
 from specllama.__main__ import main
 from specllama.measure import alpha
@@ -366,3 +367,11 @@ def test_bad_commands(
         error = capsys.readouterr().err
         assert sentence in error, (options, error)
         assert error.count("\n") == 1
+
+
+def test_a_text_ends_where_the_model_ends_it(tmp_path: Path) -> None:
+    path = tmp_path / "scripted.gguf"
+    write_scripted_model(path, ["a", "b", "c"])
+    with LogitsModel(path, n_ctx=64, **CPU) as model:
+        text = model.generate([BOS], 20, temperature=0.0, seed=0)
+    assert text == [BOS, FIRST, FIRST + 1, FIRST + 2, EOS]

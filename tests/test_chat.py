@@ -15,6 +15,7 @@ from scripted_model import BOS, FIRST
 from specllama import ArgumentError, DecodeError, ModelError, SpecSession
 from specllama._interrupt import Interrupt
 from specllama.chat.chat import Chat
+from specllama.model.chat_template import ChatTemplate
 
 Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
@@ -195,6 +196,7 @@ def test_turns_of_the_same_side(scripted: Script, open_session: Open) -> None:
     assert read(user("u"), answer, answer, user("a")) == ["u", "b", "\n\n", "b", "a"]
     assert read(user("u"), call, result, user("a")) == ["u", "c", "\n\n", "a"]
     assert read(user("u"), call, result, answer, user("a")) == ["u", "c", "b", "a"]
+    assert read(user("u"), user("a"), call, answer, user("a")) == ["u", "\n\n", "a", "b", "a"]
     with pytest.raises(ArgumentError, match=r"refuses these messages: no turn\.$"):
         read(answer, user("a"))
 
@@ -338,3 +340,28 @@ def test_ctrl_c_again_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> Non
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert len(ended) == 3
+
+
+def test_calls_stay_when_turns_are_joined() -> None:
+    strict = (
+        "{% for m in messages %}{% if not loop.first and m.role == loop.previtem.role %}"
+        "{{ raise_exception('no turn') }}{% endif %}[{{ m.role }}]{{ m.content }}"
+        "{% for call in m.tool_calls or [] %}({{ call.id }}){% endfor %}{% endfor %}"
+    )
+    said = {"role": "assistant", "content": "b"}
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
+    result = {"role": "tool", "content": "c"}
+    prompt = ChatTemplate(strict, bos="", eos="").render([user("u"), said, call, result])
+    assert prompt == "[user]u[assistant]b(1)[tool]c"
+
+
+def test_files_are_put_before_a_message_together_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a text")
+    (tmp_path / "b.txt").write_bytes(b"\xff\xfe")
+    model = Failing(KeyboardInterrupt())
+    chat = Chat(cast(Any, model), None, {}, interactive=True, colored=False)
+    with pytest.raises(ArgumentError, match=r"b\.txt cannot be read"):
+        chat.attach(str(tmp_path / "*.txt"))
+    with pytest.raises(KeyboardInterrupt):
+        chat.ask("why?")
+    assert model.asked == ["why?"]

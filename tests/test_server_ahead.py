@@ -127,3 +127,15 @@ def test_who_may_open_a_socket(session: SpecSession) -> None:
         assert status(server, Origin="http://example.org") == 403
         assert status(server, Origin=server.url) == 101
         assert status(server) == 101
+
+
+def test_nonsense_right_behind_an_opening_ends_it(server: Server) -> None:
+    """Even if it comes before the generation has begun."""
+    with ahead(server) as socket:
+        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 200}}))
+        socket.send("x")
+        told: list[Any] = [json.loads(socket.recv(30))]
+        while "error" not in told[-1]:
+            told.append(json.loads(socket.recv(30)))
+    assert not any(one["done"] for one in told[:-1])
+    wait_until_idle(server)

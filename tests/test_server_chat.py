@@ -16,6 +16,8 @@ from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
+from specllama.server.fields import Fields
+from specllama.server.messages import read_messages
 from specllama.session import BUNDLED_MODEL
 
 TEMPLATE = (
@@ -249,3 +251,9 @@ def test_how_many_tokens_come_by_default(server: Server) -> None:
                 answer = other.post(path, body | more).json()
                 usage = answer["usage"]
                 assert usage.get("completion_tokens", usage.get("output_tokens")) == n, answer
+
+
+def test_no_calls_are_as_if_left_out() -> None:
+    """Some clients send an empty list; templates tell by the name whether there are calls."""
+    said = {"role": "assistant", "content": "Hm.", "tool_calls": []}
+    assert read_messages(Fields({"messages": [said]})) == [{"role": "assistant", "content": "Hm."}]

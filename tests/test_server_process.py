@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 import signal
 import socket
 import subprocess
@@ -18,6 +20,7 @@ from conftest import EXACT_FLAG
 from prompts import ENDLESS, PROMPTS
 from specllama.__main__ import main
 from specllama.commands.serve import model_name
+from specllama.server import unhurried
 
 LONG: dict[str, Any] = {
     "prompt": PROMPTS["module"], "max_tokens": 1900, "temperature": 0.8, "seed": 1, **ENDLESS,
@@ -210,3 +213,39 @@ def test_without_its_packages() -> None:
     )
     assert process.returncode == 2
     assert process.stderr.endswith("run: pip install specllama[server]\n")
+
+
+def test_an_empty_key_of_the_environment_is_none(
+    process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients send some key, as they must."""
+    monkeypatch.setenv("SPECLLAMA_API_KEY", "")
+    _, url = process()
+    given = {"Authorization": "Bearer none"}
+    assert httpx.get(f"{url}/v1/models", headers=given, timeout=60).status_code == 200
+
+
+def test_lines_are_written_before_the_log_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if their reader is late: here it reads as soon as somebody waits for it."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.set_blocking(writing, True)
+    handler = unhurried.UnhurriedHandler(writing)
+    handler.emit(logging.makeLogRecord({"msg": "the last words"}))
+    found = b""
+
+    def read(_: float) -> None:
+        nonlocal found
+        found += os.read(reading, 4096)
+
+    monkeypatch.setattr(unhurried, "_PATIENCE", 60.0)
+    monkeypatch.setattr(unhurried.time, "sleep", read)
+    handler.close()
+    monkeypatch.undo()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as rest:
+        found += rest.read()
+    assert found.strip(b"x") == b"the last words\n"

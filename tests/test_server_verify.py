@@ -335,3 +335,26 @@ def test_what_targets_of_other_kinds_are() -> None:
 def test_a_session_without_offers() -> None:
     with SpecSession(**EXACT) as session, serve(session) as server:
         refused(server.post("/v1/verify", {"prompt": "x"}), 400)
+
+
+def test_what_is_over_leaves_nothing_behind(session: SpecSession) -> None:
+    """Neither those that are ended, nor those that fail; names are kept for the last ones only."""
+    with serve(session) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+        for i in range(270):
+            body = {"prompt": "x", "name": f"name {i}", "options": {"max_tokens": 1 + i % 2}}
+            opened = client.post("/v1/verify", json=body).json()
+            client.delete(f"/v1/verify/{opened['id']}")
+        refused(server.post("/v1/verify", {"prompt": "x", "options": {"grammar": "root"}}), 400)
+        verify = server.app._verify
+        assert (len(verify._open), len(verify._timers), len(verify._calls)) == (0, 0, 0)
+        assert len(verify._named) <= 256
+
+
+def test_the_last_answer_is_kept_from_who_asks_on(server: Server) -> None:
+    client = Client(server, prompt=MODULE)
+    while not (told := client.round([]))["done"]:
+        pass
+    refused(client.ask(client.body([])), 410)
+    client.n_rounds -= 1
+    assert client.ask(client.body([])).json() == told
+    client.end()

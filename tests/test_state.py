@@ -16,6 +16,7 @@ from conftest import EXACT_HERE
 from prompts import PROMPTS
 from random_model import WRITERS, words
 from specllama import ArgumentError, BusyError, SpecllamaError, SpecSession, _core
+from specllama.formats.state_file import fingerprint
 from specllama.requests.options import sampling_options
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
@@ -230,3 +231,15 @@ def test_kill_while_saving(open_session: Open, saved: Path) -> None:
     process.kill()
     process.communicate()
     open_session().load_state(saved)
+
+
+def test_models_of_the_same_form_are_told_apart(tmp_path: Path) -> None:
+    """As a model and what further training made of it: the same size and metadata, but other
+    weights. Under another name it is the same model."""
+    model, other, same = (tmp_path / name for name in ("a.gguf", "b.gguf", "c.gguf"))
+    metadata = bytes(1 << 20)
+    model.write_bytes(metadata + b"a" * (1 << 20))
+    other.write_bytes(metadata + b"b" * (1 << 20))
+    same.write_bytes(model.read_bytes())
+    assert fingerprint(str(model)) != fingerprint(str(other))
+    assert fingerprint(str(model)) == fingerprint(str(same))

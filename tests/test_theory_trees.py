@@ -182,3 +182,9 @@ ANY: list[Any] = [None, [0.5]]
 def test_bad_arguments(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def test_edges_may_sum_to_a_rounded_1() -> None:
+    edges = [0.2, 0.4, 0.3, 0.1]
+    assert sum(edges) > 1
+    assert theory.tree_expected_tokens([-1] * 4, edges) == pytest.approx(2)

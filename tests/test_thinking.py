@@ -287,3 +287,26 @@ def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:
     prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
     assert prompt == "u<s>ab"
     assert message(servers["letters"], messages=begun)["content"] == "cd"
+
+
+@pytest.mark.parametrize(
+    ("end", "prompt"),
+    [
+        (r"<think>\n", "<user>u<assistant><think>\nso\n</think>\n\nIt is"),
+        (r"<think>\n\n</think>\n\n", "<user>u<assistant><think>\n\n</think>\n\nIt is"),
+    ],
+)
+def test_a_thought_is_gone_on_with_where_the_template_begins_or_ends_one(
+    end: str, prompt: str
+) -> None:
+    """With white space behind it, as many templates have it."""
+    template = ChatTemplate(SHOWN + "{{ '" + end + "' }}", bos="", eos="")
+    thought = [*MESSAGES, {"role": "assistant", "content": "It is", "reasoning_content": "so"}]
+    assert template.render(thought) == prompt
+
+
+def test_a_greeting_is_no_beginning_of_an_answer() -> None:
+    """An assistant's message that nobody asked for is one of the conversation."""
+    greeting = [{"role": "assistant", "content": "Hello!"}]
+    template = ChatTemplate(SHOWN, bos="", eos="")
+    assert template.render(greeting) == "<assistant>Hello!<assistant>"

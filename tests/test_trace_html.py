@@ -258,9 +258,11 @@ def test_the_command_with_bad_input(
     capfd: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
     assert main(["trace", "-t", "1", *arguments]) == code
-    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("specllama: ")]
+    out, err = capfd.readouterr()
+    said = [line for line in err.splitlines() if line.startswith("specllama: ")]
     assert len(said) == 1
     assert message in said[0]
+    assert out == ""  # nothing was generated
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")

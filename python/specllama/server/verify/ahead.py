@@ -64,7 +64,6 @@ class AheadSocket:
             pass  # the client is gone
         finally:
             hearing.cancel()
-            self.cancel()
 
     def cancel(self) -> None:
         """End the running generation, if there is one."""
