@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from specllama import ModelError, SpecSession
-from specllama.chat import open_model
+from specllama.chat import commands, open_model
+from specllama.chat.chat import Chat
 from specllama.chat.open_model import OpenModel
 
 PIECES = ["u", ":", "a", "b", "c", "d"]
@@ -77,3 +78,12 @@ def test_ctrl_c_while_a_session_opens(model: OpenModel, monkeypatch: pytest.Monk
         answer(model)
     assert answer(model) == ":abcd"
     assert model.drafter == "n-grams"
+
+
+def test_the_drafter_is_looked_for_at_home(
+    model: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    chat = Chat(model, None, {}, interactive=True, colored=False)
+    with pytest.raises(ModelError, match=str(tmp_path / "none.gguf")):
+        commands.execute(chat, "/draft ~/none.gguf")

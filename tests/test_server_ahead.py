@@ -10,7 +10,7 @@ import pytest
 from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
-from verifying import MODULE, N, ahead, heard, refused
+from verifying import MODULE, Client, N, ahead, heard, refused
 from verifying import expected as expected
 from verifying import server as server
 from verifying import session as session
@@ -139,3 +139,17 @@ def test_nonsense_right_behind_an_opening_ends_it(server: Server) -> None:
             told.append(json.loads(socket.recv(30)))
     assert not any(one["done"] for one in told[:-1])
     wait_until_idle(server)
+
+
+def test_when_all_answers_are_ended_nothing_goes_on(session: SpecSession) -> None:
+    """As at the server's end, when the time to finish is over; clients may go on elsewhere."""
+    with serve(session) as server, ahead(server) as socket:
+        client = Client(server, prompt=MODULE)
+        socket.send(json.dumps({"prompt": MODULE, "options": {"max_tokens": 1500}}))
+        told = json.loads(socket.recv(30))
+        server.app.end_answers()
+        refused(client.ask(client.body([])), 410)
+        while "error" not in told:
+            assert not told["done"]
+            told = json.loads(socket.recv(30))
+        assert told["status"] == 410

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import openai
@@ -257,3 +257,12 @@ def test_no_calls_are_as_if_left_out() -> None:
     """Some clients send an empty list; templates tell by the name whether there are calls."""
     said = {"role": "assistant", "content": "Hm.", "tool_calls": []}
     assert read_messages(Fields({"messages": [said]})) == [{"role": "assistant", "content": "Hm."}]
+
+
+def test_numbers_are_read_however_they_are_written(server: Server) -> None:
+    """Some clients have only one kind of numbers, and write whole ones with a point."""
+    assert chat(server, max_tokens=cast(Any, 3.0)).usage.completion_tokens == 3
+    for field, value in (("max_tokens", 3.5), ("temperature", 10**400)):
+        answer = server.post("/v1/chat/completions", {"messages": MESSAGES, field: value})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["param"] == field

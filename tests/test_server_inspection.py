@@ -99,3 +99,17 @@ def test_what_it_is_not(server: Server) -> None:
     for path, instead in instead_of.items():
         message = server.post(path, {}).json()["error"]["message"]
         assert message == f"{path} is not served here; use {instead}."
+
+
+def test_what_nobody_thought_of_is_told_in_the_form_of_the_api(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> list[int]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(server.session, "tokenize", broken)
+    answer = server.post("/tokenize", {"content": "x"})
+    assert answer.status_code == 500
+    assert answer.json()["error"]["message"] == "The server made a mistake."
+    monkeypatch.undo()
+    assert server.post("/tokenize", {"content": "x"}).status_code == 200

@@ -218,11 +218,12 @@ def test_without_its_packages() -> None:
 def test_an_empty_key_of_the_environment_is_none(
     process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients send some key, as they must."""
+    """The server is as without the variable: for programs of this machine only."""
     monkeypatch.setenv("SPECLLAMA_API_KEY", "")
     _, url = process()
-    given = {"Authorization": "Bearer none"}
-    assert httpx.get(f"{url}/v1/models", headers=given, timeout=60).status_code == 200
+    for host, status in (("localhost", 200), ("example.com", 403)):
+        answer = httpx.get(f"{url}/v1/models", headers={"Host": host}, timeout=60)
+        assert answer.status_code == status
 
 
 def test_lines_are_written_before_the_log_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

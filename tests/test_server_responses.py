@@ -207,3 +207,8 @@ def test_a_thought_without_an_answer_is_left_out(server: Server) -> None:
     assert read_input(Fields({"input": [said, thought]})) == [said]
     with pytest.raises(openai.BadRequestError, match="input is empty"):
         respond(server, input=[thought])
+
+
+def test_what_is_not_supported_may_be_declined(server: Server) -> None:
+    declined: dict[str, Any] = {"background": False, "previous_response_id": None, "prompt": None}
+    assert respond(server, max_output_tokens=1, **declined).usage.output_tokens == 1

@@ -116,7 +116,7 @@ def _check_named(path: str) -> None:
 
 def _draft(chat: Chat, who: str) -> None:
     if who:
-        chat.model.redraft(os.path.expanduser(who))
+        chat.model.redraft(who)
     chat.say(f"Drafting: {chat.model.drafter}")
 
 
