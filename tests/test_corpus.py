@@ -322,7 +322,8 @@ def test_wrong_vocabulary(tmp_path: Path, open_session: Open, said: Path) -> Non
     ):
         with pytest.raises(ArgumentError, match=message):
             open_session(corpus=wrong)
-    assert open_session(draft=None, corpus=said).generate("x", max_tokens=2).tokens
+    for corpus in (said, Path("/no/such.corpus")):  # nobody drafts, so nobody reads it
+        assert open_session(draft=None, corpus=corpus).generate("x", max_tokens=2).tokens
 
 
 def test_spec_cli(tmp_path: Path, said: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import openai
@@ -261,8 +261,14 @@ def test_no_calls_are_as_if_left_out() -> None:
 
 def test_numbers_are_read_however_they_are_written(server: Server) -> None:
     """Some clients have only one kind of numbers, and write whole ones with a point."""
-    assert chat(server, max_tokens=cast(Any, 3.0)).usage.completion_tokens == 3
+    assert chat(server, max_tokens=3.0).usage.completion_tokens == 3
     for field, value in (("max_tokens", 3.5), ("temperature", 10**400)):
         answer = server.post("/v1/chat/completions", {"messages": MESSAGES, field: value})
         assert answer.status_code == 400
         assert answer.json()["error"]["param"] == field
+
+
+def test_the_field_of_bad_arguments_of_the_template_is_named(server: Server) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        chat(server, extra_body={"chat_template_kwargs": {"messages": []}})
+    assert caught.value.param == "chat_template_kwargs"

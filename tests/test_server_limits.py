@@ -366,6 +366,7 @@ def test_signs_of_life(session: SpecSession, monkeypatch: pytest.MonkeyPatch) ->
             "POST", f"{server.url}/v1/completions", json=streamed, timeout=60
         ) as coming:
             assert coming.status_code == 200
+            assert coming.headers["cache-control"] == "no-cache"
             for line in coming.iter_lines():
                 lines += [line] if line else []
                 first.cancel()

@@ -17,6 +17,7 @@ import pytest
 from conftest import EXACT, EXACT_FLAG, EXACT_HERE
 from prompts import PROMPTS
 from specllama import SpecSession
+from specllama.requests.meter import HALF_LIFE, Meter
 
 N_REQUESTS = 2000
 N_CLIENTS = 24  # more than there are places, in the server and in its queue
@@ -130,3 +131,13 @@ def test_no_crash_no_leak_no_wrong_answer() -> None:
     assert set(load.outcomes) == {"right", "left", "malformed", "oversized", "had to wait"}
     # Of some 100 MB: what was kept of every request, if it had 6 kB, would show.
     assert load.memory[N_REQUESTS] <= 1.05 * load.memory[200]
+
+
+def test_recent_work_counts_more() -> None:
+    """After a load of another kind the rate is soon that of the new one."""
+    meter = Meter()
+    assert meter.tokens_per_second == 0
+    for tokens in (10, 100):
+        for _ in range(10 * int(HALF_LIFE)):
+            meter.add(tokens, 1.0)
+        assert meter.tokens_per_second == pytest.approx(tokens, rel=0.01)

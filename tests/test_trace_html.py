@@ -184,6 +184,32 @@ def test_what_is_behind_the_end(open_session: Open) -> None:
     assert generation.text.startswith(Page(generation.trace.to_html()).text())
 
 
+def test_right_drafts_behind_the_end(open_session: Open) -> None:
+    session = open_session(spec_length=16)
+    whole = session.generate(PROMPT, max_tokens=60)
+    stop = session.detokenize(whole.tokens[40:42])
+    options: dict[str, Any] = {"max_tokens": 60, "stop": stop, "reference": whole.text}
+    generation = session.generate(PROMPT, trace=True, **options)
+    assert generation.trace is not None
+    tokens = list(generation.trace.tokens(len(generation.trace.rounds) - 1))
+    assert any(t.kind == "cut" and t.drafted is not None for t in tokens)
+    kept = [t.token for t in tokens if t.kind not in ("rejected", "cut")]
+    assert kept == generation.tokens[generation.trace.rounds[-1].position :]
+
+
+def test_texts_stay_when_a_stream_is_left_and_the_session_closed(open_session: Open) -> None:
+    session = open_session()
+    stream = session.stream(PROMPT, max_tokens=30, trace=True)
+    for _ in range(3):
+        next(stream)
+    stream.close()
+    session.close()
+    generation = stream.result()
+    assert generation.trace is not None
+    assert generation.text
+    assert generation.text.startswith(Page(generation.trace.to_html()).text())
+
+
 def test_the_lines(open_session: Open) -> None:
     session = open_session(draft=Guess([5, 6]))
     trace, text = traced(session, max_tokens=12)
