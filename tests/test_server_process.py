@@ -236,14 +236,17 @@ def test_lines_are_written_before_the_log_is_closed(monkeypatch: pytest.MonkeyPa
     os.set_blocking(writing, True)
     handler = unhurried.UnhurriedHandler(writing)
     handler.emit(logging.makeLogRecord({"msg": "the last words"}))
-    found = b""
+    found, sleep = b"", time.sleep
+    os.set_blocking(reading, False)
 
-    def read(_: float) -> None:
+    def read(seconds: float) -> None:
         nonlocal found
-        found += os.read(reading, 4096)
+        with contextlib.suppress(BlockingIOError):
+            found += os.read(reading, 4096)
+        sleep(seconds)
 
     monkeypatch.setattr(unhurried, "_PATIENCE", 60.0)
-    monkeypatch.setattr(unhurried.time, "sleep", read)
+    monkeypatch.setattr(time, "sleep", read)
     handler.close()
     monkeypatch.undo()
     os.close(writing)
