@@ -77,6 +77,7 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
     check(options.context);
+    // Here it is still known whose type is none.
     kv_type(kv_type_name(options.context));
     if (options.draft_model) kv_type(kv_type_name(options.draft_model->context), "draft_");
 }

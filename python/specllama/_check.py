@@ -112,9 +112,10 @@ def text(name: str, value: Any) -> str:
 def named(name: str, value: Any) -> str:
     """Return `value`, the name of something, if it is a `text` without a NUL, at which a message
     that quotes it would end. Raises ArgumentError."""
-    if "\0" in text(name, value):
+    checked = text(name, value)
+    if "\0" in checked:
         raise ArgumentError(f"{name} holds a NUL character.")
-    return str(value)
+    return checked
 
 
 def flag(name: str, value: Any) -> bool:
