@@ -17,6 +17,15 @@ int count_cuttable(const llama_context* context) {
     return has_states ? static_cast<int>(llama_n_rs_seq(context)) : Memory::kAnyNumber;
 }
 
+// The longest of some saved states with at most `keep` positions; null: there is none.
+const Memory::Saved* latest(const Memory::Marks& marks, int keep) {
+    const Memory::Saved* best = nullptr;
+    for (const Memory::Saved& saved : marks)
+        if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
+            best = &saved;
+    return best;
+}
+
 }  // namespace
 
 Memory::Memory(llama_context* context, const Layout& layout)
@@ -66,7 +75,7 @@ int Memory::size(SequenceId sequence) const {
 void Memory::distrust() {
     if (n_cuttable_ == kAnyNumber) return;
     for (SequenceId sequence = 0; sequence < std::ssize(saved_); ++sequence) {
-        const Saved* saved = latest(sequence, kAnyNumber);
+        const Saved* saved = latest(saved_[sequence], kAnyNumber);
         if (saved == nullptr || !restore(sequence, *saved)) empty(sequence);
     }
 }
@@ -74,17 +83,9 @@ void Memory::distrust() {
 void Memory::checkpoint(SequenceId sequence, Mark mark) {
     if (n_cuttable_ == kAnyNumber) return;
     const int now = size(sequence);
-    const Saved* saved = latest(sequence, now);
+    const Saved* saved = latest(saved_[sequence], now);
     if (now == 0 || (saved != nullptr && saved->size == now)) return;
     save(sequence, saved_[sequence][static_cast<std::size_t>(mark)]);
-}
-
-const Memory::Saved* Memory::latest(SequenceId sequence, int keep) const {
-    const Saved* best = nullptr;
-    for (const Saved& saved : saved_[sequence])
-        if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
-            best = &saved;
-    return best;
 }
 
 void Memory::save(SequenceId sequence, Saved& saved) {
@@ -124,7 +125,7 @@ int Memory::cut(SequenceId sequence, int keep) {
         if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
         return keep;
     }
-    const Saved* saved = latest(sequence, keep);
+    const Saved* saved = latest(saved_[sequence], keep);
     return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
 }
 
@@ -158,7 +159,7 @@ int Memory::held(SequenceId sequence, int keep) const {
     const int now = size(sequence);
     if (now <= keep) return now;
     if (n_cuttable_ == kAnyNumber) return keep > 0 && in_reach(sequence, keep) ? keep : 0;
-    const Saved* saved = latest(sequence, keep);
+    const Saved* saved = latest(saved_[sequence], keep);
     return saved == nullptr ? 0 : saved->size;
 }
 
@@ -178,7 +179,7 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
     if (size(from) == n)
         save(from, saved);
     else
-        saved = Saved(*latest(from, n));  // if copying throws, `saved` stays as it was
+        saved = Saved(*latest(saved_[from], n));  // if copying throws, `saved` stays as it was
     // This copies the attention part and makes both sequences share the recurrent state; restore()
     // then gives `to` a state of its own.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
@@ -241,6 +242,42 @@ bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int 
     }
     empty(sequence);
     return false;
+}
+
+int Memory::Image::held(int keep) const {
+    if (size <= keep) return size;
+    if (keep >= least) return keep;
+    const Saved* saved = latest(marks, keep);
+    return saved == nullptr ? 0 : saved->size;
+}
+
+std::size_t Memory::Image::n_bytes() const {
+    std::size_t n = state.size();
+    for (const Saved& saved : marks) n += saved.state.size();
+    return n;
+}
+
+std::size_t Memory::n_bytes(SequenceId sequence) const {
+    std::size_t n = llama_state_seq_get_size(context_, sequence);
+    for (const Saved& saved : saved_[sequence]) n += saved.state.size();
+    return n;
+}
+
+// llama.cpp's states have no snapshots, and of a sliding window only what the next token sees: with
+// either, no token can be cut off.
+Memory::Image Memory::image(SequenceId sequence) {
+    const int now = size(sequence);
+    const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);
+    return {.size = now,
+            .least = is_whole ? 1 : now,
+            .state = state(sequence),
+            .marks = saved_[sequence]};
+}
+
+bool Memory::put(SequenceId sequence, const Image& image) {
+    if (!load(sequence, image.state, image.size)) return false;
+    if (n_cuttable_ != kAnyNumber) saved_[sequence] = image.marks;
+    return true;
 }
 
 }  // namespace specllama

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -96,12 +97,32 @@ class Memory {
     std::vector<std::uint8_t> state(SequenceId sequence);
     bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
- private:
+    // A state that was saved of a sequence.
     struct Saved {
         int size = 0;  // positions; 0: nothing is saved
         std::vector<std::uint8_t> state;
     };
+    using Marks = std::array<Saved, 2>;  // [mark]
 
+    // A copy of all that a sequence holds and can go back to.
+    struct Image {
+        int size = 0;   // positions
+        int least = 0;  // fewest positions that can remain when it is cut
+        std::vector<std::uint8_t> state;
+        Marks marks;
+
+        // What rewind() to `keep` will return once the image is put back.
+        int held(int keep) const;
+        std::size_t n_bytes() const;
+    };
+    Image image(SequenceId sequence);
+    // Bytes that its image takes.
+    std::size_t n_bytes(SequenceId sequence) const;
+    // Puts an image back, into any sequence of the memory that it was taken of; returns false,
+    // leaving the sequence empty, if the memory does not take it.
+    bool put(SequenceId sequence, const Image& image);
+
+ private:
     int size(SequenceId sequence) const;
     // How many of its first `keep` positions a sequence or a saved state of it can give.
     int held(SequenceId sequence, int keep) const;
@@ -109,8 +130,6 @@ class Memory {
     int cut(SequenceId sequence, int keep);
     void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
-    // The longest saved state of a sequence with at most `keep` positions; null: there is none.
-    const Saved* latest(SequenceId sequence, int keep) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);
     void finish_copy();
@@ -128,7 +147,7 @@ class Memory {
     // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no
     // snapshots.
     std::vector<Position> decoded_from_;
-    std::vector<std::array<Saved, 2>> saved_;  // [sequence][mark]
+    std::vector<Marks> saved_;  // [sequence]
 };
 
 }  // namespace specllama

@@ -1,7 +1,9 @@
 #include "session/assembly.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -77,6 +79,9 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
     check(options.context);
+    if (options.cache_ram < -1)
+        throw InvalidArgument("cache_ram must be 0 (off) or more, or -1 (no limit), not " +
+                              std::to_string(options.cache_ram) + ".");
     // Here it is still known whose type is none.
     kv_type(kv_type_name(options.context));
     if (options.draft_model) kv_type(kv_type_name(options.draft_model->context), "draft_");
@@ -197,6 +202,11 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
     return keys;
 }
 
+std::size_t cache_bytes(int mebibytes) {
+    return mebibytes < 0 ? std::numeric_limits<std::size_t>::max()
+                         : static_cast<std::size_t>(mebibytes) << 20;
+}
+
 // One line with all that the bytes of a KV memory in n_parts parts depend on, except for the values
 // of the weights.
 std::string state_key(const Header& header, const ContextOptions& context, int n_ctx, int n_parts,
@@ -253,6 +263,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .curve_keys = std::move(curve_keys),
             .context_plan = plan.context,
             .shape = shape,
+            .cache_bytes = cache_bytes(options.cache_ram),
             .exact = plan.exact,
             .state_key = state_key(headers.target, plan.context, shape.n_ctx, n_parts, plan.exact)};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,8 @@ struct Assembly {
     // That of `context`.
     ContextPlan context_plan;
     Shape shape;
+    // See PromptCache.
+    std::size_t cache_bytes;
     // See TargetPlan::exact.
     bool exact;
     // SavedState::key of the session's states.

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/common_prefix.h"
+
 namespace specllama {
 
 namespace {
 
-int common_prefix(TokenSpan a, TokenSpan b) {
-    const auto [end, _] = std::ranges::mismatch(a, b);
-    return static_cast<int>(end - a.begin());
-}
+// Whether most of a text stays that is cut to its first n tokens.
+bool keeps_most(TokenSpan tokens, int n) { return 2 * n >= static_cast<int>(tokens.size()); }
 
 }  // namespace
 
@@ -18,8 +18,8 @@ TokenSpan SlotPool::Slot::tokens() const {
     return sequence == nullptr ? TokenSpan(left) : sequence->tokens().first(sequence->n_cached());
 }
 
-SlotPool::SlotPool(Memory& memory, int n_slots)
-    : memory_(memory), slots_(n_slots), n_free_(n_slots) {}
+SlotPool::SlotPool(Memory& memory, int n_slots, std::size_t cache_bytes)
+    : memory_(memory), cache_(cache_bytes), slots_(n_slots), n_free_(n_slots) {}
 
 // The slot that can give the most leading tokens. A free slot can be cut back to them, another only
 // be copied from; among equals, a free one is taken.
@@ -45,25 +45,60 @@ int SlotPool::oldest_free() const {
     return oldest;
 }
 
+// A slot that would lose most of what it holds is copied from instead. A copy is loaded only where
+// it saves more than that takes.
 void SlotPool::put(Sequence& sequence) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = longest(prompt);
+    const PromptCache::Prefix copy = cache_.longest(prompt);
+    const bool from_copy = copy.n_tokens >= prefix.n_tokens + Memory::kShortestCopy;
     const Slot& source = slots_[prefix.slot];
     int id = oldest_free();
-    int n_cached = 0;
-    // A slot that would lose most of what it holds is copied from instead.
-    const bool keeps_most = 2 * prefix.n_tokens >= static_cast<int>(source.tokens().size());
-    if (source.sequence == nullptr && keeps_most && prefix.n_tokens > 0) id = prefix.slot;
+    if (!from_copy && source.sequence == nullptr && prefix.n_tokens > 0 &&
+        keeps_most(source.tokens(), prefix.n_tokens))
+        id = prefix.slot;
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
-    if (id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy)
-        n_cached = memory_.copy(prefix.slot, id, prefix.n_tokens);
-    else
-        n_cached = memory_.rewind(id, common_prefix(slots_[id].tokens(), prompt));
+    const int n_cached = from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens)
+                                   : fill(id, prefix, prompt);
     slots_[id].sequence = &sequence;
     slots_[id].left.clear();
     --n_free_;
     sequence.enter(id, n_cached);
+}
+
+// Makes a free slot hold the leading tokens of a prompt that a slot, perhaps itself, can give;
+// returns how many it holds.
+int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
+    const int n_common = common_prefix(slots_[id].tokens(), prompt);
+    if (id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy) {
+        keep_copy(id);
+        return memory_.copy(prefix.slot, id, prefix.n_tokens);
+    }
+    if (!keeps_most(slots_[id].tokens(), memory_.rewindable(id, n_common))) keep_copy(id);
+    return memory_.rewind(id, n_common);
+}
+
+// Makes a free slot hold the first tokens of a copy; returns how many it holds. A copy of which the
+// slot holds most is not needed any more.
+int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
+    keep_copy(id);
+    const bool loaded = memory_.put(id, entry.image);
+    const int n_cached = loaded ? memory_.rewind(id, n_tokens) : 0;
+    if (!keeps_most(entry.tokens, n_cached)) cache_.put(std::move(entry));
+    return n_cached;
+}
+
+// Keeps a copy of what a free slot holds, unless that is short or another slot holds it, too.
+void SlotPool::keep_copy(int id) {
+    const TokenSpan tokens = slots_[id].left;
+    const auto n = static_cast<int>(tokens.size());
+    if (n < Memory::kShortestCopy || memory_.rewindable(id, n) != n) return;
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
+        if (i != id && common_prefix(slots_[i].tokens(), tokens) == n &&
+            memory_.copyable(i, n) == n)
+            return;
+    cache_.keep(memory_, id, tokens);
 }
 
 void SlotPool::take_out(const Sequence& sequence) {
@@ -88,6 +123,7 @@ SlotPool::Left SlotPool::left() const {
 
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const int id = oldest_free();
+    keep_copy(id);
     Slot& slot = slots_[id];
     const std::vector<std::uint8_t> before = memory_.state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());

@@ -1,29 +1,32 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "engine/sequence.h"
 #include "llama/memory.h"
+#include "session/prompt_cache.h"
 #include "specllama/types.h"
 
 namespace specllama {
 
 // The places in a context's memory, one per sequence, and what they hold.
 //
-// A free slot keeps what its last request left there, until the slot is needed. If a prompt begins
-// like what any slot holds, free or taken, only the rest of it is decoded. A prompt that begins
-// like none gets the slot that has been free the longest.
+// A free slot keeps what its last request left there, until the slot is needed; then a copy is kept
+// elsewhere. If a prompt begins like what any slot, free or taken, or a copy holds, only the rest of
+// it is decoded. A prompt that begins like none gets the slot that has been free the longest.
 class SlotPool {
  public:
-    // The memory must outlive this, and have room for n_slots sequences.
-    SlotPool(Memory& memory, int n_slots);
+    // The memory must outlive this, and have room for n_slots sequences. cache_bytes: most bytes of
+    // the copies; see PromptCache.
+    SlotPool(Memory& memory, int n_slots, std::size_t cache_bytes);
 
     int n_free() const { return n_free_; }
 
-    // Puts a new sequence into a free slot, with as many of its leading tokens as the slots can
-    // give. Its last token is not among them, since its logits are wanted. The pool refers to the
+    // Puts a new sequence into a free slot, with as many of its leading tokens as slots or copies
+    // can give. Its last token is not among them, since its logits are wanted. The pool refers to the
     // sequence until it is taken out. There must be a free slot.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
@@ -56,8 +59,12 @@ class SlotPool {
 
     Prefix longest(TokenSpan prompt) const;
     int oldest_free() const;
+    int fill(int id, const Prefix& prefix, TokenSpan prompt);
+    int fill(int id, PromptCache::Entry entry, int n_tokens);
+    void keep_copy(int id);
 
     Memory& memory_;
+    PromptCache cache_;
     std::vector<Slot> slots_;  // [sequence id]
     int n_free_;
     std::uint64_t n_freed_ = 0;

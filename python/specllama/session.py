@@ -100,6 +100,10 @@ class SpecSession(BackgroundRequests, Closing):
             with draft=None, and, unless drafts are trees, with a draft model and a fixed
             spec_length.)
         offers: Whether drafts may come from elsewhere, see `host`; `specllama serve` sets this.
+        cache_ram: MiB of main memory for copies of what earlier calls left in the KV memory. A
+            prompt that begins like one of them costs only its new tokens, as if that call had been
+            the previous one. What was not needed for the longest goes first. 0: none; -1: no limit
+            (but the copies take at most as much memory as they leave free).
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay (perhaps none), judging by the decode times of this machine and what was accepted so
             far. (Which batch widths are decoded then depends on the clock: outside the exact
@@ -163,6 +167,7 @@ class SpecSession(BackgroundRequests, Closing):
         exact: bool | Literal["auto"] = "auto",
         corpus: str | os.PathLike[str] | None = None,
         offers: bool = False,
+        cache_ram: int = 0,
         target: str | None = None,
         target_mode: Literal["auto", "lockstep", "ahead"] = "auto",
         target_key: str | None = None,
@@ -208,6 +213,7 @@ class SpecSession(BackgroundRequests, Closing):
             "exact": exact,
             "corpus": corpus,
             "offers": offers,
+            "cache_ram": cache_ram,
             "spec_length": spec_length,
             "spec_tree": spec_tree,
             "cascade": cascade,

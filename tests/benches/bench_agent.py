@@ -1,7 +1,7 @@
 """An agent's loop against two servers, in turns:
 
     python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
-        [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N]
+        [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N] [--titles]
 
 Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
 are up and asked one after the other, each turn the other one first. Both see the same conversation,
@@ -9,6 +9,9 @@ that of llama-server where it calls a tool, else ours, so that one different cal
 everything behind it different. A turn's time is that of its requests, by a clock on the wall; the
 tools' time does not count. The first turn is given, and a call that stands in the text as JSON is
 one, too: small models leave the tags out, and llama-server takes that for text.
+
+With --titles both are also asked for a title of each request before it is made, as agents ask for
+titles and summaries: a request of its own, in the only slot.
 """
 
 from __future__ import annotations
@@ -32,6 +35,9 @@ from specllama.bench.llama_server import model_flags, serving
 
 N_CTX = 16384
 MOST_TOKENS = 900
+TITLE_TOKENS = 12
+CACHE_RAM = 8192
+"""MiB, the default of both."""
 
 
 @dataclass
@@ -41,11 +47,13 @@ class Server:
     Attributes:
         client: Speaks to it.
         seconds: Of each turn.
+        titles: Seconds of each title.
         n_tokens: That it generated.
     """
 
     client: openai.OpenAI
     seconds: list[float] = field(default_factory=list)
+    titles: list[float] = field(default_factory=list)
     n_tokens: int = 0
 
     def ask(self, messages: Sequence[Any]) -> Any:
@@ -63,6 +71,20 @@ class Server:
         self.n_tokens += answer.usage.completion_tokens
         return answer.choices[0].message
 
+    def ask_title(self, order: str) -> None:
+        """Ask for a title of a request, beside the conversation."""
+        began = time.perf_counter()
+        self.client.chat.completions.create(
+            model="m",
+            messages=[
+                {"role": "system", "content": "You write titles of at most five words."},
+                {"role": "user", "content": order},
+            ],
+            temperature=0,
+            max_tokens=TITLE_TOKENS,
+        )
+        self.titles.append(time.perf_counter() - began)
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="An agent's loop against two servers.")
@@ -70,6 +92,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("llama_server", type=Path, help="llama.cpp's program")
     parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
     parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
+    parser.add_argument("--titles", action="store_true", help="ask for titles, too")
     parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
     parser.add_argument("--flash-attn", default="auto", help="of both servers (auto)")
     parser.add_argument("--flags", default="", help="more flags of llama-server (none)")
@@ -77,18 +100,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     flags = model_flags(given.model, n_threads=given.threads, n_ctx=N_CTX, kv_type="f16")
     flags += ["--jinja", "-fa", given.flash_attn]
     with (
-        serving(given.llama_server, [*flags, *given.flags.split()], n_slots=1) as theirs,
+        serving(
+            given.llama_server, [*flags, *given.flags.split()], n_slots=1, cache_ram=CACHE_RAM
+        ) as theirs,
         specllama(given.model, given.threads, N_CTX, "-fa", given.flash_attn) as ours,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = [Server(client(theirs.address)), Server(client(ours))]
         until = time.monotonic() + 60 * given.minutes
-        same = _converse(servers, Repository(Path(folder)), ORDERS[: given.turns], until)
+        same = _converse(
+            servers, Repository(Path(folder)), ORDERS[: given.turns], until, titles=given.titles
+        )
     _report(servers, same)
 
 
 def _converse(
-    servers: list[Server], repository: Repository, orders: Sequence[str], until: float
+    servers: list[Server],
+    repository: Repository,
+    orders: Sequence[str],
+    until: float,
+    *,
+    titles: bool,
 ) -> list[bool]:
     """Run the loop; return in which turns both answered the same."""
     system = "You work on a Python repository. Use one tool for each request."
@@ -101,6 +133,8 @@ def _converse(
         messages.append({"role": "user", "content": order})
         answers: dict[int, Any] = {}
         for i in (turn % 2, 1 - turn % 2):
+            if titles:
+                servers[i].ask_title(order)
             answers[i] = servers[i].ask(messages)
         same.append(_said(answers[0]) == _said(answers[1]))
         seconds = " ".join(f"{server.seconds[-1]:.2f}" for server in servers)
@@ -165,7 +199,8 @@ def _report(servers: Sequence[Server], same: Sequence[bool]) -> None:
     pairs = list(zip(theirs.seconds, ours.seconds, strict=True))
     print(f"same answers: {sum(same)} of {len(same)}")
     for name, server in (("llama-server", theirs), ("specllama", ours)):
-        print(f"{name}: {sum(server.seconds):.1f} s, {server.n_tokens} tokens")
+        titles = f", titles {sum(server.titles):.1f} s" if server.titles else ""
+        print(f"{name}: {sum(server.seconds):.1f} s{titles}, {server.n_tokens} tokens")
     _compare("all turns", pairs)
     # Behind another answer one of the two has to read that of the other.
     fair = [pair for i, pair in enumerate(pairs) if all(same[max(i - 1, 0) : i + 1])]

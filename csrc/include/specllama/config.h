@@ -90,6 +90,10 @@ struct SessionOptions {
     std::string corpus;
     // Whether callers may offer drafts of their own: see Stream::offer.
     bool offers = false;
+    // MiB of main memory for copies of what earlier requests left in the KV memory, which later
+    // prompts that begin alike go on from; 0: none, -1: no limit. Whatever it is, the copies take
+    // at most as much memory as they leave free.
+    int cache_ram = 0;
     // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
     // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
     // the other options ask for (the list is in llama/exact.h). on: a session that cannot be exact

@@ -552,6 +552,7 @@ class SessionOptions:
         draft_model: DraftModelOptions | None,
         corpus: str,
         offers: bool,
+        cache_ram: int,
         exact: Switch,
     ) -> None: ...
     @property
@@ -568,6 +569,8 @@ class SessionOptions:
     def corpus(self) -> str: ...
     @property
     def offers(self) -> bool: ...
+    @property
+    def cache_ram(self) -> int: ...
     @property
     def exact(self) -> Switch: ...
 

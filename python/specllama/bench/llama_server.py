@@ -132,13 +132,16 @@ def draft_lengths(*flags: str) -> dict[str, list[str]]:
 
 
 @contextmanager
-def serving(program: Path, flags: Sequence[str], *, n_slots: int) -> Iterator[LlamaServer]:
+def serving(
+    program: Path, flags: Sequence[str], *, n_slots: int, cache_ram: int = 0
+) -> Iterator[LlamaServer]:
     """Start a server, and end it afterwards.
 
     Args:
         program: Path of llama-server.
         flags: Model and settings.
         n_slots: Requests that are worked at together.
+        cache_ram: MiB for conversations whose slots others have taken.
 
     Raises:
         ArgumentError: There is no such program.
@@ -148,7 +151,7 @@ def serving(program: Path, flags: Sequence[str], *, n_slots: int) -> Iterator[Ll
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [str(program), *flags, "--port", str(port), "-np", str(n_slots)]
-    command += ["-cram", "0", "--no-ui"]
+    command += ["-cram", str(cache_ram), "--no-ui"]
     address = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryFile("w+") as log:
         try:

@@ -75,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             flash_attn=_arguments.SWITCH[arguments.flash_attn],
             max_queue=arguments.max_queue,
             offers=True,
+            cache_ram=arguments.cache_ram,
         ) as session,
     ):
         # A trial: raises what every answer would be refused for.
@@ -155,6 +156,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "-fa", "--flash-attn", choices=_arguments.SWITCH, default="auto",
         help="as a session's (auto); off helps copies from long texts on CPUs",
+    )  # fmt: skip
+    parser.add_argument(
+        "-cram", "--cache-ram", type=whole(-1), default=8192, metavar="MIB",
+        help="main memory for conversations whose place others have taken; -1: no limit (8192)",
     )  # fmt: skip
     parser.add_argument(
         "--max-queue", type=whole(0), default=64, help="requests that may wait (64)"

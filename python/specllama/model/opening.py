@@ -31,6 +31,7 @@ def open_core(
     exact: bool | Literal["auto"],
     corpus: str | os.PathLike[str] | None,
     offers: bool,
+    cache_ram: int,
     spec_length: int | Literal["auto"],
     spec_tree: int | Literal["auto", "off"],
     cascade: bool,
@@ -112,6 +113,7 @@ def open_core(
         draft_model=draft_model,
         corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
         offers=offers,
+        cache_ram=_check.integer("cache_ram", cache_ram),
         exact=_check.switch("exact", exact),
     )
     by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)

@@ -198,6 +198,7 @@ def _loader(
                 draft_model=None,
                 corpus="",
                 offers=False,
+                cache_ram=0,
                 exact=_core.Switch.off,
             ),
             drafter=None,

@@ -1,0 +1,83 @@
+#include "session/prompt_cache.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "session/common_prefix.h"
+#include "system/host.h"
+
+namespace specllama {
+
+namespace {
+
+// Whether an entry can give all of a text.
+bool gives(const PromptCache::Entry& entry, TokenSpan tokens) {
+    const int n = static_cast<int>(tokens.size());
+    return common_prefix(entry.tokens, tokens) == n && entry.image.held(n) == n;
+}
+
+// Bytes of main memory that would be free if so many were not in use.
+std::size_t free_beside(std::size_t n_bytes) {
+    const std::size_t available = memory_available();
+    return available == 0 ? std::numeric_limits<std::size_t>::max() : available + n_bytes;
+}
+
+}  // namespace
+
+PromptCache::Prefix PromptCache::longest(TokenSpan prompt) {
+    Prefix best{entries_.end(), 0};
+    for (auto place = entries_.begin(); place != entries_.end(); ++place) {
+        const int n = place->image.held(common_prefix(place->tokens, prompt));
+        if (n > best.n_tokens) best = {place, n};
+    }
+    return best;
+}
+
+// Copies are a convenience: where there is no memory for one, the request goes on without.
+void PromptCache::keep(Memory& memory, SequenceId sequence, TokenSpan tokens) {
+    if (most_bytes_ == 0) return;
+    const auto other = std::ranges::find_if(
+        entries_, [&](const Entry& entry) { return gives(entry, tokens); });
+    if (other != entries_.end()) {
+        entries_.splice(entries_.end(), entries_, other);
+        return;
+    }
+    try {
+        if (!make_room(memory.n_bytes(sequence), free_beside(n_bytes_))) return;
+        put({{tokens.begin(), tokens.end()}, memory.image(sequence)});
+    } catch (const std::bad_alloc&) {
+        entries_.clear();
+        n_bytes_ = 0;
+    }
+}
+
+PromptCache::Entry PromptCache::take(Place place) {
+    Entry entry = std::move(*place);
+    n_bytes_ -= entry.image.n_bytes();
+    entries_.erase(place);
+    return entry;
+}
+
+void PromptCache::put(Entry entry) {
+    for (auto place = entries_.begin(); place != entries_.end();) {
+        const auto next = std::next(place);
+        if (gives(entry, place->tokens)) take(place);
+        place = next;
+    }
+    const std::size_t n_bytes = entry.image.n_bytes();
+    if (!make_room(n_bytes, free_beside(n_bytes_ + n_bytes))) return;
+    entries_.push_back(std::move(entry));
+    n_bytes_ += n_bytes;
+}
+
+bool PromptCache::make_room(std::size_t n_bytes, std::size_t n_free) {
+    const std::size_t most = std::min(most_bytes_, n_free / 2);
+    if (n_bytes > most) return false;
+    while (n_bytes_ + n_bytes > most) take(entries_.begin());
+    return true;
+}
+
+}  // namespace specllama

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <vector>
+
+#include "llama/memory.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Copies, in main memory, of what requests left in the KV memory, made when others take their
+// places there. A prompt that begins like one of these texts is not decoded again as far as that
+// goes. What was not needed for the longest goes first.
+class PromptCache {
+ public:
+    // most_bytes: of all copies; 0: none are made. Whatever it is, they take at most as much memory
+    // as they leave free.
+    explicit PromptCache(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+
+    struct Entry {
+        std::vector<Token> tokens;
+        Memory::Image image;
+    };
+    using Place = std::list<Entry>::iterator;
+
+    // The entry that can give the most leading tokens of a prompt.
+    struct Prefix {
+        Place place;
+        int n_tokens = 0;  // 0: no entry can give any
+    };
+    Prefix longest(TokenSpan prompt);
+
+    // Makes an entry of what a sequence holds, whose tokens these are, unless it does not fit or
+    // another entry can take its place.
+    void keep(Memory& memory, SequenceId sequence, TokenSpan tokens);
+
+    // Takes an entry out. put(): puts it in again, as the one that was needed last.
+    Entry take(Place place);
+    void put(Entry entry);
+
+ private:
+    // Drops entries until another of so many bytes may stay; returns false if none may. n_free:
+    // bytes that would be free if nothing were kept.
+    bool make_room(std::size_t n_bytes, std::size_t n_free);
+
+    std::size_t most_bytes_;
+    std::size_t n_bytes_ = 0;   // of all entries
+    std::list<Entry> entries_;  // the last is the one needed last
+};
+
+}  // namespace specllama

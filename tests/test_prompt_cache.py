@@ -1,0 +1,147 @@
+"""Conversations whose places in the KV memory others have taken go on from copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EXACT_HERE
+from random_model import CUTTABLE, WRITERS, words
+from specllama import ArgumentError, Generation, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+Open = Callable[..., SpecSession]
+
+
+def conversation(i: int, n: int = 100) -> list[int]:
+    """A prompt of n tokens that begins like no other."""
+    return [10 + i, *words(n - 1, seed=i)]
+
+
+def numbers(generation: Generation) -> list[Any]:
+    """The log-probabilities of an answer, whole."""
+    return [(one.logprob, one.top) for one in generation.logprobs]
+
+
+def reused(session: SpecSession, prompt: list[int]) -> int:
+    return session.generate(prompt, max_tokens=2).stats.reused_tokens
+
+
+@pytest.mark.parametrize("n_seq", [1, 2])
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_a_conversation_goes_on(open_session: Open, tmp_path: Path, kind: str, n_seq: int) -> None:
+    """All kinds of memory: a conversation goes on as if it had kept its place, to the last bit
+    where sessions are exact. More conversations take turns than there are places."""
+    exact = EXACT_HERE if kind in (*CUTTABLE, "sliding window") else "auto"
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    solo = open_session(model, exact=exact, n_seq=n_seq)
+    roomy = open_session(model, exact=exact, n_seq=n_seq + 2)
+    session = open_session(model, exact=exact, n_seq=n_seq, cache_ram=-1)
+    talks = [conversation(i) for i in range(n_seq + 2)]
+    options: dict[str, Any] = {"max_tokens": 20, "logprobs": 2}
+    for turn in range(3):
+        for i, talk in enumerate(talks):
+            found = session.generate(talk, **options)
+            for _ in range(n_seq):
+                solo.generate([8], max_tokens=1)  # has nothing in common with the next
+            expected = solo.generate(talk, **options)
+            assert found.tokens == expected.tokens
+            if exact is True:
+                assert numbers(found) == numbers(expected)
+            n_reused = roomy.generate(talk, **options).stats.reused_tokens
+            assert found.stats.reused_tokens == n_reused
+            assert (n_reused > 0) == (turn > 0)
+            talks[i] = [*talk, *found.tokens, 5, 6, 7]
+
+
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_a_turn_is_asked_again(open_session: Open, tmp_path: Path, kind: str) -> None:
+    """Behind the same prompt, without the answer that was there: as if nobody had come between;
+    but copies have no more of a sliding window than a next token sees."""
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    prompt = conversation(0)
+    answers = []
+    for between in (None, conversation(1)):
+        session = open_session(model, exact="auto", cache_ram=-1, n_seq=2)
+        session.generate(prompt, max_tokens=30)
+        for i in (1, 2) if between else ():
+            session.generate([i, *between], max_tokens=2)
+        answers.append(session.generate([*prompt, 5], max_tokens=20))
+    near, far = answers
+    assert near.tokens == far.tokens
+    if kind == "sliding window":
+        assert far.stats.reused_tokens == 0
+    else:
+        assert 0 < near.stats.reused_tokens == far.stats.reused_tokens
+
+
+def test_without_it_what_was_there_is_lost(open_session: Open) -> None:
+    session = open_session(draft=None)
+    assert [reused(session, conversation(i)) for i in (0, 1, 0)] == [0, 0, 0]
+
+
+def test_the_longest_unused_goes(open_session: Open) -> None:
+    """One MiB holds two of the bundled model's conversations here."""
+    session = open_session(draft=None, cache_ram=1)
+    n = 100
+    while True:
+        talks = [conversation(i, n) for i in range(5)]
+        for talk in talks:
+            reused(session, talk)
+        kept = [reused(session, talk) > 0 for talk in reversed(talks)]
+        if not all(kept):
+            break
+        n += 50
+    assert kept == sorted(kept, reverse=True)
+    assert kept[1]
+
+
+def test_what_is_larger_than_all_is_not_kept(open_session: Open) -> None:
+    session = open_session(draft=None, cache_ram=1, n_ctx=4096)
+    long, short = conversation(0, 4000), conversation(1)
+    assert [reused(session, one) for one in (short, long, short, long)] == [0, 0, 99, 0]
+
+
+def test_a_beginning_that_two_share(open_session: Open) -> None:
+    """The copy stays, for the conversation that it is of."""
+    session = open_session(draft=None, cache_ram=-1)
+    system, talk = conversation(0, 200), words(400, seed=1)
+    reused(session, [*system, *talk])
+    reused(session, conversation(1))
+    assert reused(session, [*system, 5, 6]) == 200
+    assert reused(session, [*system, *talk]) == 599
+
+
+def test_short_texts_are_not_kept(open_session: Open) -> None:
+    session = open_session(draft=None, cache_ram=-1)
+    assert [reused(session, conversation(i, 20)) for i in (0, 1, 0)] == [0, 0, 0]
+
+
+def test_beside_a_search_and_a_saved_state(open_session: Open, tmp_path: Path) -> None:
+    session = open_session(draft=None, cache_ram=-1)
+    one, other = conversation(0), conversation(1)
+    reused(session, one)
+    session.generate(other, n_beams=2, max_tokens=4)
+    assert reused(session, one) == 99
+    session.save_state(tmp_path / "state")
+    reused(session, other)
+    session.load_state(tmp_path / "state")
+    assert reused(session, one) == 99
+    assert reused(session, other) == 99
+
+
+def test_with_a_draft_model(open_session: Open) -> None:
+    session = open_session(draft=BUNDLED_DRAFT, cache_ram=-1, spec_length=4)
+    prompts = [conversation(i) for i in range(3)]
+    first = [session.generate(prompt, max_tokens=20).tokens for prompt in prompts]
+    again = [session.generate(prompt, max_tokens=20) for prompt in prompts]
+    assert [one.tokens for one in again] == first
+    assert [one.stats.reused_tokens for one in again] == [99, 99, 99]
+
+
+@pytest.mark.parametrize("cache_ram", [-2, 1.5, "1", True])
+def test_what_it_cannot_be(open_session: Open, cache_ram: Any) -> None:
+    with pytest.raises(ArgumentError, match="cache_ram must be"):
+        open_session(cache_ram=cache_ram)
