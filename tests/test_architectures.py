@@ -182,8 +182,8 @@ def test_the_next_prompt_is_as_in_a_fresh_session(
         generation = session.generate(prompt, **options)
         assert generation.tokens == fresh.generate(prompt, **options).tokens, keep
         fresh.check(prompt, generation.logprobs[0])
-        if kind not in CUTTABLE:
-            assert generation.stats.reused_tokens == 0
+        if kind not in CUTTABLE:  # a state was saved four tokens before the end of `long`
+            assert generation.stats.reused_tokens == (196 if keep >= 196 else 0)
         elif kind != "sliding window":
             assert generation.stats.reused_tokens >= keep
         elif keep <= WINDOW:  # what it needs has left the window: all is decoded again

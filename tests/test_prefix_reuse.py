@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import EXACT_HERE
-from random_model import CUTTABLE, WRITERS, words
+from random_model import CUTTABLE, EOS, WRITERS, words
 from specllama import SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -34,9 +34,9 @@ def sessions(kind: str, tmp_path: Path, open_session: Open) -> tuple[SpecSession
     return open_session(model, None, **options), open_session(model, n_seq=3, **options)
 
 
-def fresh(session: SpecSession, prompt: list[int], n: int) -> list[int]:
+def fresh(session: SpecSession, prompt: list[int], n: int, **options: Any) -> list[int]:
     session.generate([8], max_tokens=1)  # has nothing in common with the next
-    return session.generate(prompt, max_tokens=n).tokens
+    return session.generate(prompt, max_tokens=n, **options).tokens
 
 
 def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
@@ -57,9 +57,11 @@ def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], ki
         assert third.stats.reused_tokens == 100
 
 
-def test_the_same_prompt_again(sessions: tuple[SpecSession, SpecSession]) -> None:
-    """All kinds: a prompt's end, but for its last token, is a state that is kept."""
+def test_the_same_prompt_again(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
+    """All kinds: where a memory cannot be cut, the state four tokens before a prompt's end is
+    kept."""
     solo, session = sessions
+    n_reused = 99 if kind in (*CUTTABLE, "sliding window") else 96
     expected = fresh(solo, SYSTEM, 30)
     streams = [session.stream(SYSTEM, max_tokens=30)]
     next(streams[0])
@@ -67,10 +69,45 @@ def test_the_same_prompt_again(sessions: tuple[SpecSession, SpecSession]) -> Non
     for stream in streams:
         list(stream)
         assert stream.result().tokens == expected
-    assert [stream.stats.reused_tokens for stream in streams] == [0, 99]
+    assert [stream.stats.reused_tokens for stream in streams] == [0, n_reused]
     again = session.generate(SYSTEM, max_tokens=30)
     assert again.tokens == expected
-    assert again.stats.reused_tokens == 99
+    assert again.stats.reused_tokens == n_reused
+
+
+@pytest.mark.parametrize("n_seq", [1, 3])
+def test_an_answer_that_is_left_out(
+    open_session: Open, tmp_path: Path, kind: str, n_seq: int
+) -> None:
+    """All kinds: the next turn does not have what a model thought, nor the end of the prompt behind
+    which it began to think. A window has moved on by then."""
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
+    session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)
+    talk = [1, *words(149, seed=7)]
+    for turn in range(3):
+        session.generate([*talk, 5, 6], max_tokens=400, **options)
+        talk += words(60, seed=8 + turn)
+        found = session.generate([*talk, 5, 6], max_tokens=20, **options)
+        assert found.stats.reused_tokens == len(talk) - 60 - 2 + (2 if kind in CUTTABLE else 0)
+        assert found.tokens == fresh(solo, [*talk, 5, 6], 20, **options)
+
+
+@pytest.mark.parametrize("n_seq", [1, 3])
+def test_a_turn_that_is_written_anew(
+    open_session: Open, tmp_path: Path, kind: str, n_seq: int
+) -> None:
+    """All kinds: what a request found there is kept, too."""
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
+    session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)
+    talk = [1, *words(149, seed=7)]
+    talk += session.generate(talk, max_tokens=60, **options).tokens
+    session.generate([*talk, *words(100, seed=8)], max_tokens=300, **options)
+    anew = [*talk, *words(50, seed=9)]
+    found = session.generate(anew, max_tokens=20, **options)
+    assert len(talk) - 16 <= found.stats.reused_tokens <= len(talk)
+    assert found.tokens == fresh(solo, anew, 20, **options)
 
 
 def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> None:

@@ -22,6 +22,12 @@ constexpr int kMostPending = 16;
 // drafts.
 constexpr int kMostRidden = 24;
 
+// Where states must be saved to go back to, a prompt of kLeastMarked tokens or more is saved as it
+// is kBehindMark tokens before its end: chat templates end prompts by some tokens that the next turn
+// does not have there, such as "<think>". That costs a decode more.
+constexpr int kBehindMark = 4;
+constexpr int kLeastMarked = 64;
+
 }  // namespace
 
 Engine::Engine(Context& target, Speculator speculator)
@@ -41,9 +47,8 @@ int Engine::most_nodes() const {
 }
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
-    // Where the memory cannot be cut, the next prompt can go back to this state: that of a
-    // conversation continued from before its last turn.
-    target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
+    // A conversation may be continued from before its last turn.
+    target_.memory().checkpoint(sequence.id(), Memory::Mark::begin);
     speculator_.begin(sequence, reference);
     entered_.push_back(&sequence);
 }
@@ -63,7 +68,7 @@ void Engine::step(std::span<Sequence* const> sequences) {
     try {
         prefill();
         std::ranges::copy_if(in_prompt_, std::back_inserter(ready_), [&](const Sequence* sequence) {
-            return static_cast<int>(sequence->pending().size()) <= ride_.rest;
+            return static_cast<int>(sequence->pending().size()) <= n_left(*sequence);
         });
         // A decode that failed may have ended some of them, or lost their state.
         std::erase_if(ready_, [this](const Sequence* sequence) {
@@ -123,15 +128,22 @@ Engine::Ride Engine::ride(std::span<Sequence* const> sequences) const {
     return {each, each};
 }
 
-// Where the memory cannot be cut anywhere, the state before a prompt's last token is saved, for
-// other prompts that begin alike. So these prompts are prefilled even if they are short; the last
-// token is left for the round, which wants its logits.
+// Prompts that are to be marked are prefilled even if they are short.
 bool Engine::must_prefill(const Sequence& sequence) const {
     const int n_pending = static_cast<int>(sequence.pending().size());
-    const bool others_may_begin_alike =
-        target_.n_seq() > 1 && target_.memory().n_cuttable() != Memory::kAnyNumber;
     return n_pending > (sequence.in_prompt() ? ride_.most : quota_) ||
-           (others_may_begin_alike && sequence.in_prompt() && n_pending > 1);
+           (is_marked(sequence) && n_pending > n_left(sequence));
+}
+
+// Whether the state of a prompt near its end is saved, for later requests that begin alike.
+bool Engine::is_marked(const Sequence& sequence) const {
+    return target_.memory().needs_marks() && sequence.in_prompt() &&
+           sequence.n_tokens() >= kLeastMarked;
+}
+
+// How many tokens of a prompt are left for the round that reads its logits.
+int Engine::n_left(const Sequence& sequence) const {
+    return is_marked(sequence) ? std::min(kBehindMark, quota_) : ride_.rest;
 }
 
 // The batch holds prompt tokens only. Rows of a round beside them would cost kernels for wide
@@ -153,8 +165,9 @@ void Engine::take_chunks() {
     if (target_.memory().split()) in_prompt_.resize(1);
     chunks_.clear();
     while (room > 0 && chunks_.size() < in_prompt_.size()) {
-        const auto n_pending = static_cast<int>(in_prompt_[chunks_.size()]->pending().size());
-        chunks_.push_back(std::min(n_pending - ride_.rest, room));
+        const Sequence& sequence = *in_prompt_[chunks_.size()];
+        const auto n_pending = static_cast<int>(sequence.pending().size());
+        chunks_.push_back(std::min(n_pending - n_left(sequence), room));
         room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());
@@ -180,7 +193,7 @@ void Engine::decode_chunks(Group group) {
         row += chunks_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
-        if (sequence.pending().size() == 1 && target_.n_seq() > 1)
+        if (is_marked(sequence) && std::ssize(sequence.pending()) == n_left(sequence))
             target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     }
 }

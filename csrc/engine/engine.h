@@ -62,6 +62,8 @@ class Engine {
 
     Ride ride(std::span<Sequence* const> sequences) const;
     bool must_prefill(const Sequence& sequence) const;
+    bool is_marked(const Sequence& sequence) const;
+    int n_left(const Sequence& sequence) const;
     template <typename Decode>
     void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
     void recover(const Sequence* alone);

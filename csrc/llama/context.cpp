@@ -150,7 +150,10 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
       context_(make_context(*model_, plan_, n_logits, n_branches_)),
       memory_(
           context_.get(),
-          {.n_seq = plan_.n_seq + plan_.n_forks, .n_branches = n_branches_, .split = plan_.split}),
+          {.n_seq = plan_.n_seq + plan_.n_forks,
+           .n_branches = n_branches_,
+           .split = plan_.split,
+           .whole_window = plan_.whole_window}),
       companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }

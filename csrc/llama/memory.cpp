@@ -8,8 +8,8 @@ namespace specllama {
 
 namespace {
 
-// Saves only what cannot be cut: the recurrent part of a hybrid model's memory.
-constexpr llama_state_seq_flags kRecurrentPart = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+// Saves only what cannot be cut: recurrent states, and sliding windows.
+constexpr llama_state_seq_flags kUncuttable = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
 
 int count_cuttable(const llama_context* context) {
     const llama_model* model = llama_get_model(context);
@@ -33,6 +33,7 @@ Memory::Memory(llama_context* context, const Layout& layout)
       memory_(llama_get_memory(context)),
       n_branches_(layout.n_branches),
       split_(layout.split),
+      whole_window_(layout.whole_window),
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
       decoded_from_(llama_n_seq_max(context)),
@@ -80,8 +81,9 @@ void Memory::distrust() {
     }
 }
 
+// What is still to be copied to a sequence cannot be saved yet.
 void Memory::checkpoint(SequenceId sequence, Mark mark) {
-    if (n_cuttable_ == kAnyNumber) return;
+    if (!needs_marks() || awaits_copy_ == sequence) return;
     const int now = size(sequence);
     const Saved* saved = latest(saved_[sequence], now);
     if (now == 0 || (saved != nullptr && saved->size == now)) return;
@@ -89,9 +91,9 @@ void Memory::checkpoint(SequenceId sequence, Mark mark) {
 }
 
 void Memory::save(SequenceId sequence, Saved& saved) {
-    saved.state.resize(llama_state_seq_get_size_ext(context_, sequence, kRecurrentPart));
+    saved.state.resize(llama_state_seq_get_size_ext(context_, sequence, kUncuttable));
     const bool done = llama_state_seq_get_data_ext(context_, saved.state.data(), saved.state.size(),
-                                                   sequence, kRecurrentPart) != 0;
+                                                   sequence, kUncuttable) != 0;
     saved.size = done ? size(sequence) : 0;
 }
 
@@ -99,7 +101,7 @@ bool Memory::restore(SequenceId sequence, const Saved& saved) {
     decoded_from_[sequence] = saved.size;  // no snapshots come with it
     // The state must come first: only then does the recurrent part hold nothing beyond the cut.
     return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
-                                        kRecurrentPart) != 0 &&
+                                        kUncuttable) != 0 &&
            llama_memory_seq_rm(memory_, sequence, saved.size, -1);
 }
 
@@ -143,23 +145,24 @@ int Memory::rewind(SequenceId sequence, int keep) {
 }
 
 int Memory::rewindable(SequenceId sequence, int keep) const {
-    return keep > 0 && in_reach(sequence, keep) ? std::min(keep, size(sequence))
-                                                : held(sequence, keep);
+    const int now = size(sequence);
+    if (now <= keep) return now;
+    if (keep > 0 && in_reach(sequence, keep)) return keep;
+    const Saved* saved = latest(saved_[sequence], keep);
+    return saved == nullptr ? 0 : saved->size;
 }
 
 // A restored state places the cells of a sliding window elsewhere than in the sequence that it was
 // saved from. llama.cpp copies between parts of the memory only with the next decode, and the copy
 // would then overwrite the restored cells.
 int Memory::copyable(SequenceId from, int keep) const {
-    const bool disagrees = split_ && slides() && n_cuttable_ != kAnyNumber;
-    return disagrees ? 0 : held(from, keep);
-}
-
-int Memory::held(SequenceId sequence, int keep) const {
-    const int now = size(sequence);
-    if (now <= keep) return now;
-    if (n_cuttable_ == kAnyNumber) return keep > 0 && in_reach(sequence, keep) ? keep : 0;
-    const Saved* saved = latest(saved_[sequence], keep);
+    if (n_cuttable_ == kAnyNumber) {
+        const int n = std::min(keep, size(from));
+        return n > 0 && (n == size(from) || in_reach(from, n)) ? n : 0;
+    }
+    if (split_ && slides()) return 0;
+    if (size(from) <= keep) return size(from);
+    const Saved* saved = latest(saved_[from], keep);
     return saved == nullptr ? 0 : saved->size;
 }
 
@@ -231,17 +234,22 @@ std::vector<std::uint8_t> Memory::state(SequenceId sequence) {
     return state;
 }
 
-bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
+bool Memory::read(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
     finish_copy();
     empty(sequence);
     if (llama_state_seq_set_data(context_, state.data(), state.size(), sequence) == state.size() &&
         size(sequence) == n_tokens) {
         decoded_from_[sequence] = n_tokens;  // no snapshots came with it
-        checkpoint(sequence, Mark::prompt);
         return true;
     }
     empty(sequence);
     return false;
+}
+
+bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
+    if (!read(sequence, state, n_tokens)) return false;
+    checkpoint(sequence, Mark::begin);
+    return true;
 }
 
 int Memory::Image::held(int keep) const {
@@ -275,8 +283,8 @@ Memory::Image Memory::image(SequenceId sequence) {
 }
 
 bool Memory::put(SequenceId sequence, const Image& image) {
-    if (!load(sequence, image.state, image.size)) return false;
-    if (n_cuttable_ != kAnyNumber) saved_[sequence] = image.marks;
+    if (!read(sequence, image.state, image.size)) return false;
+    saved_[sequence] = image.marks;
     return true;
 }
 

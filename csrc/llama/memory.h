@@ -18,16 +18,18 @@ namespace specllama {
 // The KV memory of a context. The model decides how it can be rewound. Attention memory can be cut
 // anywhere (with a sliding window, only as far back as the window still reaches). Recurrent and
 // hybrid memory keeps snapshots, the states after each of the last few tokens of a decode, if
-// llama.cpp has them for the architecture; otherwise it can only go back to a state that was saved.
+// llama.cpp has them for the architecture. Beyond that, windows and states can only go back to where
+// they were saved.
 class Memory {
  public:
     static constexpr int kAnyNumber = std::numeric_limits<int>::max();
     // Tokens of the shortest prefix that is worth copying.
     static constexpr int kShortestCopy = 32;
 
-    // What a saved state is for. prompt: later prompts that begin like this sequence; round: going
-    // back when a round's draft is rejected. A sequence holds one state of each kind.
-    enum class Mark { prompt, round };
+    // What a saved state is for. begin: later requests that begin like what a request found there;
+    // prompt: those that begin like its prompt; round: going back when a round's draft is rejected.
+    // A sequence holds one state of each kind.
+    enum class Mark { begin, prompt, round };
 
     // How a context's sequences share the memory.
     struct Layout {
@@ -36,6 +38,7 @@ class Memory {
         // lie apart.
         int n_branches = 0;
         bool split = false;  // the sequences lie apart: each has its own part of the memory
+        bool whole_window = false;  // sliding windows keep the whole text
     };
 
     // The context must outlive this.
@@ -45,6 +48,8 @@ class Memory {
     bool split() const { return split_; }
     // Whether some layers have a sliding window.
     bool slides() const { return n_swa_ > 0; }
+    // Whether there may be nothing else to go back to than what checkpoint() saves.
+    bool needs_marks() const { return n_cuttable_ != kAnyNumber || (slides() && !whole_window_); }
 
     // Several guesses at how a sequence goes on can be decoded at once. Each guess has an id of its
     // own, and tokens that guesses share have the ids of all of them. ids(): first the sequence's
@@ -70,8 +75,8 @@ class Memory {
     // or is emptied.
     void distrust();
 
-    // Saves the state of a sequence, for rewind() to go back to. Does nothing if any number of
-    // tokens can be cut, or if this very state is saved already.
+    // If needs_marks(), saves the state of a sequence for rewind() to go back to, unless this very
+    // state is saved already.
     void checkpoint(SequenceId sequence, Mark mark);
 
     // Cuts a sequence to its first `keep` positions, or to as many of them as it can go back to.
@@ -102,7 +107,7 @@ class Memory {
         int size = 0;  // positions; 0: nothing is saved
         std::vector<std::uint8_t> state;
     };
-    using Marks = std::array<Saved, 2>;  // [mark]
+    using Marks = std::array<Saved, 3>;  // [mark]
 
     // A copy of all that a sequence holds and can go back to.
     struct Image {
@@ -124,10 +129,9 @@ class Memory {
 
  private:
     int size(SequenceId sequence) const;
-    // How many of its first `keep` positions a sequence or a saved state of it can give.
-    int held(SequenceId sequence, int keep) const;
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
+    bool read(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
     void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
     void save(SequenceId sequence, Saved& saved);
@@ -139,6 +143,7 @@ class Memory {
     int n_branches_;
     std::vector<SequenceId> ids_;  // [sequence][1 + n_branches]
     bool split_;
+    bool whole_window_;
     int n_swa_;
     int n_cuttable_;
     // With split(): the sequence copied to last, if that was since the last decode.

@@ -45,8 +45,8 @@ int SlotPool::oldest_free() const {
     return oldest;
 }
 
-// A slot that would lose most of what it holds is copied from instead. A copy is loaded only where
-// it saves more than that takes.
+// A slot that would lose most of what it holds is copied from instead, if it can be. A copy is
+// loaded only where it saves more than that takes.
 void SlotPool::put(Sequence& sequence) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = longest(prompt);
@@ -55,7 +55,8 @@ void SlotPool::put(Sequence& sequence) {
     const Slot& source = slots_[prefix.slot];
     int id = oldest_free();
     if (!from_copy && source.sequence == nullptr && prefix.n_tokens > 0 &&
-        keeps_most(source.tokens(), prefix.n_tokens))
+        (keeps_most(source.tokens(), prefix.n_tokens) ||
+         memory_.copyable(prefix.slot, prefix.n_tokens) < prefix.n_tokens))
         id = prefix.slot;
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
@@ -79,12 +80,12 @@ int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
     return memory_.rewind(id, n_common);
 }
 
-// Makes a free slot hold the first tokens of a copy; returns how many it holds. A copy of which the
-// slot holds most is not needed any more.
+// Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most of
+// the copy, nobody needs it any more.
 int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     keep_copy(id);
-    const bool loaded = memory_.put(id, entry.image);
-    const int n_cached = loaded ? memory_.rewind(id, n_tokens) : 0;
+    if (!memory_.put(id, entry.image)) return 0;
+    const int n_cached = memory_.rewind(id, n_tokens);
     if (!keeps_most(entry.tokens, n_cached)) cache_.put(std::move(entry));
     return n_cached;
 }
