@@ -23,8 +23,8 @@ constexpr int kMostPending = 16;
 constexpr int kMostRidden = 24;
 
 // Where states must be saved to go back to, a prompt of kLeastMarked tokens or more is saved as it
-// is kBehindMark tokens before its end: chat templates end prompts by some tokens that the next turn
-// does not have there, such as "<think>". That costs a decode more.
+// is kBehindMark tokens before its end: chat templates end prompts by some tokens that the next
+// turn does not have there, such as "<think>". That costs a decode more.
 constexpr int kBehindMark = 4;
 constexpr int kLeastMarked = 64;
 

@@ -148,12 +148,10 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
       plan_(settled(plan, *model_)),
       n_branches_((check(plan_), count_branches(*model_, plan_, n_branches))),
       context_(make_context(*model_, plan_, n_logits, n_branches_)),
-      memory_(
-          context_.get(),
-          {.n_seq = plan_.n_seq + plan_.n_forks,
-           .n_branches = n_branches_,
-           .split = plan_.split,
-           .whole_window = plan_.whole_window}),
+      memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,
+                               .n_branches = n_branches_,
+                               .split = plan_.split,
+                               .whole_window = plan_.whole_window}),
       companion_(2) {}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }

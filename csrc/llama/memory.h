@@ -18,8 +18,8 @@ namespace specllama {
 // The KV memory of a context. The model decides how it can be rewound. Attention memory can be cut
 // anywhere (with a sliding window, only as far back as the window still reaches). Recurrent and
 // hybrid memory keeps snapshots, the states after each of the last few tokens of a decode, if
-// llama.cpp has them for the architecture. Beyond that, windows and states can only go back to where
-// they were saved.
+// llama.cpp has them for the architecture. Beyond that, windows and states can only go back to
+// where they were saved.
 class Memory {
  public:
     static constexpr int kAnyNumber = std::numeric_limits<int>::max();
@@ -37,7 +37,7 @@ class Memory {
         // Most side branches of a sequence. Must be 0 with recurrent states, or if the sequences
         // lie apart.
         int n_branches = 0;
-        bool split = false;  // the sequences lie apart: each has its own part of the memory
+        bool split = false;         // the sequences lie apart: each has its own part of the memory
         bool whole_window = false;  // sliding windows keep the whole text
     };
 

@@ -39,8 +39,8 @@ PromptCache::Prefix PromptCache::longest(TokenSpan prompt) {
 // Copies are a convenience: where there is no memory for one, the request goes on without.
 void PromptCache::keep(Memory& memory, SequenceId sequence, TokenSpan tokens) {
     if (most_bytes_ == 0) return;
-    const auto other = std::ranges::find_if(
-        entries_, [&](const Entry& entry) { return gives(entry, tokens); });
+    const auto other =
+        std::ranges::find_if(entries_, [&](const Entry& entry) { return gives(entry, tokens); });
     if (other != entries_.end()) {
         entries_.splice(entries_.end(), entries_, other);
         return;

@@ -60,8 +60,8 @@ void SlotPool::put(Sequence& sequence) {
         id = prefix.slot;
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
-    const int n_cached = from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens)
-                                   : fill(id, prefix, prompt);
+    const int n_cached =
+        from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens) : fill(id, prefix, prompt);
     slots_[id].sequence = &sequence;
     slots_[id].left.clear();
     --n_free_;
@@ -80,8 +80,8 @@ int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
     return memory_.rewind(id, n_common);
 }
 
-// Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most of
-// the copy, nobody needs it any more.
+// Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most
+// of the copy, nobody needs it any more.
 int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     keep_copy(id);
     if (!memory_.put(id, entry.image)) return 0;

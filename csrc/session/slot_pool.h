@@ -15,8 +15,8 @@ namespace specllama {
 // The places in a context's memory, one per sequence, and what they hold.
 //
 // A free slot keeps what its last request left there, until the slot is needed; then a copy is kept
-// elsewhere. If a prompt begins like what any slot, free or taken, or a copy holds, only the rest of
-// it is decoded. A prompt that begins like none gets the slot that has been free the longest.
+// elsewhere. If a prompt begins like what any slot, free or taken, or a copy holds, only the rest
+// of it is decoded. A prompt that begins like none gets the slot that has been free the longest.
 class SlotPool {
  public:
     // The memory must outlive this, and have room for n_slots sequences. cache_bytes: most bytes of
@@ -26,8 +26,8 @@ class SlotPool {
     int n_free() const { return n_free_; }
 
     // Puts a new sequence into a free slot, with as many of its leading tokens as slots or copies
-    // can give. Its last token is not among them, since its logits are wanted. The pool refers to the
-    // sequence until it is taken out. There must be a free slot.
+    // can give. Its last token is not among them, since its logits are wanted. The pool refers to
+    // the sequence until it is taken out. There must be a free slot.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
 

@@ -74,8 +74,8 @@ void bind_options(py::module_& m) {
         pair("spec_length", &SessionOptions::spec_length),
         pair("spec_tree", &SessionOptions::spec_tree),
         pair("draft_model", &SessionOptions::draft_model), pair("corpus", &SessionOptions::corpus),
-        pair("offers", &SessionOptions::offers),
-        pair("cache_ram", &SessionOptions::cache_ram), pair("exact", &SessionOptions::exact));
+        pair("offers", &SessionOptions::offers), pair("cache_ram", &SessionOptions::cache_ram),
+        pair("exact", &SessionOptions::exact));
 
     py::native_enum<AcceptanceRule>(m, "AcceptanceRule", "enum.Enum",
                                     "What becomes of a draft token.")
