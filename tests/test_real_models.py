@@ -289,6 +289,27 @@ def test_back_behind_a_sliding_window(
         assert distance is None or distance < limit
 
 
+def test_a_long_answer_that_is_left_out(open_real: Open) -> None:
+    """The windows of Gemma 3 have moved on, as behind a long thought; other conversations take
+    turns with this one."""
+    session = open_real("gemma", "ngram", cache_ram=-1, n_batch=128)
+    alone = open_real("gemma", n_batch=128)
+    limit = near(open_real, "gemma")[0]
+    text = session.tokenize(numbered(60))
+    endless_ones = endless(session, "gemma")
+    for turn in range(2):
+        session.generate(text, max_tokens=700, logit_bias=endless_ones)
+        session.generate(f"{turn}: " + numbered(20), max_tokens=8)
+        n_before = len(text)
+        text += session.tokenize(f"\nWhat about number {turn}?", add_special=False)
+        found = session.generate(text, max_tokens=24, logit_bias=endless_ones)
+        assert n_before - 4 <= found.stats.reused_tokens < n_before
+        forget(alone)
+        expected = alone.generate(text, max_tokens=24, logprobs=100, logit_bias=endless_ones)
+        distance = tie(expected, found.tokens)
+        assert distance is None or distance < limit
+
+
 @pytest.mark.parametrize("name", ["qwen-0.5b", "gemma", "smollm2"])
 def test_states(open_real: Open, tmp_path: Path, name: str) -> None:
     session = open_real(name, "ngram")
