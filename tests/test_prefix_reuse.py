@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from conftest import EXACT_HERE
+from near_ties import tie
 from random_model import CUTTABLE, EOS, WRITERS, words
-from specllama import SpecSession
+from specllama import SpecSession, Stream
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
+NEAR = 0.15
+"""Nats: rounding, in another order of a window's cells."""
 SYSTEM = [1, *words(99, seed=1)]
 """A prompt that several requests share the beginning of."""
 
@@ -102,12 +105,62 @@ def test_a_turn_that_is_written_anew(
     options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
     session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)
     talk = [1, *words(149, seed=7)]
-    talk += session.generate(talk, max_tokens=60, **options).tokens
-    session.generate([*talk, *words(100, seed=8)], max_tokens=300, **options)
-    anew = [*talk, *words(50, seed=9)]
-    found = session.generate(anew, max_tokens=20, **options)
-    assert len(talk) - 16 <= found.stats.reused_tokens <= len(talk)
-    assert found.tokens == fresh(solo, anew, 20, **options)
+    session.generate(talk, max_tokens=400, **options)
+    for seed in (9, 10, 11):
+        anew = [*talk, *words(100, seed)]
+        found = session.generate(anew, max_tokens=300, **options)
+        assert len(talk) - 16 <= found.stats.reused_tokens <= len(talk)
+        assert found.tokens[:20] == fresh(solo, anew, 20, **options)
+
+
+def answer_beside(session: SpecSession, prompt: list[int]) -> Stream:
+    return session.stream(prompt, max_tokens=100, logit_bias={EOS: -100.0}, logprobs=20)
+
+
+def test_a_window_is_copied_before_it_goes_back(open_session: Open, tmp_path: Path) -> None:
+    """llama.cpp copies with the next decode. Until then another request takes the place that is
+    copied from, whose window could go back to the end of its prompt."""
+    model = WRITERS["sliding window"](tmp_path / "random.gguf")
+    session, solo = open_session(model, None, n_seq=3, n_batch=64), open_session(model, None)
+    first = session.stream(SYSTEM, max_tokens=360, logit_bias={EOS: -100.0})
+    while len(first.result().tokens) < 241:
+        next(first)
+    text = [*SYSTEM, *first.result().tokens]
+    prompts = [[*text[:299], 5, 6], [*SYSTEM[:98], 7, 8, 9]]
+    copied = answer_beside(session, prompts[0])
+    first.cancel()
+    streams = [copied, answer_beside(session, prompts[1])]
+    for stream, prompt in zip(streams, prompts, strict=True):
+        list(stream)
+        expected = answer_beside(solo, prompt)
+        list(expected)
+        distance = tie(expected.result(), stream.result().tokens)
+        assert distance is None or distance < NEAR
+
+
+def test_a_window_that_is_still_to_be_copied_is_not_saved(
+    open_session: Open, tmp_path: Path
+) -> None:
+    model = WRITERS["sliding window"](tmp_path / "random.gguf")
+    session, solo = open_session(model, None, n_seq=4, n_batch=64), open_session(model, None)
+    for seed in (11, 12, 13, 14):  # so that something else lies where copies go
+        session.generate([4 + seed, *words(150, seed)], max_tokens=40)
+    texts = [SYSTEM, [3, *words(99, seed=2)]]
+    running = [session.stream(text, max_tokens=600, logit_bias={EOS: -100.0}) for text in texts]
+    for stream in running:
+        next(stream)
+    copied = [answer_beside(session, [*text, 5, 6]) for text in texts]
+    copied[0].cancel()
+    session.generate([*SYSTEM, 5, 7, *words(80, seed=5)], max_tokens=300, logit_bias={EOS: -100.0})
+    for stream in (*running, copied[1]):
+        list(stream)
+    prompt = [*SYSTEM, 9, 9]
+    found, expected = answer_beside(session, prompt), answer_beside(solo, prompt)
+    list(found)
+    list(expected)
+    assert found.stats.reused_tokens >= 96
+    distance = tie(expected.result(), found.result().tokens)
+    assert distance is None or distance < NEAR
 
 
 def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from c_library import compiled, needs_compiler
 from conftest import EXACT_HERE
 from random_model import CUTTABLE, WRITERS, words
 from specllama import ArgumentError, Generation, SpecSession
@@ -82,24 +86,18 @@ def test_without_it_what_was_there_is_lost(open_session: Open) -> None:
 
 
 def test_the_longest_unused_goes(open_session: Open) -> None:
-    """One MiB holds two of the bundled model's conversations here."""
+    """One MiB holds three of these conversations, of the bundled model."""
     session = open_session(draft=None, cache_ram=1)
-    n = 100
-    while True:
-        talks = [conversation(i, n) for i in range(5)]
-        for talk in talks:
-            reused(session, talk)
-        kept = [reused(session, talk) > 0 for talk in reversed(talks)]
-        if not all(kept):
-            break
-        n += 50
-    assert kept == sorted(kept, reverse=True)
-    assert kept[1]
+    talks = [conversation(i) for i in range(6)]
+    for talk in talks:
+        reused(session, talk)
+    # The last is still in its place.
+    assert [reused(session, talk) for talk in reversed(talks)] == [99, 99, 99, 99, 0, 0]
 
 
 def test_what_is_larger_than_all_is_not_kept(open_session: Open) -> None:
-    session = open_session(draft=None, cache_ram=1, n_ctx=4096)
-    long, short = conversation(0, 4000), conversation(1)
+    session = open_session(draft=None, cache_ram=1)
+    long, short = conversation(0, 400), conversation(1)
     assert [reused(session, one) for one in (short, long, short, long)] == [0, 0, 99, 0]
 
 
@@ -138,6 +136,84 @@ def test_with_a_draft_model(open_session: Open) -> None:
     again = [session.generate(prompt, max_tokens=20) for prompt in prompts]
     assert [one.tokens for one in again] == first
     assert [one.stats.reused_tokens for one in again] == [99, 99, 99]
+
+
+def run_with(library: Path, program: str, model: Path, **names: str) -> str:
+    """What a program prints that runs with a library before the C library."""
+    before = os.environ.get("LD_PRELOAD", "")  # a sanitizer's, which must come first
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(model)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | names | {"LD_PRELOAD": f"{before} {library}".strip()},
+    )
+    return run.stdout
+
+
+LITTLE = """
+import os, sys
+from specllama import SpecSession
+
+def leave(kib):
+    with open(os.environ["LITTLE_MEMORY"], "w") as file:
+        print(f"MemTotal: 9999999 kB\\nMemAvailable: {kib} kB", file=file)
+
+for kib in (4_000_000, 100, 0):
+    leave(4_000_000)
+    with SpecSession(sys.argv[1], None, n_ctx=512, n_threads=1, cache_ram=-1) as session:
+        leave(kib)
+        one, other = [1, *range(5, 85)], [2, *range(5, 85)]
+        session.generate(one, max_tokens=2)
+        session.generate(other, max_tokens=2)
+        print(session.generate(one, max_tokens=2).stats.reused_tokens)
+"""
+
+
+@needs_compiler
+def test_where_little_memory_is_free(tmp_path: Path) -> None:
+    library = compiled("little_memory", tmp_path)
+    model = WRITERS["dense"](tmp_path / "random.gguf")
+    said = run_with(library, LITTLE, model, LITTLE_MEMORY=str(tmp_path / "meminfo"))
+    assert said.split() == ["80", "0", "0"]
+
+
+FAILING = """
+import ctypes, gc, sys
+from specllama import SpecSession
+
+fail_in = ctypes.c_int.in_dll(ctypes.CDLL(None), "fail_in")
+one, other = [5, *range(10, 80)], [7, *range(20, 90)]
+options = dict(n_ctx=512, n_threads=1)
+with SpecSession(sys.argv[1], None, **options) as session:
+    expected = session.generate(other, max_tokens=10).tokens
+for n in range(300):
+    with SpecSession(sys.argv[1], None, cache_ram=-1, **options) as session:
+        session.generate(one, max_tokens=2)
+        session.generate(other, max_tokens=2)
+        gc.disable()
+        fail_in.value = n
+        try:
+            session.generate([*one[:34], 9], max_tokens=1)
+        except MemoryError:
+            pass
+        failed, fail_in.value = fail_in.value < 0, -1
+        gc.enable()
+        assert session.generate(other, max_tokens=10).tokens == expected, n
+    if not failed:
+        break
+print(n)
+"""
+
+
+@needs_compiler
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has its own malloc")
+@pytest.mark.parametrize("kind", ["dense", "hybrid", "sliding window"])
+def test_every_allocation_may_fail(tmp_path: Path, kind: str) -> None:
+    """While a conversation's place is taken by another one that comes from a copy."""
+    library = compiled("failing_malloc", tmp_path)
+    said = run_with(library, FAILING, WRITERS[kind](tmp_path / "random.gguf"))
+    assert 5 < int(said) < 299
 
 
 @pytest.mark.parametrize("cache_ram", [-2, 1.5, "1", True])

@@ -22,9 +22,9 @@ constexpr int kMostPending = 16;
 // drafts.
 constexpr int kMostRidden = 24;
 
-// Where states must be saved to go back to, a prompt of kLeastMarked tokens or more is saved as it
-// is kBehindMark tokens before its end: chat templates end prompts by some tokens that the next
-// turn does not have there, such as "<think>". That costs a decode more.
+// Where states must be saved to go back to, a prompt with kLeastMarked new tokens or more is saved
+// as it is kBehindMark tokens before its end: chat templates end prompts by some tokens that the
+// next turn does not have there, such as "<think>". That costs a decode more.
 constexpr int kBehindMark = 4;
 constexpr int kLeastMarked = 64;
 
@@ -47,7 +47,7 @@ int Engine::most_nodes() const {
 }
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
-    // A conversation may be continued from before its last turn.
+    // A conversation may be taken up before its last turn.
     target_.memory().checkpoint(sequence.id(), Memory::Mark::begin);
     speculator_.begin(sequence, reference);
     entered_.push_back(&sequence);
@@ -138,7 +138,7 @@ bool Engine::must_prefill(const Sequence& sequence) const {
 // Whether the state of a prompt near its end is saved, for later requests that begin alike.
 bool Engine::is_marked(const Sequence& sequence) const {
     return target_.memory().needs_marks() && sequence.in_prompt() &&
-           sequence.n_tokens() >= kLeastMarked;
+           sequence.n_tokens() - sequence.stats.reused_tokens >= kLeastMarked;
 }
 
 // How many tokens of a prompt are left for the round that reads its logits.

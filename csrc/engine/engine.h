@@ -49,8 +49,8 @@ class Engine {
 
     // What of a prompt is decoded in the round that reads its logits, for each prompt of a step.
     struct Ride {
-        int most;  // a prompt with at most so many tokens left needs no prompt batch
-        int rest;  // the last tokens that prompt batches leave for the round
+        int most;  // a prompt with at most so many tokens left needs no prompt batch...
+        int rest;  // the last tokens that prompt batches leave for the round: both unless is_marked
     };
 
     // What the target said last of a draft: a token, or a negative number as Sampler::choose has

@@ -1,8 +1,11 @@
 #include "llama/memory.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "llama.h"
+#include "system/host.h"
 
 namespace specllama {
 
@@ -10,6 +13,12 @@ namespace {
 
 // Saves only what cannot be cut: recurrent states, and sliding windows.
 constexpr llama_state_seq_flags kUncuttable = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+
+// The marks that are for later requests.
+constexpr std::array kForRequests = {Memory::Mark::begin, Memory::Mark::prompt};
+
+// A mark may take this fraction of the main memory that is free. Those of windows are large.
+constexpr std::size_t kShareOfMark = 32;
 
 int count_cuttable(const llama_context* context) {
     const llama_model* model = llama_get_model(context);
@@ -81,13 +90,31 @@ void Memory::distrust() {
     }
 }
 
-// What is still to be copied to a sequence cannot be saved yet.
+// A state that is saved under another mark is not saved twice, but what a request found must stay
+// when its prompt is marked.
 void Memory::checkpoint(SequenceId sequence, Mark mark) {
-    if (!needs_marks() || awaits_copy_ == sequence) return;
+    if (!needs_marks() || copies_windows()) return;
     const int now = size(sequence);
-    const Saved* saved = latest(saved_[sequence], now);
-    if (now == 0 || (saved != nullptr && saved->size == now)) return;
-    save(sequence, saved_[sequence][static_cast<std::size_t>(mark)]);
+    if (now == 0) return;
+    Marks& marks = saved_[sequence];
+    Saved& saved = marks[static_cast<std::size_t>(mark)];
+    const auto same = std::ranges::find(marks, now, &Saved::size);
+    if (same != marks.end()) {
+        if (mark == Mark::begin) std::swap(saved, *same);
+        return;
+    }
+    try {
+        if (mark == Mark::round || has_room(sequence, saved)) save(sequence, saved);
+    } catch (const std::bad_alloc&) {
+        saved = {};
+        if (mark == Mark::round) throw;
+    }
+}
+
+// Whether there is the main memory for a mark.
+bool Memory::has_room(SequenceId sequence, const Saved& saved) const {
+    const std::size_t n = llama_state_seq_get_size_ext(context_, sequence, kUncuttable);
+    return n <= saved.state.capacity() || kShareOfMark * n <= memory_available();
 }
 
 void Memory::save(SequenceId sequence, Saved& saved) {
@@ -127,8 +154,14 @@ int Memory::cut(SequenceId sequence, int keep) {
         if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
         return keep;
     }
-    const Saved* saved = latest(saved_[sequence], keep);
+    const Saved* saved = mark(sequence, keep);
     return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
+}
+
+// The longest mark of at most `keep` positions. Until windows are copied there is none: what it
+// puts there would be copied in place of what was there, or overwritten.
+const Memory::Saved* Memory::mark(SequenceId sequence, int keep) const {
+    return copies_windows() ? nullptr : latest(saved_[sequence], keep);
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
@@ -148,7 +181,7 @@ int Memory::rewindable(SequenceId sequence, int keep) const {
     const int now = size(sequence);
     if (now <= keep) return now;
     if (keep > 0 && in_reach(sequence, keep)) return keep;
-    const Saved* saved = latest(saved_[sequence], keep);
+    const Saved* saved = mark(sequence, keep);
     return saved == nullptr ? 0 : saved->size;
 }
 
@@ -178,7 +211,7 @@ int Memory::copy(SequenceId from, SequenceId to, int keep) {
         llama_memory_seq_rm(memory_, to, n, -1);
         return n;
     }
-    Saved& saved = saved_[to][static_cast<std::size_t>(Mark::prompt)];
+    Saved& saved = saved_[to][static_cast<std::size_t>(Mark::begin)];
     if (size(from) == n)
         save(from, saved);
     else
@@ -214,17 +247,26 @@ void Memory::finish_copy() {
     int n_ids = 1;
     SequenceId* ids = &sequence;
     std::int8_t wants_logits = 0;
-    llama_decode(context_, {.n_tokens = 1,
-                            .token = &token,
-                            .embd = nullptr,
-                            .pos = &position,
-                            .n_seq_id = &n_ids,
-                            .seq_id = &ids,
-                            .logits = &wants_logits});
-    if (!has_states)
-        llama_memory_seq_rm(memory_, sequence, position, -1);
-    else if (before.size == 0 || !restore(sequence, before))
-        empty(sequence);
+    const auto remove = [&] {
+        if (!has_states)
+            llama_memory_seq_rm(memory_, sequence, position, -1);
+        else if (before.size == 0 || !restore(sequence, before))
+            empty(sequence);
+    };
+    try {
+        llama_decode(context_, {.n_tokens = 1,
+                                .token = &token,
+                                .embd = nullptr,
+                                .pos = &position,
+                                .n_seq_id = &n_ids,
+                                .seq_id = &ids,
+                                .logits = &wants_logits});
+    } catch (...) {  // out of memory
+        remove();
+        awaits_copy_ = sequence;
+        throw;
+    }
+    remove();
 }
 
 std::vector<std::uint8_t> Memory::state(SequenceId sequence) {
@@ -267,7 +309,10 @@ std::size_t Memory::Image::n_bytes() const {
 
 std::size_t Memory::n_bytes(SequenceId sequence) const {
     std::size_t n = llama_state_seq_get_size(context_, sequence);
-    for (const Saved& saved : saved_[sequence]) n += saved.state.size();
+    for (const Mark mark : kForRequests) {
+        const Saved& saved = saved_[sequence][static_cast<std::size_t>(mark)];
+        if (saved.size > 0) n += saved.state.size();
+    }
     return n;
 }
 
@@ -276,10 +321,12 @@ std::size_t Memory::n_bytes(SequenceId sequence) const {
 Memory::Image Memory::image(SequenceId sequence) {
     const int now = size(sequence);
     const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);
-    return {.size = now,
-            .least = is_whole ? 1 : now,
-            .state = state(sequence),
-            .marks = saved_[sequence]};
+    Image image = {.size = now, .least = is_whole ? 1 : now, .state = state(sequence), .marks = {}};
+    for (const Mark mark : kForRequests) {
+        const auto i = static_cast<std::size_t>(mark);
+        if (saved_[sequence][i].size > 0) image.marks[i] = saved_[sequence][i];
+    }
+    return image;
 }
 
 bool Memory::put(SequenceId sequence, const Image& image) {

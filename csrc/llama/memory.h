@@ -75,8 +75,9 @@ class Memory {
     // or is emptied.
     void distrust();
 
-    // If needs_marks(), saves the state of a sequence for rewind() to go back to, unless this very
-    // state is saved already.
+    // If needs_marks(), saves the state of a sequence for rewind() to go back to. Without the main
+    // memory for it there is no mark for later requests; with Mark::round, std::bad_alloc is
+    // thrown.
     void checkpoint(SequenceId sequence, Mark mark);
 
     // Cuts a sequence to its first `keep` positions, or to as many of them as it can go back to.
@@ -91,6 +92,8 @@ class Memory {
     int copy(SequenceId from, SequenceId to, int keep);
     // What copy() would return.
     int copyable(SequenceId from, int keep) const;
+    // Whether llama.cpp copies only with the next decode what copy() has put into a sequence.
+    bool copying() const { return awaits_copy_.has_value(); }
 
     // share(): `to` also holds the positions [begin, end) of `from`, in the same cells. drop(): a
     // sequence loses all positions from `begin` on. With ContextPlan::n_forks only.
@@ -109,7 +112,7 @@ class Memory {
     };
     using Marks = std::array<Saved, 3>;  // [mark]
 
-    // A copy of all that a sequence holds and can go back to.
+    // A copy of all that a sequence holds, and of its marks for later requests.
     struct Image {
         int size = 0;   // positions
         int least = 0;  // fewest positions that can remain when it is cut
@@ -120,11 +123,11 @@ class Memory {
         int held(int keep) const;
         std::size_t n_bytes() const;
     };
+    // All three not while copying(). n_bytes(): those of the image of a sequence. put(): puts an
+    // image back, into any sequence of the memory that it was taken of; returns false, leaving the
+    // sequence empty, if the memory does not take it.
     Image image(SequenceId sequence);
-    // Bytes that its image takes.
     std::size_t n_bytes(SequenceId sequence) const;
-    // Puts an image back, into any sequence of the memory that it was taken of; returns false,
-    // leaving the sequence empty, if the memory does not take it.
     bool put(SequenceId sequence, const Image& image);
 
  private:
@@ -134,6 +137,9 @@ class Memory {
     bool read(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
     void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
+    const Saved* mark(SequenceId sequence, int keep) const;
+    bool copies_windows() const { return copying() && n_cuttable_ == kAnyNumber && slides(); }
+    bool has_room(SequenceId sequence, const Saved& saved) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);
     void finish_copy();
@@ -146,7 +152,8 @@ class Memory {
     bool whole_window_;
     int n_swa_;
     int n_cuttable_;
-    // With split(): the sequence copied to last, if that was since the last decode.
+    // With split(): the sequence copied to last, if that was since the last decode. There may be
+    // others.
     std::optional<SequenceId> awaits_copy_;
     // [sequence]: first position of its last decode. With recurrent states: only if it was in the
     // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -21,8 +20,7 @@ bool gives(const PromptCache::Entry& entry, TokenSpan tokens) {
 
 // Bytes of main memory that would be free if so many were not in use.
 std::size_t free_beside(std::size_t n_bytes) {
-    const std::size_t available = memory_available();
-    return available == 0 ? std::numeric_limits<std::size_t>::max() : available + n_bytes;
+    return static_cast<std::size_t>(memory_available()) + n_bytes;
 }
 
 }  // namespace
@@ -47,7 +45,8 @@ void PromptCache::keep(Memory& memory, SequenceId sequence, TokenSpan tokens) {
     }
     try {
         if (!make_room(memory.n_bytes(sequence), free_beside(n_bytes_))) return;
-        put({{tokens.begin(), tokens.end()}, memory.image(sequence)});
+        Entry entry{{tokens.begin(), tokens.end()}, memory.image(sequence)};
+        if (!entry.image.state.empty()) put(std::move(entry));
     } catch (const std::bad_alloc&) {
         entries_.clear();
         n_bytes_ = 0;

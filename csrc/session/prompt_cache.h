@@ -14,8 +14,8 @@ namespace specllama {
 // goes. What was not needed for the longest goes first.
 class PromptCache {
  public:
-    // most_bytes: of all copies; 0: none are made. Whatever it is, they take at most as much memory
-    // as they leave free.
+    // most_bytes: of all copies; 0: none are made. Whatever it is, they take at most half of the
+    // memory_available() that there would be without them.
     explicit PromptCache(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
     struct Entry {

@@ -45,13 +45,14 @@ int SlotPool::oldest_free() const {
     return oldest;
 }
 
-// A slot that would lose most of what it holds is copied from instead, if it can be. A copy is
-// loaded only where it saves more than that takes.
+// A slot that would lose most of what it holds is copied from instead, if it can be. A copy in main
+// memory is loaded only where it saves more than that takes.
 void SlotPool::put(Sequence& sequence) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = longest(prompt);
     const PromptCache::Prefix copy = cache_.longest(prompt);
-    const bool from_copy = copy.n_tokens >= prefix.n_tokens + Memory::kShortestCopy;
+    const bool from_copy =
+        !memory_.copying() && copy.n_tokens >= prefix.n_tokens + Memory::kShortestCopy;
     const Slot& source = slots_[prefix.slot];
     int id = oldest_free();
     if (!from_copy && source.sequence == nullptr && prefix.n_tokens > 0 &&
@@ -63,7 +64,6 @@ void SlotPool::put(Sequence& sequence) {
     const int n_cached =
         from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens) : fill(id, prefix, prompt);
     slots_[id].sequence = &sequence;
-    slots_[id].left.clear();
     --n_free_;
     sequence.enter(id, n_cached);
 }
@@ -71,30 +71,30 @@ void SlotPool::put(Sequence& sequence) {
 // Makes a free slot hold the leading tokens of a prompt that a slot, perhaps itself, can give;
 // returns how many it holds.
 int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
-    const int n_common = common_prefix(slots_[id].tokens(), prompt);
-    if (id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy) {
-        keep_copy(id);
-        return memory_.copy(prefix.slot, id, prefix.n_tokens);
-    }
-    if (!keeps_most(slots_[id].tokens(), memory_.rewindable(id, n_common))) keep_copy(id);
-    return memory_.rewind(id, n_common);
+    const bool by_copy = id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy;
+    const int n_common = common_prefix(slots_[id].left, prompt);
+    if (by_copy || !keeps_most(slots_[id].left, memory_.rewindable(id, n_common))) keep_copy(id);
+    slots_[id].left.clear();  // what it holds is not known if something goes wrong
+    return by_copy ? memory_.copy(prefix.slot, id, prefix.n_tokens) : memory_.rewind(id, n_common);
 }
 
 // Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most
-// of the copy, nobody needs it any more.
+// of the copy, it has served: the slot's text is copied when it has to go.
 int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     keep_copy(id);
+    slots_[id].left.clear();
     if (!memory_.put(id, entry.image)) return 0;
     const int n_cached = memory_.rewind(id, n_tokens);
     if (!keeps_most(entry.tokens, n_cached)) cache_.put(std::move(entry));
     return n_cached;
 }
 
-// Keeps a copy of what a free slot holds, unless that is short or another slot holds it, too.
+// Keeps a copy of what a free slot holds, unless that is short, cannot be copied now, or another
+// slot holds it, too.
 void SlotPool::keep_copy(int id) {
     const TokenSpan tokens = slots_[id].left;
     const auto n = static_cast<int>(tokens.size());
-    if (n < Memory::kShortestCopy || memory_.rewindable(id, n) != n) return;
+    if (n < Memory::kShortestCopy || memory_.copying() || memory_.rewindable(id, n) != n) return;
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
         if (i != id && common_prefix(slots_[i].tokens(), tokens) == n &&
             memory_.copyable(i, n) == n)

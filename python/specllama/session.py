@@ -102,8 +102,9 @@ class SpecSession(BackgroundRequests, Closing):
         offers: Whether drafts may come from elsewhere, see `host`; `specllama serve` sets this.
         cache_ram: MiB of main memory for copies of what earlier calls left in the KV memory. A
             prompt that begins like one of them costs only its new tokens, as if that call had been
-            the previous one. What was not needed for the longest goes first. 0: none; -1: no limit
-            (but the copies take at most as much memory as they leave free).
+            the previous one. What was not needed for the longest goes first. 0: none; -1: no limit.
+            (The copies take at most half of the memory that is free without them; on macOS, half of
+            all memory.)
         spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
             pay (perhaps none), judging by the decode times of this machine and what was accepted so
             far. (Which batch widths are decoded then depends on the clock: outside the exact

@@ -92,7 +92,7 @@ struct SessionOptions {
     bool offers = false;
     // MiB of main memory for copies of what earlier requests left in the KV memory, which later
     // prompts that begin alike go on from; 0: none, -1: no limit. Whatever it is, the copies take
-    // at most as much memory as they leave free.
+    // at most half of the memory that is free without them (of all memory on macOS).
     int cache_ram = 0;
     // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
     // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
