@@ -183,7 +183,7 @@ import ctypes, gc, sys
 from specllama import SpecSession
 
 fail_in = ctypes.c_int.in_dll(ctypes.CDLL(None), "fail_in")
-one, other = [5, *range(10, 80)], [7, *range(20, 90)]
+one, other = [5, *range(10, 80), *range(10, 80)], [7, *range(20, 90)]
 options = dict(n_ctx=512, n_threads=1)
 with SpecSession(sys.argv[1], None, **options) as session:
     expected = session.generate(other, max_tokens=10).tokens
@@ -194,7 +194,7 @@ for n in range(300):
         gc.disable()
         fail_in.value = n
         try:
-            session.generate([*one[:34], 9], max_tokens=1)
+            session.generate([*one[:70], 9], max_tokens=1)
         except MemoryError:
             pass
         failed, fail_in.value = fail_in.value < 0, -1
