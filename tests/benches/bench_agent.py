@@ -1,7 +1,8 @@
 """An agent's loop against two servers, in turns:
 
     python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
-        [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N] [--titles]
+        [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N]
+        [--titles [--cache-ram 0]]
 
 Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
 are up and asked one after the other, each turn the other one first. Both see the same conversation,
@@ -11,7 +12,8 @@ tools' time does not count. The first turn is given, and a call that stands in t
 one, too: small models leave the tags out, and llama-server takes that for text.
 
 With --titles both are also asked for a title of each request before it is made, as agents ask for
-titles and summaries: a request of its own, in the only slot.
+titles and summaries: a request of its own, in the only slot. The conversation must wait meanwhile;
+--cache-ram 0 leaves ours no main memory for that.
 """
 
 from __future__ import annotations
@@ -93,6 +95,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("-t", "--threads", type=int, default=2, help="threads (2)")
     parser.add_argument("--turns", type=int, default=len(ORDERS), help="turns (all)")
     parser.add_argument("--titles", action="store_true", help="ask for titles, too")
+    parser.add_argument(
+        "--cache-ram", type=int, default=CACHE_RAM, help="of ours, MiB (its default, 8192)"
+    )
     parser.add_argument("--minutes", type=float, default=60, help="no turn begins later (60)")
     parser.add_argument("--flash-attn", default="auto", help="of both servers (auto)")
     parser.add_argument("--flags", default="", help="more flags of llama-server (none)")
@@ -103,7 +108,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         serving(
             given.llama_server, [*flags, *given.flags.split()], n_slots=1, cache_ram=CACHE_RAM
         ) as theirs,
-        specllama(given.model, given.threads, N_CTX, "-fa", given.flash_attn) as ours,
+        specllama(
+            given.model,
+            given.threads,
+            N_CTX,
+            "-fa",
+            given.flash_attn,
+            "-cram",
+            str(given.cache_ram),
+        ) as ours,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = [Server(client(theirs.address)), Server(client(ours))]
