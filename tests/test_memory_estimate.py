@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from c_library import compiled, needs_compiler
+from c_library import compiled, needs_compiler, run_with
 from conftest import EXACT_HERE
 from random_model import (
     write_delta_net,
@@ -138,19 +138,8 @@ for mib in (needed, needed - 1):
 def test_a_search_has_no_room(tmp_path: Path) -> None:
     """On a machine that says it has so much left. What needs less is done."""
     library = compiled("little_memory", tmp_path)
-    before = os.environ.get("LD_PRELOAD", "")  # a sanitizer's, which must come first
-    names = {
-        "LD_PRELOAD": f"{before} {library}".strip(),
-        "LITTLE_MEMORY": str(tmp_path / "meminfo"),
-    }
-    run = subprocess.run(
-        [sys.executable, "-c", SEARCH],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | names,
-    )
-    before, refused, other, with_room, without = run.stdout.splitlines()
+    said = run_with(library, SEARCH, LITTLE_MEMORY=str(tmp_path / "meminfo"))
+    before, refused, other, with_room, without = said.splitlines()
     assert (before, other, with_room) == ("8", "5", "8")
     assert without.startswith("A search with 8 beams needs")
     assert re.fullmatch(

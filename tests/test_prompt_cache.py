@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from c_library import compiled, needs_compiler
+from c_library import compiled, needs_compiler, run_with
 from conftest import EXACT_HERE
 from random_model import CUTTABLE, WRITERS, words
 from specllama import ArgumentError, Generation, SpecSession
@@ -68,11 +66,11 @@ def test_a_turn_is_asked_again(open_session: Open, tmp_path: Path, kind: str) ->
     model = WRITERS[kind](tmp_path / "random.gguf")
     prompt = conversation(0)
     answers = []
-    for between in (None, conversation(1)):
+    for n_between in (0, 2):
         session = open_session(model, exact="auto", cache_ram=-1, n_seq=2)
         session.generate(prompt, max_tokens=30)
-        for i in (1, 2) if between else ():
-            session.generate([i, *between], max_tokens=2)
+        for i in range(n_between):
+            session.generate(conversation(1 + i), max_tokens=2)
         answers.append(session.generate([*prompt, 5], max_tokens=20))
     near, far = answers
     assert near.tokens == far.tokens
@@ -138,19 +136,6 @@ def test_with_a_draft_model(open_session: Open) -> None:
     assert [one.stats.reused_tokens for one in again] == [99, 99, 99]
 
 
-def run_with(library: Path, program: str, model: Path, **names: str) -> str:
-    """What a program prints that runs with a library before the C library."""
-    before = os.environ.get("LD_PRELOAD", "")  # a sanitizer's, which must come first
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(model)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | names | {"LD_PRELOAD": f"{before} {library}".strip()},
-    )
-    return run.stdout
-
-
 LITTLE = """
 import os, sys
 from specllama import SpecSession
@@ -174,7 +159,7 @@ for kib in (4_000_000, 100, 0):
 def test_where_little_memory_is_free(tmp_path: Path) -> None:
     library = compiled("little_memory", tmp_path)
     model = WRITERS["dense"](tmp_path / "random.gguf")
-    said = run_with(library, LITTLE, model, LITTLE_MEMORY=str(tmp_path / "meminfo"))
+    said = run_with(library, LITTLE, str(model), LITTLE_MEMORY=str(tmp_path / "meminfo"))
     assert said.split() == ["80", "0", "0"]
 
 
@@ -212,7 +197,7 @@ print(n)
 def test_every_allocation_may_fail(tmp_path: Path, kind: str) -> None:
     """While a conversation's place is taken by another one that comes from a copy."""
     library = compiled("failing_malloc", tmp_path)
-    said = run_with(library, FAILING, WRITERS[kind](tmp_path / "random.gguf"))
+    said = run_with(library, FAILING, str(WRITERS[kind](tmp_path / "random.gguf")))
     assert 5 < int(said) < 299
 
 

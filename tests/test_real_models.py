@@ -296,16 +296,16 @@ def test_a_long_answer_that_is_left_out(open_real: Open) -> None:
     alone = open_real("gemma", n_batch=128)
     limit = near(open_real, "gemma")[0]
     text = session.tokenize(numbered(60))
-    endless_ones = endless(session, "gemma")
+    bias = endless(session, "gemma")
     for turn in range(2):
-        session.generate(text, max_tokens=700, logit_bias=endless_ones)
+        session.generate(text, max_tokens=700, logit_bias=bias)
         session.generate(f"{turn}: " + numbered(20), max_tokens=8)
         n_before = len(text)
         text += session.tokenize(f"\nWhat about number {turn}?", add_special=False)
-        found = session.generate(text, max_tokens=24, logit_bias=endless_ones)
+        found = session.generate(text, max_tokens=24, logit_bias=bias)
         assert n_before - 4 <= found.stats.reused_tokens < n_before
         forget(alone)
-        expected = alone.generate(text, max_tokens=24, logprobs=100, logit_bias=endless_ones)
+        expected = alone.generate(text, max_tokens=24, logprobs=100, logit_bias=bias)
         distance = tie(expected, found.tokens)
         assert distance is None or distance < limit
 

@@ -130,9 +130,9 @@ Engine::Ride Engine::ride(std::span<Sequence* const> sequences) const {
 
 // Prompts that are to be marked are prefilled even if they are short.
 bool Engine::must_prefill(const Sequence& sequence) const {
-    const int n_pending = static_cast<int>(sequence.pending().size());
-    return n_pending > (sequence.in_prompt() ? ride_.most : quota_) ||
-           (is_marked(sequence) && n_pending > n_left(sequence));
+    const auto n_pending = static_cast<int>(sequence.pending().size());
+    if (is_marked(sequence)) return n_pending > n_left(sequence);
+    return n_pending > (sequence.in_prompt() ? ride_.most : quota_);
 }
 
 // Whether the state of a prompt near its end is saved, for later requests that begin alike.

@@ -47,10 +47,11 @@ class Engine {
         std::size_t last;
     };
 
-    // What of a prompt is decoded in the round that reads its logits, for each prompt of a step.
+    // What of a prompt is decoded in the round that reads its logits, for each prompt of a step
+    // that is not marked (see is_marked).
     struct Ride {
-        int most;  // a prompt with at most so many tokens left needs no prompt batch...
-        int rest;  // the last tokens that prompt batches leave for the round: both unless is_marked
+        int most;  // a prompt with at most so many tokens left needs no prompt batch
+        int rest;  // the last tokens that prompt batches leave for the round
     };
 
     // What the target said last of a draft: a token, or a negative number as Sampler::choose has

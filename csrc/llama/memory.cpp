@@ -35,6 +35,14 @@ const Memory::Saved* latest(const Memory::Marks& marks, int keep) {
     return best;
 }
 
+// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; mark:
+// what it can go back to otherwise, or null.
+int given(int n, int keep, bool can_be_cut, const Memory::Saved* mark) {
+    if (n <= keep) return n;
+    if (can_be_cut) return keep;
+    return mark == nullptr ? 0 : mark->size;
+}
+
 }  // namespace
 
 Memory::Memory(llama_context* context, const Layout& layout)
@@ -178,25 +186,16 @@ int Memory::rewind(SequenceId sequence, int keep) {
 }
 
 int Memory::rewindable(SequenceId sequence, int keep) const {
-    const int now = size(sequence);
-    if (now <= keep) return now;
-    if (keep > 0 && in_reach(sequence, keep)) return keep;
-    const Saved* saved = mark(sequence, keep);
-    return saved == nullptr ? 0 : saved->size;
+    return given(size(sequence), keep, keep > 0 && in_reach(sequence, keep), mark(sequence, keep));
 }
 
 // A restored state places the cells of a sliding window elsewhere than in the sequence that it was
 // saved from. llama.cpp copies between parts of the memory only with the next decode, and the copy
 // would then overwrite the restored cells.
 int Memory::copyable(SequenceId from, int keep) const {
-    if (n_cuttable_ == kAnyNumber) {
-        const int n = std::min(keep, size(from));
-        return n > 0 && (n == size(from) || in_reach(from, n)) ? n : 0;
-    }
-    if (split_ && slides()) return 0;
-    if (size(from) <= keep) return size(from);
-    const Saved* saved = latest(saved_[from], keep);
-    return saved == nullptr ? 0 : saved->size;
+    if (n_cuttable_ == kAnyNumber)
+        return given(size(from), keep, keep > 0 && in_reach(from, keep), nullptr);
+    return split_ && slides() ? 0 : given(size(from), keep, false, latest(saved_[from], keep));
 }
 
 int Memory::copy(SequenceId from, SequenceId to, int keep) {
@@ -295,10 +294,7 @@ bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int 
 }
 
 int Memory::Image::held(int keep) const {
-    if (size <= keep) return size;
-    if (keep >= least) return keep;
-    const Saved* saved = latest(marks, keep);
-    return saved == nullptr ? 0 : saved->size;
+    return given(size, keep, keep >= least, latest(marks, keep));
 }
 
 std::size_t Memory::Image::n_bytes() const {

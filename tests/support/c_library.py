@@ -1,7 +1,8 @@
-"""Libraries in C that stand before llama.cpp's functions."""
+"""Libraries in C that stand before functions of llama.cpp or the C library."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,3 +27,23 @@ def compiled(name: str, folder: Path) -> Path:
         [str(_COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
     )
     return path
+
+
+def run_with(library: Path, program: str, *arguments: str, **names: str) -> str:
+    """What a Python program prints that runs with a library before the C library's own.
+
+    Args:
+        library: See `compiled`.
+        program: Its source.
+        *arguments: What it finds in `sys.argv`.
+        **names: Variables of its environment.
+    """
+    before = os.environ.get("LD_PRELOAD", "")  # a sanitizer's, which must come first
+    run = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | names | {"LD_PRELOAD": f"{before} {library}".strip()},
+    )
+    return run.stdout
