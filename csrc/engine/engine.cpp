@@ -218,9 +218,10 @@ int Engine::n_rows(std::size_t i) const {
 std::size_t Engine::end_of_group(std::size_t first) const {
     if (!target_.memory().split()) return ready_.size();
     const int n = n_rows(first);
+    const std::size_t most = target_.one_by_one() ? first + 1 : ready_.size();
     std::size_t last = first + 1;
-    while (last < ready_.size() && ready_[last]->id() == ready_[last - 1]->id() + 1 &&
-           n_rows(last) == n && !ready_[last]->done())
+    while (last < most && ready_[last]->id() == ready_[last - 1]->id() + 1 && n_rows(last) == n &&
+           !ready_[last]->done())
         ++last;
     return last;
 }

@@ -1,6 +1,7 @@
 #include "llama/context.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -51,9 +52,19 @@ int n_positions(const ContextPlan& plan) {
     return plan.n_seq * n_steps * kPositionsAtOnce;
 }
 
+// Architectures of which llama.cpp decodes one sequence rightly, but not several at once. In all
+// but the first, PLaMo 2 stores states in the wrong places, and these kinds of RWKV save another
+// token than the last one as that before the next.
+constexpr std::array kOneByOne = {"plamo2", "rwkv6qwen2", "arwkv7"};
+
 // never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
-// snapshot by which the companion is cut off again (see snapshots).
-int batch_size(const ContextPlan& plan) { return std::max(plan.n_batch, plan.never_alone ? 3 : 1); }
+// snapshot by which the companion is cut off again (see snapshots). For some architectures
+// llama.cpp asserts that sequences which lie apart can share a micro-batch evenly.
+int batch_size(const ContextPlan& plan) {
+    const int n = std::max(plan.n_batch, plan.never_alone ? 3 : 1);
+    const int n_parts = plan.split ? plan.n_seq : 1;
+    return (n + n_parts - 1) / n_parts * n_parts;
+}
 
 // Side branches take ids of the one memory that all sequences share. In a sliding window that wraps
 // around, their cells would take the places of other tokens' cells.
@@ -146,6 +157,7 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
                  int n_branches)
     : model_(std::move(model)),
       plan_(settled(plan, *model_)),
+      one_by_one_(std::ranges::find(kOneByOne, model_->architecture()) != kOneByOne.end()),
       n_branches_((check(plan_), count_branches(*model_, plan_, n_branches))),
       context_(make_context(*model_, plan_, n_logits, n_branches_)),
       memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,

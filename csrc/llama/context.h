@@ -40,6 +40,8 @@ class Context {
     // Number of sequences; their ids are 0 to n_seq - 1.
     int n_seq() const { return plan_.n_seq; }
     int n_batch() const { return plan_.n_batch; }
+    // Whether a batch must hold tokens of one sequence only.
+    bool one_by_one() const { return one_by_one_; }
     int n_threads() const;
 
     // Decodes a batch and waits for the result. If memory().split(), llama.cpp decodes sequences
@@ -69,6 +71,7 @@ class Context {
 
     std::shared_ptr<const Model> model_;
     ContextPlan plan_;
+    bool one_by_one_;
     int n_branches_;
     llama_context_ptr context_;
     Memory memory_;

@@ -1,0 +1,73 @@
+"""Small random models of the architectures in tests/data/architectures.json.
+
+That file has, of each architecture, the values that llama.cpp reads from the header of a GGUF and
+the shapes of the tensors that it then asks for (learn_tensors.py has asked it). "blk.0,2.x" are the
+tensors x of layers 0 and 2, "blk.*.x" those of all layers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from random_model import add_words, finish
+from rewriting import add_value
+
+DATA = Path(__file__).parents[1] / "data" / "architectures.json"
+N_VOCAB = 128
+SPREAD = 0.1
+"""Standard deviation of weights. With larger ones, rounding grows too fast from layer to layer."""
+
+USUAL = {
+    "context_length": 1024,
+    "embedding_length": 128,
+    "feed_forward_length": 96,
+    "attention.head_count": 2,
+    "attention.head_count_kv": 2,
+    "attention.layer_norm_rms_epsilon": 1e-5,
+    "attention.layer_norm_epsilon": 1e-5,
+}
+"""Values of all architectures that have no others."""
+
+
+def architectures() -> dict[str, Any]:
+    """Return name -> {"values": {key: value}, "tensors": {name: shape}}."""
+    found: dict[str, Any] = json.loads(DATA.read_text())
+    return found
+
+
+def tensors(shapes: dict[str, list[int]], n_layers: int) -> Iterator[tuple[str, list[int]]]:
+    """Yield the name and the shape of each tensor, layer by layer."""
+    for name, shape in shapes.items():
+        if not name.startswith("blk."):
+            yield name, shape
+            continue
+        _, layers, rest = name.split(".", 2)
+        for layer in range(n_layers) if layers == "*" else layers.split(","):
+            yield f"blk.{layer}.{rest}", shape
+
+
+def write(path: Path, name: str, entry: dict[str, Any]) -> Path:
+    """Write a model; the same entry gives the same file."""
+    values = USUAL | entry["values"]
+    # Several entries may be of one architecture: "gemma4 with experts" is a gemma4.
+    architecture = name.split()[0]
+    writer = gguf.GGUFWriter(path, architecture)
+    add_words(writer, N_VOCAB)
+    for key, value in values.items():
+        if value is not None:
+            add_value(writer, f"{architecture}.{key}", value)
+    rng = np.random.default_rng(1)
+    for tensor, shape in tensors(entry["tensors"], values["block_count"]):
+        data = SPREAD * rng.standard_normal(shape[::-1])
+        if tensor.endswith("norm.weight"):
+            data += 1
+        if tensor.endswith("ssm_a"):
+            data = -np.abs(data)
+        writer.add_tensor(tensor, np.ascontiguousarray(data, np.float32))
+    finish(writer)
+    return path
