@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from any_model import architectures
+from any_model import write as write_any
 from c_library import compiled, needs_compiler, run_with
 from conftest import EXACT_HERE
 from random_model import (
@@ -94,6 +96,54 @@ def test_layers_with_attention_are_counted(tmp_path: Path, write: Callable[[Path
     mib, n_cells, n_parts = map(float, found)
     kv = told("KV memory for 64 times 16777216 tokens", refusal(model))
     assert kv == pytest.approx(mib / (n_cells * n_parts) * (64 << 24), rel=0.01)
+
+
+OPEN = """
+import os, sys
+from specllama import OutOfMemoryError, SpecSession, _core
+
+def leave(mib):
+    with open(os.environ["LITTLE_MEMORY"], "w") as file:
+        print(f"MemTotal: 9999999 kB\\nMemAvailable: {mib * 1024} kB", file=file)
+
+def open_session(model):
+    SpecSession(model, None, n_ctx=65536, n_threads=1, flash_attn=True).close()
+
+os.dup2(1, 2)  # what llama.cpp says
+for model in sys.argv[1:]:
+    leave(1)
+    try:
+        open_session(model)
+    except OutOfMemoryError as error:
+        print(error, flush=True)
+    leave(9999)
+    _core.set_verbose(True)
+    open_session(model)
+    _core.set_verbose(False)
+    print("", flush=True)
+    print("next model", flush=True)
+"""
+
+
+@needs_compiler
+def test_what_every_architecture_keeps_is_counted(tmp_path: Path) -> None:
+    """In layers that see the whole text, in those with windows, and in latent attention."""
+    models = {
+        name: write_any(tmp_path / f"{i}.gguf", name, entry)
+        for i, (name, entry) in enumerate(architectures().items())
+        if name != "minimax-01"  # no tensor tells which of its layers attend: too many are counted
+    }
+    library = compiled("little_memory", tmp_path)
+    said = run_with(
+        library, OPEN, *map(str, models.values()), LITTLE_MEMORY=str(tmp_path / "meminfo")
+    ).split("next model")
+    found = {}
+    expected = {}
+    for name, text in zip(models, said, strict=False):
+        found[name] = told("KV memory for 65536 tokens", text)
+        expected[name] = sum(map(float, re.findall(r"KV buffer size = +([\d.]+) MiB", text)))
+    # The memory of a window is a multiple of 256 tokens, and what is told is rounded to a MiB.
+    assert found == pytest.approx(expected, rel=0.03, abs=1.5)
 
 
 def test_a_device_is_named(tmp_path: Path) -> None:

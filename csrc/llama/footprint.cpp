@@ -71,6 +71,10 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
     // the attention mask and, without flash attention, rows of scores; and for some tokens logits,
     // which are counted twice.
     const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
+    const double n_in_windows =
+        context.whole_window ? n_positions
+                             : context.n_seq * std::min(static_cast<double>(n_ctx),
+                                                        header.n_window + 1.0 * context.n_batch);
     int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
     if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
     const double n_seen = context.split ? n_ctx : n_positions;
@@ -83,8 +87,9 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
                                            : 0.0);
     // A header may claim any size. The bound leaves room for a sum of these.
     const auto bytes = [](double n) { return static_cast<std::uint64_t>(std::min(n, 1e18)); };
-    return {header.weight_bytes, bytes(n_positions * header.kv_numbers_per_token * number),
-            bytes(4 * states), bytes(4 * numbers)};
+    const double kept =
+        n_positions * header.kv_numbers_per_token + n_in_windows * header.window_numbers_per_token;
+    return {header.weight_bytes, bytes(kept * number), bytes(4 * states), bytes(4 * numbers)};
 }
 
 void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,

@@ -11,8 +11,8 @@
 namespace specllama {
 
 // Bytes that a model takes, by its header: the weights exactly (without other files of a split
-// model), the KV memory by Header::kv_numbers_per_token, the states of recurrent layers at least,
-// and what computing takes roughly.
+// model), the KV memory by Header::kv_numbers_per_token and what windows keep, the states of
+// recurrent layers at least, and what computing takes roughly.
 struct Footprint {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;

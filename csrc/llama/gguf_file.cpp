@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ggml.h"
+#include "llama/attention_layers.h"
 #include "llama/backend.h"
 #include "llama/gguf_reader.h"
 #include "llama/recurrent_layers.h"
@@ -69,10 +70,13 @@ class File : private GgufReader {
         const auto value = [&](const char* name) {
             return static_cast<double>(number(prefix + name).value_or(0));
         };
+        const AttentionLayers attention(*this, recurrent);
+        header.slides = attention.window() > 0;
+        header.n_window = attention.window();
+        header.kv_numbers_per_token = attention.numbers();
+        header.window_numbers_per_token = attention.numbers_in_windows();
         const double width = value("embedding_length");
-        const double n_layers = value("block_count") - recurrent.n_without_attention();
         const double n_heads = value("attention.head_count");
-        header.slides = value("attention.sliding_window") > 0;
         header.target_width = static_cast<int>(value("target_hidden_size"));
         header.n_ctx_train = static_cast<int>(value("context_length"));
         header.n_vocab =
@@ -85,13 +89,8 @@ class File : private GgufReader {
         if (n_heads == 0) return header;  // no attention, or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
                                                                     : width / n_heads;
-        const double n_kv =
-            number(prefix + "attention.head_count_kv") ? value("attention.head_count_kv") : n_heads;
         header.n_heads = static_cast<int>(n_heads);
         header.head_size = static_cast<int>(head);
-        // With sliding windows, only one layer is sure to keep every token.
-        if (!has(prefix + "attention.head_count_kv") || number(prefix + "attention.head_count_kv"))
-            header.kv_numbers_per_token = 2 * (header.slides ? 1 : n_layers) * n_kv * head;
         return header;
     }
 

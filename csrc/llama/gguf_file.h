@@ -38,9 +38,11 @@ struct Header {
     Rotation rotation;
     int n_ctx_train = 0;
     std::uint64_t weight_bytes = 0;
-    // Numbers that the KV memory of one token takes; 0: no attention, or a number of heads per
-    // layer. With sliding windows a lower bound: one layer counts.
+    // Numbers that the KV memory keeps of each token, in layers that see the whole text and in
+    // those with sliding windows; and how many tokens these reach back.
     double kv_numbers_per_token = 0;
+    double window_numbers_per_token = 0;
+    int n_window = 0;
     // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp
     // keeps snapshots of that state for this architecture.
     double state_numbers = 0;

@@ -107,10 +107,17 @@ std::optional<std::size_t> GgufReader::array(const std::string& key,
 }
 
 std::vector<std::int64_t> GgufReader::numbers(const std::string& key) const {
-    const std::size_t n = array(key, {GGUF_TYPE_INT32, GGUF_TYPE_UINT32}).value_or(0);
+    if (number(key)) return {};
+    const std::size_t n =
+        array(key, {GGUF_TYPE_INT32, GGUF_TYPE_UINT32, GGUF_TYPE_BOOL}).value_or(0);
     if (n == 0) return {};
-    const auto* data = static_cast<const std::int32_t*>(gguf_get_arr_data(gguf_.get(), find(key)));
-    return {data, data + n};
+    const void* data = gguf_get_arr_data(gguf_.get(), find(key));
+    if (gguf_get_arr_type(gguf_.get(), find(key)) == GGUF_TYPE_BOOL) {
+        const auto* bytes = static_cast<const std::uint8_t*>(data);
+        return {bytes, bytes + n};
+    }
+    const auto* integers = static_cast<const std::int32_t*>(data);
+    return {integers, integers + n};
 }
 
 std::vector<std::int64_t> GgufReader::tensor(std::int64_t index) const {

@@ -37,8 +37,8 @@ class GgufReader {
     // elements have none of the `types`.
     std::optional<std::size_t> array(const std::string& key,
                                      std::initializer_list<gguf_type> types) const;
-    // The numbers of an array of 32-bit integers; empty if the key is absent. Throws if it is not
-    // such an array.
+    // The numbers of an array of 32-bit integers or booleans; empty if the key is absent or is a
+    // number itself. Throws if it is anything else.
     std::vector<std::int64_t> numbers(const std::string& key) const;
     // The numbers of a tensor of 64-bit integers, by its index. Its data must lie within the file.
     std::vector<std::int64_t> tensor(std::int64_t index) const;

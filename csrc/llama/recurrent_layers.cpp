@@ -76,11 +76,8 @@ void RecurrentLayers::check_needed(const std::string& layer) const {
     if (const auto* d = sizes(layer + ".ssm_d"); d && d[0] == 1) need(".ssm_conv1d.bias");
 }
 
-int RecurrentLayers::n_without_attention() const {
-    const auto has_none = [&](const std::string& layer) {
-        return !sizes(layer + ".attn_k.weight");
-    };
-    return static_cast<int>(std::ranges::count_if(names_, has_none));
+bool RecurrentLayers::is_without_attention(const std::string& layer) const {
+    return contains(layer) && !sizes(layer + ".attn_k.weight");
 }
 
 // As llama.cpp's recurrent memory lays it out: the inputs that the convolution still sees, and the

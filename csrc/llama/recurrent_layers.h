@@ -22,8 +22,8 @@ class RecurrentLayers {
 
     // Whether the layer of this name, "blk.N", is one of them.
     bool contains(const std::string& layer) const { return names_.contains(layer); }
-    // How many of them have no attention beside their recurrent state.
-    int n_without_attention() const;
+    // Whether it is one of them and has no attention beside its recurrent state.
+    bool is_without_attention(const std::string& layer) const;
     // How many numbers their states of one sequence have.
     double state_numbers() const;
 

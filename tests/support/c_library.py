@@ -42,7 +42,7 @@ def run_with(library: Path, program: str, *arguments: str, **names: str) -> str:
     run = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True,
-        text=True,
+        errors="replace",
         check=True,
         env=os.environ | names | {"LD_PRELOAD": f"{before} {library}".strip()},
     )
