@@ -23,8 +23,12 @@ constexpr const char* kNoStates =
 constexpr std::array kTellLayerInputs = {"llama",  "qwen3",     "qwen3moe",  "gpt-oss",
                                          "qwen35", "qwen35moe", "qwen3next", "lfm2"};
 
-// Architectures with a graph of one MTP layer that has an attention memory of its own.
-constexpr std::array kWithMtp = {"glm4moe", "qwen35"};
+constexpr const char* kUnlike = "its layer of multi-token prediction is not as llama.cpp wants it";
+
+// Architectures with a graph of one MTP layer that has an attention memory of its own. (That of
+// qwen3next hands out the states of some rows only, and llama.cpp reads beyond them.)
+constexpr std::array kWithMtp = {"glm4moe",   "qwen35",         "qwen35moe",
+                                 "deepseek2", "nemotron_h_moe", "cohere2moe"};
 
 bool contains(const auto& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
@@ -119,20 +123,27 @@ class MtpFile : private GgufReader {
             return "its layers of multi-token prediction were left out";
         if (!staging::available()) return kNoStates;
         if (!contains(kWithMtp, architecture))
-            return "llama.cpp's multi-token prediction has not been tried with " + architecture;
+            return "llama.cpp's multi-token prediction fails with " + architecture +
+                   " models, or has not been tried";
         if (n != 1) return "it has more than one layer of multi-token prediction";
-        if (number(architecture + ".attention.key_length") !=
-            number(architecture + ".attention.value_length"))
-            return "its attention's keys and values differ in length";
         for (const char* norm : {"enorm.weight", "hnorm.weight"})
             if (type_of(prefix + norm) != GGML_TYPE_F32)
                 return "its tensor " + prefix + norm + " is missing, or not of type f32";
-        // What the graph of glm4moe takes for granted.
-        if (architecture == "glm4moe" &&
-            (number("glm4moe.leading_dense_block_count").value_or(0) > layer ||
-             number("glm4moe.expert_shared_count").value_or(0) < 1 ||
-             has("glm4moe.rope.dimension_sections")))
-            return "its layer of multi-token prediction is not as llama.cpp wants it";
+        const auto value = [&](const char* key) {
+            return number(architecture + "." + key).value_or(0);
+        };
+        const bool is_latent = architecture == "deepseek2";
+        if (!is_latent && value("attention.key_length") != value("attention.value_length"))
+            return "its attention's keys and values differ in length";
+        // What the graphs of these take for granted.
+        if (is_latent &&
+            (value("attention.key_length_mla") == 0 || value("attention.q_lora_rank") == 0 ||
+             real(architecture + ".attention.temperature_scale").value_or(0) != 0))
+            return kUnlike;
+        if ((is_latent || architecture == "glm4moe") &&
+            (value("leading_dense_block_count") > layer || value("expert_shared_count") < 1))
+            return kUnlike;
+        if (architecture == "glm4moe" && has("glm4moe.rope.dimension_sections")) return kUnlike;
         return "";
     }
 

@@ -8,12 +8,13 @@ tensors x of layers 0 and 2, "blk.*.x" those of all layers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
+from numpy.typing import NDArray
 from random_model import add_words, finish
 from rewriting import add_value
 
@@ -51,8 +52,24 @@ def tensors(shapes: dict[str, list[int]], n_layers: int) -> Iterator[tuple[str, 
             yield f"blk.{layer}.{rest}", shape
 
 
-def write(path: Path, name: str, entry: dict[str, Any]) -> Path:
-    """Write a model; the same entry gives the same file."""
+def unchanged(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
+    return data
+
+
+def write(
+    path: Path,
+    name: str,
+    entry: dict[str, Any],
+    changed: Callable[[str, NDArray[np.float64]], NDArray[np.float64]] = unchanged,
+) -> Path:
+    """Write a model; the same entry gives the same file.
+
+    Args:
+        path: Where to write it.
+        name: Of the entry.
+        entry: One of `architectures()`.
+        changed: Gets the name of each tensor and its random numbers; returns those to write.
+    """
     values = USUAL | entry["values"]
     # Several entries may be of one architecture: "gemma4 with experts" is a gemma4.
     architecture = name.split()[0]
@@ -68,6 +85,7 @@ def write(path: Path, name: str, entry: dict[str, Any]) -> Path:
             data += 1
         if tensor.endswith("ssm_a"):
             data = -np.abs(data)
+        data = changed(tensor, data)
         writer.add_tensor(tensor, np.ascontiguousarray(data, np.float32))
     finish(writer)
     return path

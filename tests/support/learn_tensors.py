@@ -37,6 +37,7 @@ def complaint(path: Path) -> str:
         llama_cpp.llama_log_set(log, ctypes.c_void_p(0))
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = 0
+        params.load_mtp = True
         loaded = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
         os.write(target, b"loaded\n" if loaded else b"")
         os._exit(0)
