@@ -20,8 +20,9 @@ constexpr const char* kNoStates =
     "this libllama does not hand out the hidden states that heads draft from";
 
 // Architectures whose graph in llama.cpp hands out the inputs of its layers, one row per token.
-constexpr std::array kTellLayerInputs = {"llama",  "qwen3",     "qwen3moe",  "gpt-oss",
-                                         "qwen35", "qwen35moe", "qwen3next", "lfm2"};
+constexpr std::array kTellLayerInputs = {"llama",  "qwen3",      "qwen3moe",   "gpt-oss",
+                                         "qwen35", "qwen35moe",  "qwen3next",  "lfm2",
+                                         "gemma4", "minimax-m2", "nemotron_h", "nemotron_h_moe"};
 
 constexpr const char* kUnlike = "its layer of multi-token prediction is not as llama.cpp wants it";
 

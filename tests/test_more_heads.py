@@ -1,4 +1,4 @@
-"""Multi-token prediction in architectures other than those of test_heads."""
+"""Heads for architectures other than those of test_heads: MTP, and EAGLE-3 for other targets."""
 
 from __future__ import annotations
 
@@ -14,48 +14,69 @@ from numpy.typing import NDArray
 from random_model import words
 from specllama import SpecSession
 
-NAMES = [name for name in architectures() if name.endswith(" with prediction")]
+WITH_MTP = [name for name in architectures() if name.endswith(" with prediction")]
+TARGETS = ["gemma4", "gpt-oss", "minimax-m2", "nemotron_h", "qwen35moe", "qwen3moe", "qwen3next"]
+"""Of EAGLE-3 heads."""
+
+EAGLE3: dict[str, Any] = {
+    "values": {"block_count": 1, "target_layers": [0, 1, 1], "target_hidden_size": 128},
+    "tensors": {
+        "token_embd.weight": [128, 128],
+        "output.weight": [128, 128],
+        "output_norm.weight": [128],
+        "fc.weight": [384, 128],
+        "blk.0.attn_norm.weight": [128],
+        "blk.0.attn_norm_2.weight": [128],
+        "blk.0.attn_q.weight": [256, 128],
+        "blk.0.attn_k.weight": [256, 128],
+        "blk.0.attn_v.weight": [256, 128],
+        "blk.0.attn_output.weight": [128, 128],
+        "blk.0.ffn_norm.weight": [128],
+        "blk.0.ffn_gate.weight": [128, 96],
+        "blk.0.ffn_up.weight": [128, 96],
+        "blk.0.ffn_down.weight": [96, 128],
+    },
+}
 NUMBERS: dict[str, Any] = {"kv_type": "f32", "flash_attn": False}
 GREEDY: dict[str, Any] = {"max_tokens": 40, "logit_bias": {2: -math.inf}}
 PROMPTS = [[1, *words(n, seed=n)] for n in (0, 5, 70, 110)]
 
 Open = Callable[..., SpecSession]
+Pair = tuple[Path, str | Path]
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
-    architecture: str = request.param
-    return architecture
-
-
-@pytest.fixture(scope="module")
-def model(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("models") / "random.gguf", name, architectures()[name])
+@pytest.fixture(scope="module", params=[*WITH_MTP, *TARGETS])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """A random target, and its random head."""
+    name: str = request.param
+    folder = tmp_path_factory.mktemp("models")
+    model = write(folder / "target.gguf", name, architectures()[name])
+    return model, "mtp" if name in WITH_MTP else write(folder / "head.gguf", "eagle3", EAGLE3)
 
 
 @pytest.mark.parametrize("options", [{}, {"n_seq": 3}, {"spec_tree": 3}, {"spec_length": "auto"}])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_a_random_head_changes_no_token(
-    model: Path, open_session: Open, options: dict[str, Any], temperature: float
+    pair: Pair, open_session: Open, options: dict[str, Any], temperature: float
 ) -> None:
     how = GREEDY | {"temperature": temperature, "seed": 1}
-    plain = open_session(model, None, **NUMBERS)
-    session = open_session(model, "mtp", **({"spec_length": 3} | NUMBERS | options))
+    plain = open_session(pair[0], None, **NUMBERS)
+    session = open_session(*pair, **({"spec_length": 3} | NUMBERS | options))
     for prompt, generation in zip(PROMPTS, session.generate(PROMPTS, **how), strict=True):
         assert generation.tokens == plain.generate(prompt, **how).tokens
         assert generation.stats.drafter_errors == 0
         assert generation.stats.by_drafter["model"][0] > 0 or "spec_length" in options
 
 
-def test_a_head_drafts_as_if_it_had_seen_nothing_else(model: Path, open_session: Open) -> None:
+def test_a_head_drafts_as_if_it_had_seen_nothing_else(pair: Pair, open_session: Open) -> None:
     """What it has taken in of drafts that were wrong is forgotten, and nothing is left out."""
-    session = open_session(model, "mtp", spec_length=3, **NUMBERS)
+    session = open_session(*pair, spec_length=3, **NUMBERS)
     prompt = PROMPTS[2]
     generation = session.generate(prompt, trace=True, **GREEDY)
     assert generation.trace is not None
     rounds = [one for one in generation.trace.rounds if one.draft]
     assert len(rounds) > 10
-    fresh = open_session(model, "mtp", spec_length=3, **NUMBERS)
+    fresh = open_session(*pair, spec_length=3, **NUMBERS)
     for one in rounds:
         # The round that ends a prompt drafts nothing.
         fresh.generate([8], max_tokens=1)
@@ -81,6 +102,7 @@ def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
     return data
 
 
+@pytest.mark.parametrize("name", WITH_MTP)
 def test_a_head_that_knows_is_right(name: str, tmp_path: Path, open_session: Open) -> None:
     """States and tokens come to it in step: from prompts, after drafts, and beside others."""
     model = write(tmp_path / "knowing.gguf", name, architectures()[name], knowing)
