@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "llama/staging.h"
@@ -109,8 +110,12 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan, int 
     // warns of whole windows.
     const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
                                                : ErrorLog::Warnings::shown);
+    const Assertions assertions;
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
+    if (!assertions.failed().empty())
+        throw ModelError("Cannot use " + model.path() + " as a model: " + assertions.failed() +
+                         ".");
     if (errors.first().find("cache type") != std::string::npos ||
         errors.first().find("flash_attn") != std::string::npos)
         throw InvalidArgument("kv_type \"" + kv +

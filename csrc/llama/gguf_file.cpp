@@ -253,15 +253,17 @@ class File : private GgufReader {
                  std::to_string(heads) + " attention heads");
         const auto usual = head_size(prefix);
         if (!usual) return;
-        // Layers with sliding windows may have heads of their own.
+        // Layers with sliding windows may have heads of their own, of which as many numbers are
+        // turned as of the others unless the file says otherwise.
+        std::optional<std::int64_t> turned;
         for (const char* layers : {"", "_swa"}) {
             const std::int64_t head =
                 number(prefix + "attention.key_length" + layers).value_or(*usual);
-            const std::int64_t turned =
-                number(prefix + "rope.dimension_count" + layers).value_or(head);
-            if (head < 1 || turned < 0 || turned > head || turned % 2 != 0)
+            turned =
+                number(prefix + "rope.dimension_count" + layers).value_or(turned.value_or(head));
+            if (head < 1 || *turned < 0 || *turned > head || *turned % 2 != 0)
                 fail("its attention heads have " + std::to_string(head) + " numbers, of which " +
-                     std::to_string(turned) + " carry the position");
+                     std::to_string(*turned) + " carry the position");
         }
     }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "llama/staging.h"
@@ -34,8 +35,12 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
     params.ctx_other = target.get();
 
     const ErrorLog errors(ErrorLog::Warnings::dropped);
+    const Assertions assertions;
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
+    if (!assertions.failed().empty())
+        throw ModelError("Cannot draft with the head of " + model.path() + ": " +
+                         assertions.failed() + ".");
     if (errors.first().find("cache type") != std::string::npos)
         throw InvalidArgument("draft_kv_type \"" + kv + "\" does not fit the head of " +
                               model.path() + ": " + errors.first() + ".");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/offload.h"
 #include "llama/placement.h"
@@ -70,6 +71,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     auto rpc_use = std::make_unique<RpcUse>(options.rpc);
     const NoSigpipe no_sigpipe;  // also for the threads of RPC connections, which start here
     const ErrorLog errors;
+    const Assertions assertions;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
@@ -89,6 +91,7 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     ggml_backend_dev_t no_devices[] = {nullptr};
     params.devices = no_devices;
     const ErrorLog errors;
+    const Assertions assertions;
     llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
     ModelOptions options;
     options.path = path;

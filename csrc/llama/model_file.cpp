@@ -1,6 +1,7 @@
 #include "specllama/model_file.h"
 
 #include "llama-cpp.h"
+#include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/gguf_file.h"
 #include "llama/head_file.h"
@@ -22,6 +23,7 @@ ModelFile read_model_file(const std::string& path) {
 
     // A caller that looks through many files does not want a warning about each.
     const ErrorLog errors(ErrorLog::Warnings::dropped);
+    const Assertions assertions;
     const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
     const auto fail = [&](const std::string& what) {
         throw ModelError("Cannot use " + path + " as a model: " + what + ".");

@@ -80,12 +80,11 @@ ggml_abort_callback_t abort_before = nullptr;
 // llama.cpp calls this before it ends the process, in the thread that met the failure. That thread
 // cannot go on, and others wait for it without end, so all that is left is to end the process well.
 void on_abort(const char* message) {
-    if (abort_before != nullptr) {
-        abort_before(message);
-        return;
-    }
     if (std::strstr(message, "ggml-rpc") == nullptr) {
-        std::fprintf(stderr, "%s\n", message);
+        if (abort_before != nullptr)
+            abort_before(message);
+        else
+            std::fprintf(stderr, "%s\n", message);
         return;
     }
     std::string names;

@@ -1,0 +1,61 @@
+#include "llama/assertions.h"
+
+#include <cstdio>
+#include <mutex>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "ggml.h"
+
+extern "C" void ggml_print_backtrace(void);  // exported, but in no installed header
+
+namespace specllama {
+
+namespace {
+
+thread_local Assertions* innermost = nullptr;
+ggml_abort_callback_t callback_before = nullptr;
+
+// "/some/path/model.cpp:12: GGML_ASSERT(a > 0) failed" as a part of a sentence.
+std::string description(std::string_view message) {
+    constexpr std::string_view kBegin = "GGML_ASSERT(";
+    constexpr std::string_view kEnd = ") failed";
+    const auto colon = message.find(": ");
+    std::string_view place = message.substr(0, colon);
+    place.remove_prefix(place.rfind('/') + 1);  // npos + 1 is 0
+    std::string_view what =
+        colon == std::string_view::npos ? std::string_view() : message.substr(colon + 2);
+    if (what.starts_with(kBegin) && what.ends_with(kEnd)) {
+        what.remove_prefix(kBegin.size());
+        what.remove_suffix(kEnd.size());
+    }
+    return "llama.cpp takes something for granted that does not hold (" + std::string(place) +
+           ": " + std::string(what) +
+           "); the file is damaged, or of a kind that this llama.cpp does not know";
+}
+
+}  // namespace
+
+void fail_assertion(const char* message) {
+    if (innermost != nullptr) {
+        innermost->failed_ = description(message);
+        throw std::runtime_error(innermost->failed_);
+    }
+    if (callback_before != nullptr) {
+        callback_before(message);
+        return;
+    }
+    // As ggml does it by itself.
+    std::fprintf(stderr, "%s\n", message);
+    ggml_print_backtrace();
+}
+
+Assertions::Assertions() : outer_(std::exchange(innermost, this)) {
+    static std::once_flag once;
+    std::call_once(once, [] { callback_before = ggml_set_abort_callback(fail_assertion); });
+}
+
+Assertions::~Assertions() { innermost = outer_; }
+
+}  // namespace specllama

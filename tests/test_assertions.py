@@ -1,0 +1,82 @@
+"""Files that llama.cpp meets with an assertion: one sentence, and the process goes on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from any_model import architectures, write
+
+OPEN = """
+import sys
+from specllama import ModelError, SpecSession
+sound, *damaged = sys.argv[1:]
+for model in damaged:
+    for draft in (None, "ngram"):
+        try:
+            SpecSession(model, draft, n_ctx=128, n_threads=1)
+        except ModelError as error:
+            print(error)
+with SpecSession(sound, "ngram", n_ctx=128, n_threads=1) as session:
+    print(len(session.generate([1, 5, 6, 7], max_tokens=4, logit_bias={2: -1e9}).tokens))
+"""
+
+DAMAGES: list[tuple[str, str, Any, str]] = [
+    ("gemma4", "attention.value_length", 3, r"gemma4\.cpp:\d+: n_embd_head == "),
+    ("gemma4 with experts", "attention.shared_kv_layers", 3, r"llama-kv-cache\.cpp:"),
+    ("deepseek2", "attention.key_length_mla", 3, r"deepseek2\.cpp:\d+: n_embd_head_qk_nope >= 1\)"),
+    ("minimax-m2", "expert_gating_func", 0, r"llama-graph\.cpp:"),
+]
+
+ABORT = """
+import ctypes, sys
+from pathlib import Path
+import llama_cpp
+from specllama import SpecSession
+SpecSession(sys.argv[1], None, n_ctx=128, n_threads=1).close()
+library = next((Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.*"))
+ctypes.CDLL(str(library)).ggml_abort(b"somewhere.cpp", 7, b"something failed")
+"""
+
+
+def run(program: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def write_damaged(path: Path, name: str, key: str, value: Any) -> Path:
+    entry = architectures()[name]
+    return write(path, name, entry | {"values": entry["values"] | {key: value}})
+
+
+def test_what_is_asserted_while_a_model_is_opened(tmp_path: Path) -> None:
+    sound = write(tmp_path / "sound.gguf", "qwen3", architectures()["qwen3"])
+    damaged = [
+        write_damaged(tmp_path / f"{i}.gguf", *damage[:3]) for i, damage in enumerate(DAMAGES)
+    ]
+    ran = run(OPEN, sound, *damaged)
+    *sentences, n_tokens = ran.stdout.splitlines()
+    assert (ran.returncode, n_tokens) == (0, "4"), ran.stderr
+    assert sentences[::2] == sentences[1::2]
+    for sentence, path, (*_, what) in zip(sentences[::2], damaged, DAMAGES, strict=True):
+        begin, _, said = sentence.partition(" hold (")
+        assert begin == (
+            f"Cannot use {path} as a model: llama.cpp takes something for granted that does not"
+        )
+        assert re.match(what, said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for a library of Linux")
+def test_what_is_asserted_elsewhere_ends_the_process_as_before(tmp_path: Path) -> None:
+    sound = write(tmp_path / "sound.gguf", "qwen3", architectures()["qwen3"])
+    ran = run(ABORT, sound)
+    assert ran.returncode < 0
+    assert "somewhere.cpp:7: something failed" in ran.stderr
