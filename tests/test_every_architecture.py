@@ -22,7 +22,7 @@ from specllama import Generation, ModelError, SpecSession
 WITH_STATES = {
     *("mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "falcon-h1", "granitehybrid"),
     *("nemotron_h", "nemotron_h_moe", "plamo2", "lfm2moe", "qwen3next", "qwen35moe"),
-    *("kimi-linear", "minimax-01"),
+    *("kimi-linear", "minimax-01", "deepseek4"),
 }
 """Architectures whose memory cannot be cut; with float weights these cannot be exact."""
 
@@ -141,6 +141,18 @@ def test_what_is_said_goes_on(opened: Open, check: Check, expected: list[Generat
     again = session.generate([*PROMPTS[5], *expected[5].tokens[:6]], **OPTIONS)
     check(again, 5, 6)
     assert again.stats.reused_tokens > 0
+
+
+def test_requests_that_begin_alike(opened: Open, check: Check, expected: list[Generation]) -> None:
+    """The first is not done when the others take over what it has."""
+    session = opened("ngram", spec_length=4, n_seq=4)
+    first = session.stream(PROMPTS[5], **OPTIONS)
+    next(first)
+    said = [0, 6, 12]
+    others = [[*PROMPTS[5], *expected[5].tokens[:n]] for n in said]
+    for n, generation in zip(said, session.generate(others, **OPTIONS), strict=True):
+        check(generation, 5, n)
+    check(first.result(), 5)
 
 
 def test_a_state_goes_on_in_another_session(

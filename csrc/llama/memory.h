@@ -47,7 +47,7 @@ class Memory {
     // Whether the sequences lie apart: each has its own part of the memory.
     bool split() const { return split_; }
     // Whether some layers have a sliding window.
-    bool slides() const { return n_swa_ > 0; }
+    bool slides() const { return slides_; }
     // Whether there may be nothing else to go back to than what checkpoint() saves.
     bool needs_marks() const { return n_cuttable_ != kAnyNumber || (slides() && !whole_window_); }
 
@@ -150,6 +150,7 @@ class Memory {
     std::vector<SequenceId> ids_;  // [sequence][1 + n_branches]
     bool split_;
     bool whole_window_;
+    bool slides_;
     int n_swa_;
     int n_cuttable_;
     // With split(): the sequence copied to last, if that was since the last decode. There may be
