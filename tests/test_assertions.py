@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from any_model import architectures, write
+from specllama import ModelError, SpecSession
 
 OPEN = """
 import sys
@@ -72,6 +73,19 @@ def test_what_is_asserted_while_a_model_is_opened(tmp_path: Path) -> None:
             f"Cannot use {path} as a model: llama.cpp takes something for granted that does not"
         )
         assert re.match(what, said)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("rwkv7", "wkv.head_size"),
+        ("rwkv6qwen2", "wkv.head_size"),
+        ("deepseek4", "attention.output_group_count"),
+    ],
+)
+def test_what_llama_cpp_divides_by(tmp_path: Path, name: str, key: str) -> None:
+    with pytest.raises(ModelError, match=rf"its (.*\.)?{key} is 0"):
+        SpecSession(write_damaged(tmp_path / "model.gguf", name, key, 0), None, n_ctx=128)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for a library of Linux")

@@ -214,6 +214,8 @@ class File : private GgufReader {
                  std::to_string(heads_kv) + " key-value heads");
         check_range(prefix + "attention.key_length", 1, kAny);
         check_range(prefix + "target_hidden_size", 0, kAny);
+        if (*architecture == "deepseek4")
+            check_range(prefix + "attention.output_group_count", 1, kAny);
         check_head_size(prefix, heads);
         check_experts(prefix);
         array(prefix + "target_layers", {GGUF_TYPE_INT32, GGUF_TYPE_UINT32});

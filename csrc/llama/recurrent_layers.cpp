@@ -19,6 +19,7 @@ void RecurrentLayers::check() const {
     for (const std::string& layer : names_) {
         check_convolution(layer);
         check_heads(layer);
+        check_time_mix(layer);
         check_needed(layer);
     }
 }
@@ -60,6 +61,12 @@ void RecurrentLayers::check_heads(const std::string& layer) const {
     if (groups < 1 || inner % heads != 0 || inner % groups != 0)
         file_.fail("its ssm.inner_size of " + std::to_string(inner) + " is no multiple of its " +
                    std::to_string(heads) + " heads and " + std::to_string(groups) + " groups");
+}
+
+// llama.cpp divides by the size of RWKV's heads.
+void RecurrentLayers::check_time_mix(const std::string& layer) const {
+    if (sizes(layer + ".time_mix_output.weight") && value("wkv.head_size") < 1)
+        file_.fail("its wkv.head_size is " + std::to_string(value("wkv.head_size")));
 }
 
 // llama.cpp uses these tensors without asking whether they are there, but some architectures may

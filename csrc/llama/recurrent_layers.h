@@ -31,6 +31,7 @@ class RecurrentLayers {
     void check_width() const;
     void check_convolution(const std::string& layer) const;
     void check_heads(const std::string& layer) const;
+    void check_time_mix(const std::string& layer) const;
     void check_needed(const std::string& layer) const;
     // The number of a key of the architecture; 0: there is none.
     std::int64_t value(const char* key) const;
