@@ -1,4 +1,6 @@
-"""Heads for architectures other than those of test_heads: MTP, and EAGLE-3 for other targets."""
+"""Heads for architectures other than those of test_heads: MTP, EAGLE-3 for other targets, and the
+assistants of Gemma 4.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from any_model import architectures, write
+from any_model import architectures, unchanged, write
 from numpy.typing import NDArray
 from random_model import words
-from specllama import SpecSession
+from specllama import ModelError, SpecSession
+from specllama.model.found import look
 
 WITH_MTP = [name for name in architectures() if name.endswith(" with prediction")]
 TARGETS = ["gemma4", "gpt-oss", "minimax-m2", "nemotron_h", "qwen35moe", "qwen3moe", "qwen3next"]
@@ -41,15 +44,66 @@ NUMBERS: dict[str, Any] = {"kv_type": "f32", "flash_attn": False}
 GREEDY: dict[str, Any] = {"max_tokens": 40, "logit_bias": {2: -math.inf}}
 PROMPTS = [[1, *words(n, seed=n)] for n in (0, 5, 70, 110)]
 
+ASSISTANT: dict[str, Any] = {
+    "values": {
+        "block_count": 2,
+        "nextn_predict_layers": 2,
+        "attention.shared_kv_layers": 2,
+        "embedding_length": 192,
+        "embedding_length_out": 128,
+        "attention.sliding_window": 32,
+        "attention.sliding_window_pattern": [True, False],
+        "attention.key_length": 64,
+        "attention.value_length": 64,
+        "rope.dimension_count": 64,
+        "attention.key_length_swa": 32,
+        "attention.value_length_swa": 32,
+        "rope.dimension_count_swa": 32,
+        "rope.freq_base_swa": 10000.0,
+    },
+    "tensors": {
+        "token_embd.weight": [192, 128],
+        "output_norm.weight": [192],
+        "nextn.post_projection.weight": [192, 128],
+        "nextn.pre_projection.weight": [256, 192],
+        "rope_freqs.weight": [32],
+        "blk.*.attn_norm.weight": [192],
+        "blk.0.attn_q.weight": [192, 64],
+        "blk.0.attn_output.weight": [64, 192],
+        "blk.0.attn_q_norm.weight": [32],
+        "blk.1.attn_q.weight": [192, 128],
+        "blk.1.attn_output.weight": [128, 192],
+        "blk.1.attn_q_norm.weight": [64],
+        "blk.*.post_attention_norm.weight": [192],
+        "blk.*.layer_output_scale.weight": [1],
+        "blk.*.ffn_norm.weight": [192],
+        "blk.*.ffn_gate.weight": [192, 96],
+        "blk.*.ffn_up.weight": [192, 96],
+        "blk.*.ffn_down.weight": [96, 192],
+        "blk.*.post_ffw_norm.weight": [192],
+    },
+}
+
 Open = Callable[..., SpecSession]
 Pair = tuple[Path, str | Path]
+Changed = Callable[[str, NDArray[np.float64]], NDArray[np.float64]]
 
 
-@pytest.fixture(scope="module", params=[*WITH_MTP, *TARGETS])
+def write_gemma(folder: Path, changed: Changed = unchanged) -> Path:
+    return write(folder / "target.gguf", "gemma4", architectures()["gemma4"], changed)
+
+
+def write_assistant(folder: Path, changed: Changed = unchanged) -> Path:
+    return write(folder / "assistant.gguf", "gemma4-assistant", ASSISTANT, changed)
+
+
+@pytest.fixture(scope="module", params=[*WITH_MTP, *TARGETS, "assistant"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """A random target, and its random head."""
     name: str = request.param
     folder = tmp_path_factory.mktemp("models")
+    if name == "assistant":
+        return write_gemma(folder), write_assistant(folder)
     model = write(folder / "target.gguf", name, architectures()[name])
     return model, "mtp" if name in WITH_MTP else write(folder / "head.gguf", "eagle3", EAGLE3)
 
@@ -112,3 +166,59 @@ def test_a_head_that_knows_is_right(name: str, tmp_path: Path, open_session: Ope
             stats = generation.stats
             assert stats.drafter_errors == 0
             assert stats.drafted == stats.accepted > 20
+
+
+def test_an_assistant_gets_the_last_state(tmp_path: Path, open_session: Open) -> None:
+    """One that looks at nothing else says again what the target has just said."""
+    embeddings: list[NDArray[np.float64]] = []
+
+    def told(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
+        if tensor == "token_embd.weight":
+            embeddings.append(data)
+        return 0 * data + 1 if tensor == "output_norm.weight" else data
+
+    def telling(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
+        if tensor.endswith(("attn_output.weight", "ffn_down.weight")):
+            return 0 * data
+        if tensor.endswith(("norm.weight", "output_scale.weight")):
+            return 0 * data + 1
+        if tensor == "nextn.pre_projection.weight":
+            return np.eye(192, 256, k=128)
+        if tensor == "token_embd.weight":
+            return np.pad(embeddings[0], ((0, 0), (0, 64)))
+        return data
+
+    pair = write_gemma(tmp_path, told), write_assistant(tmp_path, telling)
+    for options in ({}, {"n_seq": 3}):
+        session = open_session(*pair, spec_length=1, **NUMBERS, **options)
+        for prompt in PROMPTS:
+            generation = session.generate(prompt, trace=True, **GREEDY)
+            assert generation.stats.drafter_errors == 0
+            assert generation.trace is not None
+            text = [*prompt, *generation.tokens]
+            rounds = generation.trace.rounds[1:]
+            assert len(rounds) > 10
+            for one in rounds[:-1]:
+                assert [t.token for t in one.draft] == [text[len(prompt) + one.position - 1]]
+
+
+def test_an_assistant_of_another_kind_is_refused(tmp_path: Path) -> None:
+    assistant = write_assistant(tmp_path)
+    other = write(tmp_path / "other.gguf", "gemma2", architectures()["gemma2"])
+    wide = ASSISTANT | {"values": ASSISTANT["values"] | {"embedding_length_out": 256}}
+    wide |= {
+        "tensors": ASSISTANT["tensors"]
+        | {"nextn.post_projection.weight": [192, 256], "nextn.pre_projection.weight": [512, 192]}
+    }
+    long = ASSISTANT | {"values": ASSISTANT["values"] | {"attention.key_length_swa": 64}}
+    pairs = [
+        (assistant, None, "an assistant, which drafts for another model"),
+        (other, assistant, "an assistant of a Gemma 4, and .* is of another kind"),
+        (write_gemma(tmp_path), write(tmp_path / "wide.gguf", "gemma4-assistant", wide), "width"),
+        (write_gemma(tmp_path), write(tmp_path / "long.gguf", "gemma4-assistant", long), "length"),
+    ]
+    assert look(assistant).could_draft_for(look(write_gemma(tmp_path)))
+    assert not look(assistant).could_draft_for(look(other))
+    for model, draft, message in pairs:
+        with pytest.raises(ModelError, match=message):
+            SpecSession(model, draft, n_ctx=128)

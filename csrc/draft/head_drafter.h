@@ -34,10 +34,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     HeadDrafter(const std::shared_ptr<const Model>& target, const DraftModelOptions& options,
                 const Header* head, const ProgressFunction& progress);
 
-    // Must be called once, before all else: makes the target keep the hidden states that the head
-    // reads. `target` must outlive the drafter. Throws OutOfMemory and InvalidArgument.
-    void attach(Context& target);
-
+    void attach(Context& target) override;
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void absorb(SequenceId sequence, TokenSpan tokens, Position first,
                 std::span<const int> rows) override;

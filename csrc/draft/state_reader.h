@@ -6,11 +6,17 @@
 
 namespace specllama {
 
+class Context;
+
 // A drafter that reads the hidden states of all that the target decodes, also during prefill and in
 // rounds without a draft.
 class StateReader {
  public:
     virtual ~StateReader() = default;
+
+    // Must be called once, before all else: makes the target keep the hidden states that are read.
+    // `target` must outlive the reader. Throws OutOfMemory, InvalidArgument and ModelError.
+    virtual void attach(Context& target) = 0;
 
     // Tells what the target has decoded last: rows[i] of its batch is the token of a sequence at
     // position first + i, after all tokens before it. These tokens stay, as far as `tokens`, the

@@ -79,9 +79,7 @@ int count_branches(const Model& model, const ContextPlan& plan, int n_wished) {
     return std::min(n_wished, (n_ids - plan.n_seq) / plan.n_seq);
 }
 
-llama_context_ptr make_context(const Model& model, const ContextPlan& plan, int n_logits,
-                               int n_branches) {
-    const std::string kv = kv_type_name(plan);
+llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_branches) {
     const int companion = plan.never_alone ? 1 : 0;
     llama_context_params params = llama_context_default_params();
     params.n_ctx = n_positions(plan);
@@ -100,12 +98,16 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan, int 
     params.n_threads = settled_threads(plan);
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(plan.flash_attn);
-    params.type_k = params.type_v = kv_type(kv);
+    params.type_k = params.type_v = kv_type(kv_type_name(plan));
     params.no_perf = true;
     // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
     // when it is too late to cut.
     params.swa_full = plan.whole_window;
+    return params;
+}
 
+llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
+                               const llama_context_params& params) {
     // llama.cpp takes the context of all sequences together for that of one, and warns; it also
     // warns of whole windows.
     const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
@@ -118,7 +120,7 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan, int 
                          ".");
     if (errors.first().find("cache type") != std::string::npos ||
         errors.first().find("flash_attn") != std::string::npos)
-        throw InvalidArgument("kv_type \"" + kv +
+        throw InvalidArgument("kv_type \"" + kv_type_name(plan) +
                               "\" does not fit this model and flash_attn: " + errors.first() + ".");
     const std::string which =
         plan.n_seq == 1 ? "a context" : std::to_string(plan.n_seq) + " contexts";
@@ -164,7 +166,8 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
       plan_(settled(plan, *model_)),
       one_by_one_(std::ranges::find(kOneByOne, model_->architecture()) != kOneByOne.end()),
       n_branches_((check(plan_), count_branches(*model_, plan_, n_branches))),
-      context_(make_context(*model_, plan_, n_logits, n_branches_)),
+      params_(make_params(plan_, n_logits, n_branches_)),
+      context_(make_context(*model_, plan_, params_)),
       memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,
                                .n_branches = n_branches_,
                                .split = plan_.split,

@@ -65,6 +65,7 @@ class Context {
 
     // For the rest of this folder.
     llama_context* get() const { return context_.get(); }
+    const llama_context_params& params() const { return params_; }
 
  private:
     void decode_now(Batch& batch);
@@ -73,6 +74,7 @@ class Context {
     ContextPlan plan_;
     bool one_by_one_;
     int n_branches_;
+    llama_context_params params_;
     llama_context_ptr context_;
     Memory memory_;
     Batch companion_;  // a lone token and its companion: see ContextPlan

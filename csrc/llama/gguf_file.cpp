@@ -33,8 +33,7 @@ constexpr std::array kEncoders = {"bert",
                                   "t5encoder",
                                   "wavtokenizer-dec",
                                   "clip",
-                                  "dflash",
-                                  "gemma4-assistant"};
+                                  "dflash"};
 
 // Architectures whose recurrent state llama.cpp can take snapshots of.
 constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
@@ -77,7 +76,8 @@ class File : private GgufReader {
         header.window_numbers_per_token = attention.numbers_in_windows();
         const double width = value("embedding_length");
         const double n_heads = value("attention.head_count");
-        header.target_width = static_cast<int>(value("target_hidden_size"));
+        header.target_width =
+            static_cast<int>(value(is_assistant() ? "embedding_length_out" : "target_hidden_size"));
         header.n_ctx_train = static_cast<int>(value("context_length"));
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
@@ -96,6 +96,8 @@ class File : private GgufReader {
 
  private:
     bool is_head() const { return text("general.architecture") == "eagle3"; }
+    // All layers of an assistant are said to be layers of multi-token prediction.
+    bool is_assistant() const { return text("general.architecture") == "gemma4-assistant"; }
 
     // Adds tensor i if activations are multiplied with it: no vector, and no table that rows are
     // taken from.
@@ -206,7 +208,9 @@ class File : private GgufReader {
         check_range(prefix + "attention.head_count", 0, 65536);
         check_range(prefix + "attention.head_count_kv", 0, 65536);
         check_range(prefix + "full_attention_interval", 1, kAny);
-        check_range(prefix + "nextn_predict_layers", 0, *number(prefix + "block_count") - 1);
+        const std::int64_t n_layers = *number(prefix + "block_count");
+        check_range(prefix + "nextn_predict_layers", is_assistant() ? n_layers : 0,
+                    is_assistant() ? n_layers : n_layers - 1);
         const std::int64_t heads = number(prefix + "attention.head_count").value_or(0);
         const std::int64_t heads_kv = number(prefix + "attention.head_count_kv").value_or(heads);
         if (heads > 0 && heads_kv > 0 && heads % heads_kv != 0)

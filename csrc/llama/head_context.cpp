@@ -17,9 +17,9 @@ namespace {
 // Rows of a batch. For an EAGLE-3 head llama.cpp reserves and computes logits for each of them.
 constexpr int kRows = 64;
 
-llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
-                               const ContextOptions& options, const Context& target) {
-    const std::string kv = kv_type_name(options);
+// Of an EAGLE-3 head, or of layers of multi-token prediction.
+llama_context_params head_params(HeadContext::Kind kind, const ContextOptions& options,
+                                 const Context& target) {
     llama_context_params params = llama_context_default_params();
     // llama.cpp lowers n_batch to n_ctx.
     params.n_ctx = std::max(options.n_ctx * options.n_seq, kRows);
@@ -29,10 +29,27 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
     params.n_outputs_max = kind == HeadContext::Kind::mtp ? options.n_seq : params.n_batch;
     params.n_threads = settled_threads(options);
     params.n_threads_batch = params.n_threads;
-    params.type_k = params.type_v = kv_type(kv);
+    params.type_k = params.type_v = kv_type(kv_type_name(options));
     params.no_perf = true;
     if (kind == HeadContext::Kind::mtp) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
     params.ctx_other = target.get();
+    return params;
+}
+
+// The memory is the target's, so it must be described in the same way.
+llama_context_params assistant_params(const Context& target) {
+    llama_context_params params = target.params();
+    params.n_batch = params.n_ubatch = params.n_outputs_max = params.n_seq_max;
+    params.ctx_other = target.get();
+    return params;
+}
+
+llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
+                               const ContextOptions& options, const Context& target) {
+    const std::string kv = kv_type_name(options);
+    const llama_context_params params = kind == HeadContext::Kind::assistant
+                                            ? assistant_params(target)
+                                            : head_params(kind, options, target);
 
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const Assertions assertions;
@@ -72,7 +89,7 @@ HeadContext::HeadContext(std::shared_ptr<const Model> model, Kind kind,
 
 void HeadContext::encode(const float* features, int n, float* states) {
     const std::size_t size = static_cast<std::size_t>(n) * n_state_;
-    if (kind_ == Kind::mtp) {
+    if (kind_ != Kind::eagle3) {
         std::copy_n(features, size, states);
         return;
     }
@@ -117,6 +134,10 @@ std::span<float> HeadContext::logits(int row) {
 
 const float* HeadContext::state(int row) const {
     return staging::last_state(context_.get()) + static_cast<std::size_t>(row) * n_state_;
+}
+
+int HeadContext::size(SequenceId sequence) const {
+    return llama_memory_seq_pos_max(llama_get_memory(context_.get()), sequence) + 1;
 }
 
 void HeadContext::cut(SequenceId sequence, int n) {

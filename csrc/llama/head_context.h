@@ -21,10 +21,12 @@ class HeadContext {
  public:
     // eagle3: an EAGLE-3 head, which makes its states from the target's states of several layers.
     // mtp: layers of multi-token prediction in the target's own file; they read its last state.
-    enum class Kind { eagle3, mtp };
+    // assistant: a model that reads the target's last state and its KV memory, and writes none.
+    enum class Kind { eagle3, mtp, assistant };
 
-    // target: a head without embeddings or an output of its own uses the target's. It must outlive
-    // this. Throws InvalidArgument and OutOfMemory.
+    // options: those of an assistant are its target's. target: a head without embeddings or an
+    // output of its own uses the target's. It must outlive this. Throws InvalidArgument and
+    // OutOfMemory.
     HeadContext(std::shared_ptr<const Model> model, Kind kind, const ContextOptions& options,
                 const Context& target);
 
@@ -50,6 +52,8 @@ class HeadContext {
     std::span<float> logits(int row);
     const float* state(int row) const;
 
+    // Positions that the memory holds of a sequence.
+    int size(SequenceId sequence) const;
     // Cuts a sequence to its first n pairs.
     void cut(SequenceId sequence, int n);
     // Replaces the pairs of `to` by the first n pairs of `from`.

@@ -15,6 +15,7 @@ namespace specllama {
 namespace {
 
 constexpr const char* kEagle3 = "eagle3";
+constexpr const char* kAssistant = "gemma4-assistant";
 
 constexpr const char* kNoStates =
     "this libllama does not hand out the hidden states that heads draft from";
@@ -110,6 +111,32 @@ class Eagle3File : private GgufReader {
     }
 };
 
+// An assistant attends to what the target's last two layers keep: the last one sees the whole text,
+// the one before has a window.
+class AssistantFile : private GgufReader {
+ public:
+    using GgufReader::GgufReader;
+
+    void check(const Model& target) const {
+        if (!staging::available()) fail(kNoStates);
+        if (target.architecture() != "gemma4")
+            fail("it is an assistant of a Gemma 4, and " + target.path() + " is of another kind (" +
+                 target.architecture() + ")");
+        if (number(key("embedding_length_out")) != target.width())
+            fail("it reads states of another width than those of " + target.path());
+        const GgufReader other(target.path());
+        for (const std::string length : {"key_length", "value_length"})
+            for (const char* layers : {"", "_swa"})
+                if (const std::string name = "attention." + length + layers;
+                    number(key(name)) != other.number("gemma4." + name))
+                    fail("its attention heads are of another length than those of " +
+                         target.path());
+    }
+
+ private:
+    static std::string key(const std::string& name) { return std::string(kAssistant) + "." + name; }
+};
+
 class MtpFile : private GgufReader {
  public:
     explicit MtpFile(const std::string& path) : GgufReader(path), path_(path) {}
@@ -176,12 +203,18 @@ class MtpFile : private GgufReader {
 
 bool is_eagle3(const Header& header) { return header.architecture == kEagle3; }
 
+bool is_assistant(const Header& header) { return header.architecture == kAssistant; }
+
 bool tells_layer_inputs(const std::string& architecture) {
     return staging::available() && contains(kTellLayerInputs, architecture);
 }
 
 std::vector<int> check_eagle3(const std::string& path, const Model& target) {
     return Eagle3File(path).check(target);
+}
+
+void check_assistant(const std::string& path, const Model& target) {
+    AssistantFile(path).check(target);
 }
 
 std::string mtp_fault(const std::string& path) { return MtpFile(path).fault(); }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "draft/assistant_drafter.h"
 #include "draft/corpus_drafter.h"
 #include "draft/head_drafter.h"
 #include "draft/model_drafter.h"
@@ -37,7 +38,7 @@ struct Drafters {
     std::vector<std::shared_ptr<Drafter>> all;
     // The last of `all`, if it is of this kind; else null.
     std::shared_ptr<ModelDrafter> model;
-    std::shared_ptr<HeadDrafter> head;
+    std::shared_ptr<StateReader> reader;
     // One of `all`, or null.
     std::shared_ptr<Offers> offers;
 };
@@ -93,9 +94,10 @@ bool is_mtp(const SessionOptions& options) {
 
 Headers read_headers(const SessionOptions& options) {
     Headers headers{check_gguf(options.model.path), {}};
-    if (is_eagle3(headers.target))
-        throw ModelError("Cannot use " + options.model.path +
-                         " as a model: it is an EAGLE-3 head, which drafts for another model.");
+    if (is_eagle3(headers.target) || is_assistant(headers.target))
+        throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
+                         (is_eagle3(headers.target) ? "an EAGLE-3 head" : "an assistant") +
+                         ", which drafts for another model.");
     if (is_mtp(options)) {
         if (const std::string fault = mtp_fault(options.model.path); !fault.empty())
             throw ModelError(options.model.path + " cannot draft for itself: " + fault + ".");
@@ -128,7 +130,7 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     }
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
-    if (headers.draft && is_eagle3(*headers.draft)) {
+    if (headers.draft && (is_eagle3(*headers.draft) || is_assistant(*headers.draft))) {
         options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;
@@ -163,10 +165,16 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
     if (is_costly) drafters.all.push_back(std::move(given));
     if (!options.draft_model) return drafters;
     if (!headers.draft || is_eagle3(*headers.draft)) {
-        drafters.head = std::make_shared<HeadDrafter>(target, *options.draft_model,
-                                                      headers.draft ? &*headers.draft : nullptr,
-                                                      options.load_progress);
-        drafters.all.push_back(drafters.head);
+        const auto head = std::make_shared<HeadDrafter>(target, *options.draft_model,
+                                                        headers.draft ? &*headers.draft : nullptr,
+                                                        options.load_progress);
+        drafters.reader = head;
+        drafters.all.push_back(head);
+    } else if (is_assistant(*headers.draft)) {
+        const auto assistant = std::make_shared<AssistantDrafter>(
+            target, *options.draft_model, *headers.draft, options.load_progress);
+        drafters.reader = assistant;
+        drafters.all.push_back(assistant);
     } else {
         drafters.model =
             std::make_shared<ModelDrafter>(*target, *options.draft_model, *headers.draft,
@@ -235,7 +243,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
                                                      options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
-    if (drafters.head) drafters.head->attach(*context);
+    if (drafters.reader) drafters.reader->attach(*context);
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.split(), most_rows_together(plan.model, plan.context));

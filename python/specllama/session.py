@@ -49,10 +49,11 @@ class SpecSession(BackgroundRequests, Closing):
             Hub: "hf://user/repo", "hf://user/repo:quant" or "hf://user/repo/file.gguf" (see
             `from_pretrained`). None: the bundled model.
         draft: Who proposes tokens: "ngram" (what followed the same tokens before); the path or
-            name, as above, of a smaller GGUF with the same vocabulary, or of an EAGLE-3 head for
-            the model; "mtp" (the layers of multi-token prediction in the model's own file; see
-            docs/heads.md); a `Drafter`; or None for plain decoding. "auto": the bundled draft
-            model for the bundled model, else "mtp" if the file has such layers, else "ngram".
+            name, as above, of a smaller GGUF with the same vocabulary, or of a head for the model
+            (EAGLE-3, or an assistant of Gemma 4); "mtp" (the layers of multi-token prediction in
+            the model's own file; see docs/heads.md); a `Drafter`; or None for plain decoding.
+            "auto": the bundled draft model for the bundled model, else "mtp" if the file has such
+            layers, else "ngram".
         n_ctx: Most tokens of one request, prompt and generation together. None: the context the
             model was trained with, at most 8192, or less, with a notice, when memory is short.
         n_seq: Requests that are worked at together, 1 to 64; others wait their turn.
