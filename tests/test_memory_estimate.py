@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from any_model import architectures
@@ -21,7 +22,7 @@ from random_model import (
     write_hybrid_with_snapshots,
     write_recurrent,
 )
-from specllama import OutOfMemoryError, SpecSession
+from specllama import ModelError, OutOfMemoryError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
 LOAD = """
@@ -146,6 +147,27 @@ def test_what_every_architecture_keeps_is_counted(tmp_path: Path) -> None:
         expected[name] = sum(map(float, re.findall(r"KV buffer size = +([\d.]+) MiB", text)))
     # The memory of a window is a multiple of 256 tokens, and what is told is rounded to a MiB.
     assert found == pytest.approx(expected, rel=0.03, abs=1.5)
+
+
+def test_windows_as_files_state_them(tmp_path: Path) -> None:
+    """Layers behind the end of a list see the whole text; some files only say that there are
+    windows; and no window is larger than any text."""
+
+    def needed(name: str, **values: Any) -> int:
+        entry = architectures()[name]
+        changed = {key.replace("__", "."): value for key, value in values.items()}
+        path = write_any(
+            tmp_path / "model.gguf", name, entry | {"values": entry["values"] | changed}
+        )
+        return told("KV memory for 64 times 16777216 tokens", refusal(path, None))
+
+    short = needed("gemma2", attention__sliding_window_pattern=[True])
+    assert short == needed("gemma2", attention__sliding_window_pattern=[True, False])
+    without = needed("smallthinker", attention__sliding_window=None)
+    assert without == needed("smallthinker", attention__sliding_window=0)
+    assert without > 3.5 * needed("smallthinker", attention__sliding_window=64)
+    with pytest.raises(ModelError, match=r"its gemma2\.attention\.sliding_window is 2147483648"):
+        needed("gemma2", attention__sliding_window=1 << 31)
 
 
 def test_a_device_is_named(tmp_path: Path) -> None:

@@ -202,6 +202,18 @@ def test_an_assistant_gets_the_last_state(tmp_path: Path, open_session: Open) ->
                 assert [t.token for t in one.draft] == [text[len(prompt) + one.position - 1]]
 
 
+def with_windows_only() -> dict[str, Any]:
+    """A Gemma 4 of which no layer sees the whole text."""
+    entry = architectures()["gemma4"]
+    tensors = {name: shape for name, shape in entry["tensors"].items() if "rope_freqs" not in name}
+    ends = {name.split(".", 2)[-1]: shape for name, shape in tensors.items() if ".0,1,2,3" in name}
+    for name in tensors:
+        if name.startswith("blk.4"):
+            tensors[name] = ends[name.split(".", 2)[-1]]
+    pattern = {"attention.sliding_window_pattern": [True] * 10}
+    return {"values": entry["values"] | pattern, "tensors": tensors}
+
+
 def test_an_assistant_of_another_kind_is_refused(tmp_path: Path) -> None:
     assistant = write_assistant(tmp_path)
     other = write(tmp_path / "other.gguf", "gemma2", architectures()["gemma2"])
@@ -211,7 +223,11 @@ def test_an_assistant_of_another_kind_is_refused(tmp_path: Path) -> None:
         | {"nextn.post_projection.weight": [192, 256], "nextn.pre_projection.weight": [512, 192]}
     }
     long = ASSISTANT | {"values": ASSISTANT["values"] | {"attention.key_length_swa": 64}}
+    heads = ASSISTANT | {"values": ASSISTANT["values"] | {"attention.head_count_kv": 1}}
+    all_windows = write(tmp_path / "windows.gguf", "gemma4", with_windows_only())
     pairs = [
+        (all_windows, assistant, "the last layer of .* should see the whole text"),
+        (write_gemma(tmp_path), write(tmp_path / "heads.gguf", "gemma4-assistant", heads), "heads"),
         (assistant, None, "an assistant, which drafts for another model"),
         (other, assistant, "an assistant of a Gemma 4, and .* is of another kind"),
         (write_gemma(tmp_path), write(tmp_path / "wide.gguf", "gemma4-assistant", wide), "width"),

@@ -26,8 +26,8 @@ constexpr std::array kPatterns = {
     Pattern{"gemma3", 6},       Pattern{"gemma2", 2, false, 4096},
     Pattern{"gemma3n", 5},      Pattern{"exaone4", 4, false, 4096},
     Pattern{"gpt-oss", 2},      Pattern{"laguna", 4, true},
-    Pattern{"mellum", 4},       Pattern{"llama4", 4, false, 8192},
-    Pattern{"muse-glimmer", 4}, Pattern{"smallthinker", 4, true, 4096},
+    Pattern{"mellum", 4},       Pattern{"llama4", 4},
+    Pattern{"muse-glimmer", 4}, Pattern{"smallthinker", 4, true},
     Pattern{"olmo2", 4},        Pattern{"plamo3", 8},
 };
 
@@ -51,13 +51,16 @@ class Reader {
     int window() const {
         // llama.cpp does not use what these files state.
         if (architecture_ == "phi3" || (architecture_ == "exaone4" && n_layers_ != 64)) return 0;
-        const int usual = pattern_ ? pattern_->window : 0;
-        return static_cast<int>(optional("attention.sliding_window").value_or(usual));
+        const auto stated = optional("attention.sliding_window");
+        // For these, what they state only says whether there are windows.
+        if (architecture_ == "llama4") return stated == 0 ? 0 : 8192;
+        if (architecture_ == "smallthinker") return stated.value_or(0) == 0 ? 0 : 4096;
+        return static_cast<int>(stated.value_or(pattern_ ? pattern_->window : 0));
     }
 
     bool slides(int layer) const {
         if (window() == 0) return false;
-        if (!sliding_.empty()) return at(sliding_, layer) != 0;
+        if (!sliding_.empty()) return layer < std::ssize(sliding_) && sliding_[layer] != 0;
         if (architecture_ == "lfm2" || architecture_ == "deepseek4") return true;
         if (!pattern_) return false;
         const auto period = static_cast<int>(
@@ -105,7 +108,8 @@ class Reader {
     int n_layers_;
     std::vector<std::int64_t> heads_;
     std::vector<std::int64_t> heads_kv_;
-    std::vector<std::int64_t> sliding_;  // [layer]: 0: it sees the whole text; empty: see Pattern
+    // [layer]: 0: it sees the whole text, as do those behind; empty: see Pattern.
+    std::vector<std::int64_t> sliding_;
     std::optional<Pattern> pattern_;
 };
 

@@ -86,7 +86,9 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
         (context.flash_attn == Switch::off ? attention_scores(header, context.n_batch, n_seen)
                                            : 0.0);
     // A header may claim any size. The bound leaves room for a sum of these.
-    const auto bytes = [](double n) { return static_cast<std::uint64_t>(std::min(n, 1e18)); };
+    const auto bytes = [](double n) {
+        return static_cast<std::uint64_t>(std::clamp(n, 0.0, 1e18));
+    };
     const double kept =
         n_positions * header.kv_numbers_per_token + n_in_windows * header.window_numbers_per_token;
     return {header.weight_bytes, bytes(kept * number), bytes(4 * states), bytes(4 * numbers)};

@@ -217,6 +217,7 @@ class File : private GgufReader {
             fail("its " + std::to_string(heads) + " attention heads are not a multiple of its " +
                  std::to_string(heads_kv) + " key-value heads");
         check_range(prefix + "attention.key_length", 1, kAny);
+        check_range(prefix + "attention.sliding_window", 0, kAny);
         check_range(prefix + "target_hidden_size", 0, kAny);
         if (*architecture == "deepseek4")
             check_range(prefix + "attention.output_group_count", 1, kAny);

@@ -125,6 +125,7 @@ class AssistantFile : private GgufReader {
         if (number(key("embedding_length_out")) != target.width())
             fail("it reads states of another width than those of " + target.path());
         const GgufReader other(target.path());
+        check_layers(target, other);
         for (const std::string length : {"key_length", "value_length"})
             for (const char* layers : {"", "_swa"})
                 if (const std::string name = "attention." + length + layers;
@@ -135,6 +136,29 @@ class AssistantFile : private GgufReader {
 
  private:
     static std::string key(const std::string& name) { return std::string(kAssistant) + "." + name; }
+
+    // What a file states of a layer: a number for each, or one for all; 0: it states nothing.
+    static std::int64_t of_layer(const GgufReader& file, const std::string& name,
+                                 std::int64_t layer) {
+        if (const auto one = file.number(name)) return *one;
+        const std::vector<std::int64_t> each = file.numbers(name);
+        return layer >= 0 && layer < std::ssize(each) ? each[layer] : 0;
+    }
+
+    void check_layers(const Model& target, const GgufReader& other) const {
+        const std::string windows = "attention.sliding_window_pattern";
+        const std::string heads = "attention.head_count_kv";
+        const std::int64_t last = target.n_layers() - 1;
+        if (last < 1 || of_layer(other, "gemma4." + windows, last) != 0 ||
+            of_layer(other, "gemma4." + windows, last - 1) == 0)
+            fail("the last layer of " + target.path() +
+                 " should see the whole text and the one before have a window");
+        for (std::int64_t i = 0; i < number(key("block_count")).value_or(0); ++i) {
+            const std::int64_t read = of_layer(*this, key(windows), i) != 0 ? last - 1 : last;
+            if (of_layer(*this, key(heads), i) != of_layer(other, "gemma4." + heads, read))
+                fail("it has another number of key-value heads than " + target.path());
+        }
+    }
 };
 
 class MtpFile : private GgufReader {
