@@ -88,9 +88,22 @@ def test_what_llama_cpp_divides_by(tmp_path: Path, name: str, key: str) -> None:
         SpecSession(write_damaged(tmp_path / "model.gguf", name, key, 0), None, n_ctx=128)
 
 
+ABORT_WHILE_LOADING = """
+import ctypes, sys
+from pathlib import Path
+import llama_cpp
+from specllama import SpecSession
+library = next((Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.*"))
+abort = ctypes.CDLL(str(library)).ggml_abort
+fail = lambda *_: abort(b"somewhere.cpp", 7, b"something failed")
+SpecSession(sys.argv[1], None, n_ctx=128, progress=fail)
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for a library of Linux")
 def test_what_is_asserted_elsewhere_ends_the_process_as_before(tmp_path: Path) -> None:
     sound = write(tmp_path / "sound.gguf", "qwen3", architectures()["qwen3"])
-    ran = run(ABORT, sound)
-    assert ran.returncode < 0
-    assert "somewhere.cpp:7: something failed" in ran.stderr
+    for program in (ABORT, ABORT_WHILE_LOADING):
+        ran = run(program, sound)
+        assert ran.returncode < 0
+        assert "somewhere.cpp:7: something failed" in ran.stderr

@@ -60,4 +60,8 @@ Assertions::Assertions() : outer_(std::exchange(innermost, this)) {
 
 Assertions::~Assertions() { innermost = outer_; }
 
+Assertions::Off::Off() : before_(std::exchange(innermost, nullptr)) {}
+
+Assertions::Off::~Off() { innermost = before_; }
+
 }  // namespace specllama

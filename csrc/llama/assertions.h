@@ -15,6 +15,19 @@ class Assertions {
     Assertions(const Assertions&) = delete;
     Assertions& operator=(const Assertions&) = delete;
 
+    // While it lives, they end the process here, too: for what a program does when it is called
+    // back.
+    class Off {
+     public:
+        Off();
+        ~Off();
+        Off(const Off&) = delete;
+        Off& operator=(const Off&) = delete;
+
+     private:
+        Assertions* before_;
+    };
+
     // What did not hold, as a part of a sentence; "": all did.
     const std::string& failed() const { return failed_; }
 

@@ -30,6 +30,7 @@ struct Progress {
         // At the first call llama.cpp has allocated all memory for weights and copied none of them.
         if (!std::exchange(progress.begun, true)) progress.pages.request();
         if (!progress.function) return true;
+        const Assertions::Off off;
         try {
             progress.cancelled = !progress.function(fraction);
         } catch (...) {
