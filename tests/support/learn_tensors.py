@@ -2,8 +2,8 @@
 
     python tests/support/learn_tensors.py NAME ...     # or --all
 
-NAME: an entry of tests/data/architectures.json that has values. A model without tensors is loaded;
-llama.cpp says which is missing, then which shape it should have, and so on.
+NAME: an entry of tests/data/architectures.json that has values. A model with the tensors that it
+has so far is loaded; llama.cpp says which is missing, then which shape it should have, and so on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def complaint(path: Path) -> str:
     if child == 0:
         os.dup2(target, 2)
         log = llama_cpp.llama_log_callback(
-            lambda level, text, data: os.write(target, text) and None
+            lambda level, text, data: (os.write(target, text), None)[1]
         )
         llama_cpp.llama_log_set(log, ctypes.c_void_p(0))
         params = llama_cpp.llama_model_default_params()
