@@ -137,12 +137,12 @@ def test_what_every_architecture_keeps_is_counted(tmp_path: Path) -> None:
         if name not in ("minimax-01", "deepseek4")
     }
     library = compiled("little_memory", tmp_path)
-    said = run_with(
+    *said, _ = run_with(
         library, OPEN, *map(str, models.values()), LITTLE_MEMORY=str(tmp_path / "meminfo")
     ).split("next model")
     found = {}
     expected = {}
-    for name, text in zip(models, said, strict=False):
+    for name, text in zip(models, said, strict=True):
         found[name] = told("KV memory for 65536 tokens", text)
         expected[name] = sum(map(float, re.findall(r"KV buffer size = +([\d.]+) MiB", text)))
     # The memory of a window is a multiple of 256 tokens, and what is told is rounded to a MiB.

@@ -89,7 +89,7 @@ HeadContext::HeadContext(std::shared_ptr<const Model> model, Kind kind,
 
 void HeadContext::encode(const float* features, int n, float* states) {
     const std::size_t size = static_cast<std::size_t>(n) * n_state_;
-    if (kind_ != Kind::eagle3) {
+    if (kind_ == Kind::mtp) {
         std::copy_n(features, size, states);
         return;
     }

@@ -225,6 +225,8 @@ class MtpFile : private GgufReader {
 
 }  // namespace
 
+bool is_head(const Header& header) { return is_eagle3(header) || is_assistant(header); }
+
 bool is_eagle3(const Header& header) { return header.architecture == kEagle3; }
 
 bool is_assistant(const Header& header) { return header.architecture == kAssistant; }

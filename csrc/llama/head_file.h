@@ -8,6 +8,9 @@
 
 namespace specllama {
 
+// Whether a file holds something that only drafts for another model: one of the next two.
+bool is_head(const Header& header);
+
 // Whether a file holds an EAGLE-3 head, which drafts from the states of another model's layers.
 bool is_eagle3(const Header& header);
 

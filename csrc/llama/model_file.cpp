@@ -42,7 +42,7 @@ ModelFile read_model_file(const std::string& path) {
     file.vocabulary = vocab.fingerprint();
     file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
     const int width = llama_model_n_embd(model.get());
-    file.reads_width = is_eagle3(header) || is_assistant(header) ? header.target_width : 0;
+    file.reads_width = is_head(header) ? header.target_width : 0;
     file.tells_width = tells_layer_inputs(header.architecture) ? width : 0;
     file.brings_head = mtp_fault(path).empty();
     return file;

@@ -94,7 +94,7 @@ bool is_mtp(const SessionOptions& options) {
 
 Headers read_headers(const SessionOptions& options) {
     Headers headers{check_gguf(options.model.path), {}};
-    if (is_eagle3(headers.target) || is_assistant(headers.target))
+    if (is_head(headers.target))
         throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
                          (is_eagle3(headers.target) ? "an EAGLE-3 head" : "an assistant") +
                          ", which drafts for another model.");
@@ -130,7 +130,7 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     }
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
-    if (headers.draft && (is_eagle3(*headers.draft) || is_assistant(*headers.draft))) {
+    if (headers.draft && is_head(*headers.draft)) {
         options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;

@@ -35,6 +35,18 @@ USUAL = {
 """Values of all architectures that have no others."""
 
 
+WITH_STATES = {
+    *("mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "falcon-h1", "granitehybrid"),
+    *("nemotron_h", "nemotron_h_moe", "plamo2", "lfm2moe", "qwen3next", "qwen35moe"),
+    *("kimi-linear", "minimax-01", "deepseek4"),
+}
+"""Architectures whose memory cannot be cut; with float weights these cannot be exact."""
+
+
+def has_states(name: str) -> bool:
+    return name.split()[0] in WITH_STATES
+
+
 def architectures() -> dict[str, Any]:
     """Return name -> {"values": {key: value}, "tensors": {name: shape}}."""
     found: dict[str, Any] = json.loads(DATA.read_text())

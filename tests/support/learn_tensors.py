@@ -51,9 +51,13 @@ def complaint(path: Path) -> str:
 def learn(name: str, entry: dict[str, Any]) -> dict[str, list[int]]:
     """Return the shape of each tensor, those included that the entry has and none is missed for."""
     shapes = dict(tensors(entry["tensors"], entry["values"]["block_count"]))
+    before = ""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.gguf"
         while said := complaint(write(path, name, entry | {"tensors": shapes})):
+            if said == before:
+                raise SystemExit(f"{name}: llama.cpp repeats itself: {said}")
+            before = said
             if found := WRONG.search(said):
                 shapes[found[1]] = [int(n) for n in found[2].split(",")]
             elif found := MISSING.search(said):

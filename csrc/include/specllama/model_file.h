@@ -16,7 +16,8 @@ struct ModelFile {
     std::uint64_t vocabulary = 0;
     // Whether the model's memory can be cut back, which a draft model needs.
     bool can_draft = false;
-    // Width of the target's hidden states that this EAGLE-3 head reads; 0: the file holds no head.
+    // Width of the target's hidden states that this head (EAGLE-3, or an assistant) reads; 0: the
+    // file holds no head.
     int reads_width = 0;
     // Width of the hidden states that such a head may read from this model; 0: llama.cpp does not
     // expose them.

@@ -84,8 +84,8 @@ class ModelFile:
         n_tokens: Size of the vocabulary.
         vocabulary: Number that is equal for files with the same vocabulary.
         can_draft: Whether its memory can be cut back, which drafting needs.
-        reads_width: Width of the hidden states that it reads of its target, if it is an EAGLE-3
-            head; 0: it is no head.
+        reads_width: Width of the hidden states that it reads of its target, if it is a head
+            (EAGLE-3, or an assistant of Gemma 4); 0: it is none.
         tells_width: Width of the hidden states that such a head may read of this model; 0:
             llama.cpp does not give them.
         brings_head: Whether it holds layers of multi-token prediction that can draft for it.
