@@ -92,7 +92,7 @@ test-rpc:
 	    $(RPC)/bin/python -m pip install $(BUILD_REQUIRES)
 	$(RPC)/bin/python -c 'import llama_cpp; assert llama_cpp.llama_supports_rpc()'
 	$(RPC)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
-	$(RPC)/bin/python -m pytest tests/test_rpc.py
+	$(RPC)/bin/python -m pytest tests/test_rpc.py tests/test_division.py
 
 # The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
 define install-sanitized

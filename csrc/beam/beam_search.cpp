@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "llama/footprint.h"
+#include "llama/fit.h"
 #include "specllama/error.h"
 #include "system/clock.h"
 #include "text/text_stream.h"

@@ -33,7 +33,6 @@ std::string inexact_because(const Header& header, const TargetPlan& plan) {
     if (header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
-    if (header.is_split) return "it is split over several files";
     if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
         return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
                ", of which too little is known";

@@ -55,14 +55,12 @@ class File : private GgufReader {
     Header header() const {
         Header header;
         header.architecture = *text("general.architecture");
-        header.is_split = number("split.count").value_or(1) > 1;
+        header.weights = count_weights(*this);
         const RecurrentLayers recurrent(*this);
-        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
-            header.weight_bytes += gguf_get_tensor_size(gguf(), i);
-            add_matrix(i, recurrent, header.matrices);
+        for (const Tensor& tensor : tensors()) {
+            add_matrix(tensor, recurrent, header.matrices);
             // Phi-3 and similar models have this tensor but do not name their kind of scaling.
-            header.long_rope |= std::string_view(gguf_get_tensor_name(gguf(), i))
-                                    .ends_with("rope_factors_long.weight");
+            header.long_rope |= tensor.name.ends_with("rope_factors_long.weight");
         }
         const std::string prefix = header.architecture + ".";
         header.long_rope |= text(prefix + "rope.scaling.type") == "longrope";
@@ -99,14 +97,13 @@ class File : private GgufReader {
     // All layers of an assistant are said to be layers of multi-token prediction.
     bool is_assistant() const { return text("general.architecture") == "gemma4-assistant"; }
 
-    // Adds tensor i if activations are multiplied with it: no vector, and no table that rows are
+    // Adds a tensor if activations are multiplied with it: no vector, and no table that rows are
     // taken from.
-    void add_matrix(std::int64_t i, const RecurrentLayers& recurrent,
+    void add_matrix(const Tensor& one, const RecurrentLayers& recurrent,
                     std::vector<Matrix>& matrices) const {
-        const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
-        const std::string name = gguf_get_tensor_name(gguf(), i);
+        const auto& [name, type, n, bytes] = one;
         // A head without an output of its own uses its target's.
-        const bool is_tied = gguf_find_tensor(gguf(), "output.weight") < 0 && !is_head();
+        const bool is_tied = tensor("output.weight") == nullptr && !is_head();
         if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") ||
             name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
             (name == "token_embd.weight" && !is_tied))
@@ -114,11 +111,11 @@ class File : private GgufReader {
         const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));
         matrices.push_back(
             {.name = name,
-             .type = gguf_get_tensor_type(gguf(), i),
+             .type = type,
              .n_in = n[0],
              .n_out = n[1],
              .n_slices = n[2] * n[3],
-             .of_experts = name.find("_exps.") != std::string::npos,
+             .of_experts = is_of_experts(name),
              .recurrent = recurrent.contains(layer) && name.find(".ffn_") == std::string::npos});
     }
 
@@ -145,21 +142,11 @@ class File : private GgufReader {
     }
 
     void check_tensors() const {
-        const std::int64_t n = gguf_get_n_tensors(gguf());
-        if (n == 0) fail("it holds a vocabulary but no weights");
-        const std::uint64_t data = gguf_get_data_offset(gguf());
-        for (std::int64_t i = 0; i < n; ++i) {
-            const std::uint64_t offset = gguf_get_tensor_offset(gguf(), i);
-            const std::uint64_t bytes = gguf_get_tensor_size(gguf(), i);
-            if (data > size() || offset > size() - data || bytes > size() - data - offset)
-                fail("it is cut short: tensor " + std::string(gguf_get_tensor_name(gguf(), i)) +
-                     " would end at byte " + std::to_string(data + offset + bytes) +
-                     ", the file has " + std::to_string(size()) + "; download it again");
-            const std::int64_t* sizes = gguf_get_tensor_ne(gguf(), i);
-            check_type(gguf_get_tensor_name(gguf(), i), gguf_get_tensor_type(gguf(), i), sizes);
-            if (std::any_of(sizes, sizes + GGML_MAX_DIMS,
-                            [](std::int64_t size) { return size < 1; }))
-                fail("its tensor " + std::string(gguf_get_tensor_name(gguf(), i)) + " is empty");
+        if (tensors().empty()) fail("it holds a vocabulary but no weights");
+        for (const auto& [name, type, sizes, bytes] : tensors()) {
+            check_type(name, type, sizes.data());
+            if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 1; }))
+                fail("its tensor " + name + " is empty");
         }
     }
 
@@ -235,15 +222,14 @@ class File : private GgufReader {
 
     // Of a file of multi-token prediction alone llama.cpp loads what there is, but computes all
     // layers. It takes a file for one if the first layer has no such norm. Some architectures have
-    // none in any layer, and that of a split model may lie in another part.
+    // none in any layer.
     void check_first_layer() const {
         const std::string norm = "attn_norm.weight";
         if (number(*text("general.architecture") + ".nextn_predict_layers").value_or(0) == 0 ||
-            number("split.count").value_or(1) > 1 ||
-            gguf_find_tensor(gguf(), ("blk.0." + norm).c_str()) >= 0)
+            tensor("blk.0." + norm) != nullptr)
             return;
-        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i)
-            if (std::string_view(gguf_get_tensor_name(gguf(), i)).ends_with("." + norm))
+        for (const Tensor& tensor : tensors())
+            if (tensor.name.ends_with("." + norm))
                 fail("it has layers of multi-token prediction, but its first layer is missing");
     }
 

@@ -6,6 +6,7 @@
 
 #include "ggml.h"
 #include "llama/rotation.h"
+#include "llama/weights.h"
 
 namespace specllama {
 
@@ -24,8 +25,6 @@ struct Matrix {
 // What must be known from the header of a model file before the file is loaded.
 struct Header {
     std::string architecture;
-    // Whether the model has other files; their matrices and bytes are not counted here.
-    bool is_split = false;
     // Matrices that activations are multiplied with; not tables that rows are taken from.
     std::vector<Matrix> matrices;
     // Attention heads of a layer, and the numbers of one head; 0: no attention, or a number of
@@ -37,7 +36,7 @@ struct Header {
     bool long_rope = false;
     Rotation rotation;
     int n_ctx_train = 0;
-    std::uint64_t weight_bytes = 0;
+    Weights weights;
     // Numbers that the KV memory keeps of each token, in layers that see the whole text and in
     // those with sliding windows; and how many tokens these reach back.
     double kv_numbers_per_token = 0;

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
+#include "llama.h"
 #include "llama/backend.h"
 #include "specllama/error.h"
 
@@ -13,11 +15,64 @@ namespace specllama {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr int kMostParts = 65535;  // llama.cpp counts them in 16 bits
+
+}  // namespace
+
 GgufReader::GgufReader(const std::string& path) : path_(path) {
     check_path();
     const ErrorLog errors;
     gguf_.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
     if (!gguf_) fail("its header is damaged or cut short (" + errors.first() + ")");
+    read_tensors();
+    read_other_parts();
+}
+
+void GgufReader::read_tensors() {
+    const std::uint64_t data = gguf_get_data_offset(gguf_.get());
+    for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf_.get()); ++i) {
+        Tensor tensor{.name = gguf_get_tensor_name(gguf_.get(), i),
+                      .type = gguf_get_tensor_type(gguf_.get(), i),
+                      .bytes = gguf_get_tensor_size(gguf_.get(), i)};
+        std::copy_n(gguf_get_tensor_ne(gguf_.get(), i), tensor.sizes.size(), tensor.sizes.begin());
+        const std::uint64_t offset = gguf_get_tensor_offset(gguf_.get(), i);
+        if (data > size_ || offset > size_ - data || tensor.bytes > size_ - data - offset)
+            fail("it is cut short: tensor " + tensor.name + " would end at byte " +
+                 std::to_string(data + offset + tensor.bytes) + ", the file has " +
+                 std::to_string(size_) + "; download it again");
+        by_name_.emplace(tensor.name, tensors_.size());
+        tensors_.push_back(std::move(tensor));
+    }
+}
+
+// The names of the parts are those that llama.cpp looks for.
+void GgufReader::read_other_parts() {
+    const std::int64_t n_parts = number("split.count").value_or(1);
+    if (n_parts < 2 || number("split.no").value_or(0) != 0) return;
+    const auto n = static_cast<int>(std::min<std::int64_t>(n_parts, kMostParts));
+    std::array<char, 4096> name{};
+    if (llama_split_prefix(name.data(), name.size(), path_.c_str(), 0, n) <= 0)
+        fail("it is the first of " + std::to_string(n_parts) +
+             " parts of a model, but its name does not say so; give the parts their names back");
+    const std::string prefix = name.data();
+    for (int i = 1; i < n; ++i) {
+        llama_split_path(name.data(), name.size(), prefix.c_str(), i, n);
+        if (std::error_code error; !fs::exists(name.data(), error))
+            fail("its part " + std::to_string(i + 1) + " of " + std::to_string(n) + ", " +
+                 name.data() + ", is missing");
+        GgufReader part(name.data());
+        for (Tensor& tensor : part.tensors_) {
+            by_name_.emplace(tensor.name, tensors_.size());
+            tensors_.push_back(std::move(tensor));
+        }
+    }
+}
+
+const GgufReader::Tensor* GgufReader::tensor(const std::string& name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
 void GgufReader::fail(const std::string& what) const {
@@ -120,9 +175,10 @@ std::vector<std::int64_t> GgufReader::numbers(const std::string& key) const {
     return {integers, integers + n};
 }
 
-std::vector<std::int64_t> GgufReader::tensor(std::int64_t index) const {
-    std::vector<std::int64_t> numbers(gguf_get_tensor_size(gguf_.get(), index) /
-                                      sizeof(std::int64_t));
+std::vector<std::int64_t> GgufReader::integers(const Tensor& tensor) const {
+    std::vector<std::int64_t> numbers(tensor.bytes / sizeof(std::int64_t));
+    const std::int64_t index = gguf_find_tensor(gguf_.get(), tensor.name.c_str());
+    if (index < 0) fail("its tensor " + tensor.name + " lies in another part");
     std::ifstream stream(path_, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(gguf_get_data_offset(gguf_.get()) +
                                              gguf_get_tensor_offset(gguf_.get(), index)));

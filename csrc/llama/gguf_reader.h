@@ -1,29 +1,42 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "gguf.h"
 
 namespace specllama {
 
-// Reads the header of a GGUF file, and its keys by type. What it throws is a ModelError with one
-// sentence for the user.
+// Reads the header of a GGUF file: its keys by type, and its tensors. If it is the first part of a
+// split model, the tensors of all parts are read. What it throws is a ModelError with one sentence
+// for the user.
 class GgufReader {
  public:
-    // Throws unless there is such a file and its header can be read.
+    struct Tensor {
+        std::string name;
+        ggml_type type = GGML_TYPE_F32;
+        std::array<std::int64_t, GGML_MAX_DIMS> sizes{};
+        std::uint64_t bytes = 0;
+    };
+
+    // Throws unless there are such a file and all its parts, their headers can be read, and all
+    // tensors lie within their files.
     explicit GgufReader(const std::string& path);
 
     [[noreturn]] void fail(const std::string& what) const;
 
-    const gguf_context* gguf() const { return gguf_.get(); }
-    // Size of the file, in bytes.
-    std::uint64_t size() const { return size_; }
+    const std::vector<Tensor>& tensors() const { return tensors_; }
+    // null: there is no tensor of this name.
+    const Tensor* tensor(const std::string& name) const;
+    // The numbers of a tensor of 64-bit integers. Throws if it lies in another part of the model.
+    std::vector<std::int64_t> integers(const Tensor& tensor) const;
 
     // Whether the header has the key.
     bool has(const std::string& key) const;
@@ -40,8 +53,6 @@ class GgufReader {
     // The numbers of an array of 32-bit integers or booleans; empty if the key is absent or is a
     // number itself. Throws if it is anything else.
     std::vector<std::int64_t> numbers(const std::string& key) const;
-    // The numbers of a tensor of 64-bit integers, by its index. Its data must lie within the file.
-    std::vector<std::int64_t> tensor(std::int64_t index) const;
     // One element of an array of texts; both must exist.
     std::string text_at(const std::string& key, std::size_t index) const;
 
@@ -51,11 +62,15 @@ class GgufReader {
     };
 
     void check_path();
+    void read_tensors();
+    void read_other_parts();
     std::int64_t find(const std::string& key) const;
 
     std::string path_;
-    std::uint64_t size_ = 0;
+    std::uint64_t size_ = 0;  // of the file, in bytes
     std::unique_ptr<gguf_context, Deleter> gguf_;
+    std::vector<Tensor> tensors_;
+    std::unordered_map<std::string, std::size_t> by_name_;  // [name]: its place in tensors_
 };
 
 }  // namespace specllama

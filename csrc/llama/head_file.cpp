@@ -54,7 +54,7 @@ class Eagle3File : private GgufReader {
     }
 
  private:
-    bool holds(const char* tensor) const { return gguf_find_tensor(gguf(), tensor) >= 0; }
+    bool holds(const char* name) const { return tensor(name) != nullptr; }
 
     std::vector<int> layers(const Model& target) const {
         const std::vector<std::int64_t> given = numbers("eagle3.target_layers");
@@ -82,10 +82,7 @@ class Eagle3File : private GgufReader {
     }
 
     void check_types() const {
-        for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf()); ++i) {
-            const std::string name = gguf_get_tensor_name(gguf(), i);
-            const std::int64_t* n = gguf_get_tensor_ne(gguf(), i);
-            const ggml_type type = gguf_get_tensor_type(gguf(), i);
+        for (const auto& [name, type, n, bytes] : tensors()) {
             const ggml_type wanted = name == "d2t" ? GGML_TYPE_I64 : GGML_TYPE_F32;
             if (n[1] * n[2] * n[3] == 1 && type != wanted)
                 fail("its tensor " + name + " is of type " + ggml_type_name(type) + ", not " +
@@ -96,15 +93,15 @@ class Eagle3File : private GgufReader {
     // Checks the head's tokens, which may be fewer than the target's; d2t then lists them.
     void check_vocabulary(const Model& target) const {
         const int n_vocab = target.vocab().size();
-        if (const auto i = gguf_find_tensor(gguf(), "token_embd.weight");
-            i >= 0 && gguf_get_tensor_ne(gguf(), i)[1] < n_vocab)
+        if (const Tensor* embeddings = tensor("token_embd.weight");
+            embeddings != nullptr && embeddings->sizes[1] < n_vocab)
             fail("it has embeddings for fewer tokens than there are");
-        const auto d2t = gguf_find_tensor(gguf(), "d2t");
-        if (d2t < 0) return;
-        const auto n = static_cast<std::size_t>(gguf_get_tensor_ne(gguf(), d2t)[0]);
+        const Tensor* d2t = tensor("d2t");
+        if (d2t == nullptr) return;
+        const auto n = static_cast<std::size_t>(d2t->sizes[0]);
         if (!holds("output.weight") && n != static_cast<std::size_t>(n_vocab))
             fail("it has a vocabulary of its own, but no output.weight for it");
-        for (const std::int64_t token : tensor(d2t))
+        for (const std::int64_t token : integers(*d2t))
             if (token < 0 || token >= n_vocab)
                 fail("its d2t names token " + std::to_string(token) + "; there are " +
                      std::to_string(n_vocab));
@@ -163,7 +160,7 @@ class AssistantFile : private GgufReader {
 
 class MtpFile : private GgufReader {
  public:
-    explicit MtpFile(const std::string& path) : GgufReader(path), path_(path) {}
+    using GgufReader::GgufReader;
 
     std::string fault() const {
         const std::string architecture = text("general.architecture").value_or("");
@@ -171,7 +168,7 @@ class MtpFile : private GgufReader {
         if (n == 0) return "it brings no layers of multi-token prediction along";
         const std::int64_t layer = number(architecture + ".block_count").value_or(0) - n;
         const std::string prefix = "blk." + std::to_string(layer) + ".nextn.";
-        if (!type_of(prefix + "eh_proj.weight"))
+        if (tensor(prefix + "eh_proj.weight") == nullptr)
             return "its layers of multi-token prediction were left out";
         if (!staging::available()) return kNoStates;
         if (!contains(kWithMtp, architecture))
@@ -179,7 +176,8 @@ class MtpFile : private GgufReader {
                    " models, or has not been tried";
         if (n != 1) return "it has more than one layer of multi-token prediction";
         for (const char* norm : {"enorm.weight", "hnorm.weight"})
-            if (type_of(prefix + norm) != GGML_TYPE_F32)
+            if (const Tensor* found = tensor(prefix + norm);
+                found == nullptr || found->type != GGML_TYPE_F32)
                 return "its tensor " + prefix + norm + " is missing, or not of type f32";
         const auto value = [&](const char* key) {
             return number(architecture + "." + key).value_or(0);
@@ -198,29 +196,6 @@ class MtpFile : private GgufReader {
         if (architecture == "glm4moe" && has("glm4moe.rope.dimension_sections")) return kUnlike;
         return "";
     }
-
- private:
-    // The type of a tensor, in whichever part of the model it is; none: there is no such tensor.
-    std::optional<ggml_type> type_of(const std::string& name) const {
-        const auto n_parts = static_cast<std::int32_t>(number("split.count").value_or(1));
-        char prefix[4096];
-        if (n_parts <= 1 ||
-            llama_split_prefix(prefix, sizeof(prefix), path_.c_str(), 0, n_parts) == 0)
-            return type_in(*this, name);
-        for (std::int32_t i = 0; i < n_parts; ++i) {
-            char part[4200];
-            llama_split_path(part, sizeof(part), prefix, i, n_parts);
-            if (const auto type = type_in(GgufReader(part), name)) return type;
-        }
-        return {};
-    }
-
-    static std::optional<ggml_type> type_in(const GgufReader& file, const std::string& name) {
-        const auto i = gguf_find_tensor(file.gguf(), name.c_str());
-        return i < 0 ? std::nullopt : std::optional(gguf_get_tensor_type(file.gguf(), i));
-    }
-
-    std::string path_;
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
     params.load_mtp = with_mtp;
-    const Placement placement(header, options, kernels);
+    Placement placement(header, options, kernels);
     placement.apply(params);
     params.progress_callback = Progress::call;
     params.progress_callback_user_data = &carrier;

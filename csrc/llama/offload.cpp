@@ -20,6 +20,10 @@ bool is_gpu(ggml_backend_dev_t device) {
 // The most devices that llama.cpp schedules, without the CPU and one that may help it.
 constexpr std::size_t kMostDevices = 14;
 
+// Most bytes of a device that are left free: what its kernels need beside llama.cpp's buffers is
+// not known, and others may use it, such as a desktop.
+constexpr std::size_t kMostSpared = std::size_t{1} << 30;
+
 std::vector<ggml_backend_dev_t> own_devices() {
     ensure_backend();
     std::vector<ggml_backend_dev_t> devices;
@@ -74,6 +78,9 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
     if (n_layers < -1)
         throw InvalidArgument(prefix + "n_gpu_layers must be -1 (all), 0 (none) or more, not " +
                               std::to_string(n_layers) + ".");
+    if (const int n = options.n_cpu_moe.value_or(0); n < 0)
+        throw InvalidArgument(prefix + "n_cpu_moe must be 0 or more, not " + std::to_string(n) +
+                              ".");
     const bool no_layers = n_layers == 0;
     if (!options.rpc.empty() && (no_layers || options.device == "none"))
         throw InvalidArgument("rpc is given, but " + prefix +
@@ -102,10 +109,12 @@ Room room(const ModelOptions& options) {
         std::size_t total = 0;
         ggml_backend_dev_memory(device, &free, &total);
         gpus.bytes += free;
+        const std::size_t spared = std::min({free, kMostSpared, total / 16});
+        gpus.devices.push_back({free, free - spared});
         gpus.where +=
             (gpus.where.empty() ? "" : " and ") + std::string(ggml_backend_dev_name(device));
     }
-    if (gpus.bytes == 0) return {"main memory", memory_available()};
+    if (gpus.bytes == 0) return {"main memory", memory_available(), {}};
     // With only some of the layers on GPUs, llama.cpp itself must say whether that fits.
     if (options.n_gpu_layers.value_or(-1) != -1) gpus.bytes = 0;
     return gpus;

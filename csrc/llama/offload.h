@@ -6,21 +6,23 @@
 
 #include "ggml-backend.h"
 #include "specllama/config.h"
+#include "system/division.h"
 
 namespace specllama {
 
 // The devices that a model's layers may go to: the GPUs among those that options.device names, or,
 // if it names none, all devices of options.rpc and all GPUs; empty if n_gpu_layers is 0. Throws
-// InvalidArgument if n_gpu_layers is out of range, if a named device does not exist, if the options
-// contradict each other, or if there are too many devices, and what rpc_devices throws.
-// prefix: put before the names of options in messages: "draft_" for those of a draft model.
+// InvalidArgument if n_gpu_layers or n_cpu_moe is out of range, if a named device does not exist,
+// if the options contradict each other, or if there are too many devices, and what rpc_devices
+// throws. prefix: put before the names of options in messages: "draft_" for those of a draft model.
 std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
                                                 const std::string& prefix = "");
 
-// Where a model's weights will lie, and the free bytes there; 0: not known.
+// Where a model's weights will lie.
 struct Room {
     std::string where;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;            // that are free there; 0: not known
+    std::vector<DeviceMemory> devices;  // none: it is main memory
 };
 Room room(const ModelOptions& options);
 

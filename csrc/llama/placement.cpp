@@ -58,6 +58,14 @@ std::vector<std::string> patterns(const Names& names) {
     return result;
 }
 
+// A regular expression for the experts' weights of the first n layers.
+std::string experts_of_first(std::size_t n) {
+    std::string layers;
+    for (std::size_t layer = 0; layer < n; ++layer)
+        layers += (layers.empty() ? "" : "|") + std::to_string(layer);
+    return "^blk\\.(" + layers + ")\\..*exps\\.";
+}
+
 }  // namespace
 
 Placement::Placement(const Header& header, const ModelOptions& options, Kernels kernels) {
@@ -67,10 +75,9 @@ Placement::Placement(const Header& header, const ModelOptions& options, Kernels 
                      return default_kernel(matrix) != Kernel::amx ||
                             kernel_for(matrix, Kernels::fastest) == Kernel::amx;
                  }));
-        return;
-    }
-    if (header.is_split && (kernels == Kernels::same_bits || has_amx())) {
-        extra_ = false;
+        const auto n =
+            std::min<std::size_t>(options.n_cpu_moe.value_or(0), header.weights.layers.size());
+        if (n > 0) place(experts_of_first(n), ggml_backend_cpu_buffer_type());
         return;
     }
     // The matrices that do not lie where llama.cpp would put them by itself.
@@ -86,15 +93,20 @@ Placement::Placement(const Header& header, const ModelOptions& options, Kernels 
     extra_ = !all_plain;
     if (all_plain) return;
     for (const auto& [type, of_type] : names)
-        for (std::string& pattern : patterns(of_type))
-            places_.emplace_back(std::move(pattern), type);
-    for (const auto& [pattern, type] : places_) overrides_.push_back({pattern.c_str(), type});
-    overrides_.push_back({nullptr, nullptr});
+        for (std::string& pattern : patterns(of_type)) place(std::move(pattern), type);
 }
 
-void Placement::apply(llama_model_params& params) const {
+void Placement::place(std::string pattern, ggml_backend_buffer_type_t type) {
+    places_.emplace_back(std::move(pattern), type);
+}
+
+void Placement::apply(llama_model_params& params) {
     params.use_extra_bufts = extra_;
-    if (!overrides_.empty()) params.tensor_buft_overrides = overrides_.data();
+    if (places_.empty()) return;
+    overrides_.clear();
+    for (const auto& [pattern, type] : places_) overrides_.push_back({pattern.c_str(), type});
+    overrides_.push_back({nullptr, nullptr});
+    params.tensor_buft_overrides = overrides_.data();
 }
 
 }  // namespace specllama

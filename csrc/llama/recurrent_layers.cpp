@@ -6,8 +6,7 @@ namespace specllama {
 
 RecurrentLayers::RecurrentLayers(const GgufReader& file)
     : file_(file), architecture_(file.text("general.architecture").value_or("")) {
-    for (std::int64_t i = 0; i < gguf_get_n_tensors(file.gguf()); ++i) {
-        const std::string name = gguf_get_tensor_name(file.gguf(), i);
+    for (const auto& [name, type, sizes, bytes] : file.tensors()) {
         for (const char* part : {".ssm_", ".shortconv.", ".time_mix_"})
             if (const auto at = name.find(part); at != std::string::npos)
                 names_.insert(name.substr(0, at));
@@ -70,9 +69,9 @@ void RecurrentLayers::check_time_mix(const std::string& layer) const {
 }
 
 // llama.cpp uses these tensors without asking whether they are there, but some architectures may
-// have others in their place. Those of a split model may lie in its other parts.
+// have others in their place.
 void RecurrentLayers::check_needed(const std::string& layer) const {
-    if (file_.number("split.count").value_or(1) > 1 || !sizes(layer + ".ssm_conv1d.weight")) return;
+    if (!sizes(layer + ".ssm_conv1d.weight")) return;
     const auto need = [&](const char* tensor) {
         if (!sizes(layer + tensor)) file_.fail("its tensor " + layer + tensor + " is missing");
     };
@@ -113,8 +112,8 @@ std::int64_t RecurrentLayers::value(const char* key) const {
 }
 
 const std::int64_t* RecurrentLayers::sizes(const std::string& tensor) const {
-    const std::int64_t i = gguf_find_tensor(file_.gguf(), tensor.c_str());
-    return i < 0 ? nullptr : gguf_get_tensor_ne(file_.gguf(), i);
+    const auto* found = file_.tensor(tensor);
+    return found == nullptr ? nullptr : found->sizes.data();
 }
 
 }  // namespace specllama

@@ -15,7 +15,7 @@
 #include "draft/offers.h"
 #include "llama/attention.h"
 #include "llama/exact.h"
-#include "llama/footprint.h"
+#include "llama/fit.h"
 #include "llama/gguf_file.h"
 #include "llama/head_file.h"
 #include "llama/kv_type.h"
@@ -130,17 +130,20 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     }
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
-    if (headers.draft && is_head(*headers.draft)) {
+    const auto settle_head = [&] {
+        if (!headers.draft || !is_head(*headers.draft)) return;
         options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;
-    }
+    };
+    settle_head();
     // Called for their errors, which name the options: the target's first, since the draft model's
     // may be copies of these.
     offload_devices(plan.model);
     if (headers.draft) offload_devices(options.draft_model->model, "draft_");
     settle_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
                   longest_draft(options), options);
+    settle_head();
     if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
 }
 
@@ -221,7 +224,7 @@ std::string state_key(const Header& header, const ContextOptions& context, int n
                       bool exact) {
     const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
     return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
-           number(header.weight_bytes) + " bytes, " + number(header.n_vocab) +
+           number(header.weights.total) + " bytes, " + number(header.n_vocab) +
            " tokens, heads of " + number(header.head_size) + ", memory in " + number(n_parts) +
            " parts of type " + kv_type_name(context) + ", flash attention " +
            number(context.flash_attn) +

@@ -63,10 +63,10 @@ std::string curve_key(const Header& header, const ModelOptions& model, const Con
     std::string key = "2, llama.cpp " + std::string(llama_cpp_version());  // 2: of this format
     for (const Device& device : list_devices(model.rpc)) key += ", " + device.description;
     for (const std::int64_t number :
-         {static_cast<std::int64_t>(header.weight_bytes), std::int64_t{header.n_vocab},
+         {static_cast<std::int64_t>(header.weights.total), std::int64_t{header.n_vocab},
           std::int64_t{header.head_size}, std::int64_t{model.n_gpu_layers.value_or(-1)},
-          std::int64_t{context.n_threads}, std::int64_t{context.never_alone},
-          static_cast<std::int64_t>(context.flash_attn)})
+          std::int64_t{model.n_cpu_moe.value_or(0)}, std::int64_t{context.n_threads},
+          std::int64_t{context.never_alone}, static_cast<std::int64_t>(context.flash_attn)})
         key += ", " + std::to_string(number);
     return key + ", " + model.device + ", " + kv_type_name(context) + ", " + kernels;
 }

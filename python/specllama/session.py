@@ -59,8 +59,12 @@ class SpecSession(BackgroundRequests, Closing):
         n_seq: Requests that are worked at together, 1 to 64; others wait their turn.
         n_batch: Most tokens decoded at once, n_seq to 8192; also the chunk of a prefill.
         n_threads: Threads. None: one per performance core.
-        n_gpu_layers: Layers kept on the GPU; -1: all; 0: the GPU is not used at all. None: -1, or 0
-            with exact=True.
+        n_gpu_layers: Layers kept on GPUs: the last ones, the output counting as one more; -1: all
+            that fit, with a notice if some do not; 0: no GPU is used at all. None: -1, or 0 with
+            exact=True.
+        n_cpu_moe: Layers, the first ones, whose experts' weights stay in main memory in any case.
+            None: with n_gpu_layers -1 or None, of as few as are in the way of all layers fitting;
+            else 0.
         device: Names of the GPUs that hold these layers, as `list_devices` gives them, separated by
             commas; "none": no GPU is used. None: all GPUs.
         rpc: RPC servers of llama.cpp on other machines, "host:port,host:port", whose devices hold
@@ -162,6 +166,7 @@ class SpecSession(BackgroundRequests, Closing):
         n_batch: int = 512,
         n_threads: int | None = None,
         n_gpu_layers: int | None = None,
+        n_cpu_moe: int | None = None,
         device: str | None = None,
         rpc: str | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
@@ -208,6 +213,7 @@ class SpecSession(BackgroundRequests, Closing):
             "n_batch": n_batch,
             "n_threads": n_threads,
             "n_gpu_layers": n_gpu_layers,
+            "n_cpu_moe": n_cpu_moe,
             "device": device,
             "rpc": rpc,
             "flash_attn": flash_attn,

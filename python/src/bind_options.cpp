@@ -50,6 +50,7 @@ void bind_options(py::module_& m) {
         .finalize();
     bind_struct<ModelOptions>(m, "ModelOptions", pair("path", &ModelOptions::path),
                               pair("n_gpu_layers", &ModelOptions::n_gpu_layers),
+                              pair("n_cpu_moe", &ModelOptions::n_cpu_moe),
                               pair("device", &ModelOptions::device),
                               pair("rpc", &ModelOptions::rpc));
     bind_struct<ContextOptions>(

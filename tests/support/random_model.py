@@ -103,13 +103,13 @@ class RandomModel:
         self.tensors[n + "ffn_up.weight"] = self.matrix(FFN, WIDTH)
         self.tensors[n + "ffn_down.weight"] = self.matrix(WIDTH, FFN)
 
-    def experts(self, layer: int) -> None:
-        """A router and four experts."""
+    def experts(self, layer: int, number: int = 4) -> None:
+        """A router and so many experts."""
         n = f"blk.{layer}."
-        self.tensors[n + "ffn_gate_inp.weight"] = self.matrix(4, WIDTH)
-        self.tensors[n + "ffn_gate_exps.weight"] = self.matrix(4, FFN, WIDTH)
-        self.tensors[n + "ffn_up_exps.weight"] = self.matrix(4, FFN, WIDTH)
-        self.tensors[n + "ffn_down_exps.weight"] = self.matrix(4, WIDTH, FFN)
+        self.tensors[n + "ffn_gate_inp.weight"] = self.matrix(number, WIDTH)
+        self.tensors[n + "ffn_gate_exps.weight"] = self.matrix(number, FFN, WIDTH)
+        self.tensors[n + "ffn_up_exps.weight"] = self.matrix(number, FFN, WIDTH)
+        self.tensors[n + "ffn_down_exps.weight"] = self.matrix(number, WIDTH, FFN)
 
     def prediction(self, layer: int) -> None:
         """What makes a layer one of multi-token prediction."""
@@ -178,15 +178,15 @@ def write_dense(path: Path, seed: int = 1, n_layers: int = 2, **fields: Any) -> 
     return dense_model(seed, n_layers).write(path, "llama", n_layers, fields)
 
 
-def write_experts(path: Path) -> Path:
-    """A mixture of four experts, two at a time."""
+def write_experts(path: Path, n_layers: int = 2, number: int = 4) -> Path:
+    """A mixture of so many experts, two at a time."""
     model = RandomModel(2)
-    for layer in range(2):
+    for layer in range(n_layers):
         model.attention(layer)
         model.tensors[f"blk.{layer}.ffn_norm.weight"] = np.ones(WIDTH)
-        model.experts(layer)
-    experts = {"expert_count": 4, "expert_used_count": 2}
-    return model.write(path, "llama", 2, {"rope.dimension_count": HEAD} | experts)
+        model.experts(layer, number)
+    experts = {"expert_count": number, "expert_used_count": 2}
+    return model.write(path, "llama", n_layers, {"rope.dimension_count": HEAD} | experts)
 
 
 def write_sliding_window(path: Path) -> Path:

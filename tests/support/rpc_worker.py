@@ -40,9 +40,11 @@ class Worker:
         endpoint: host:port, as `rpc` takes it.
     """
 
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(self, threads: int = 1, **names: str) -> None:
+        """`names` are variables of its environment."""
         self._port = free_port()
         self._threads = threads
+        self._environment = os.environ | names
         self.endpoint = f"127.0.0.1:{self._port}"
 
     def start(self) -> None:
@@ -50,6 +52,7 @@ class Worker:
         self._process = subprocess.Popen(
             [sys.executable, __file__, self.endpoint, str(self._threads)],
             stdout=subprocess.DEVNULL,
+            env=self._environment,
         )
         end = time.monotonic() + 60
         while True:

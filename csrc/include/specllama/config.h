@@ -17,9 +17,13 @@ enum class Switch { automatic, on, off };
 struct ModelOptions {
     // Path of a GGUF file; for a split model, of its first part.
     std::string path;
-    // Layers kept on GPUs; -1: all that fit; 0: no device is used at all. None: 0 if
-    // SessionOptions::exact is on and no device is named, else -1.
+    // Layers kept on GPUs: the last ones, the output counting as one more. -1: all that fit; 0: no
+    // device is used at all. None: 0 if SessionOptions::exact is on and no device is named, else
+    // -1.
     std::optional<int> n_gpu_layers;
+    // Layers, the first ones, whose experts' weights stay in main memory in any case. None: of as
+    // few as possible, if n_gpu_layers is -1 or none and not all layers fit; else 0.
+    std::optional<int> n_cpu_moe;
     // Names of the GPUs that hold these layers, as list_devices() gives them, separated by commas;
     // "none": no device is used at all; "": all.
     std::string device;

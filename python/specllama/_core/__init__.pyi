@@ -453,14 +453,18 @@ class Switch(enum.Enum):
     off = 2
 
 class ModelOptions:
-    """Which model, and on which devices. n_gpu_layers None: all layers, or none if exactness is
-    demanded."""
+    """Which model, and on which devices. n_gpu_layers None: all layers that fit, or none if
+    exactness is demanded; n_cpu_moe None: as few as needed."""
 
-    def __init__(self, *, path: str, n_gpu_layers: int | None, device: str, rpc: str) -> None: ...
+    def __init__(
+        self, *, path: str, n_gpu_layers: int | None, n_cpu_moe: int | None, device: str, rpc: str
+    ) -> None: ...
     @property
     def path(self) -> str: ...
     @property
     def n_gpu_layers(self) -> int | None: ...
+    @property
+    def n_cpu_moe(self) -> int | None: ...
     @property
     def device(self) -> str: ...
     @property

@@ -83,6 +83,10 @@ def add_session(
         "-ngl", "--n-gpu-layers", "--gpu-layers", type=whole(), help="GPU layers (as many as fit)"
     )
     parser.add_argument(
+        "-ncmoe", "--n-cpu-moe", type=whole(),
+        help="layers whose experts stay in main memory (as few as needed)",
+    )  # fmt: skip
+    parser.add_argument(
         "-dev", "--device", metavar="NAME,...",
         help="GPUs that hold them, by `spec-cli --list-devices`, or none (all)",
     )  # fmt: skip
@@ -115,6 +119,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "n_ctx": arguments.ctx_size,
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
+        "n_cpu_moe": arguments.n_cpu_moe,
         "device": arguments.device,
         "draft_n_gpu_layers": arguments.n_gpu_layers_draft,
         "draft_device": arguments.device_draft,

@@ -35,6 +35,8 @@ _HABITS = {
     **dict.fromkeys(("-hff", "--hf-file"), "say -hf user/repo/FILE.gguf"),
     **dict.fromkeys(("--mlock", "--no-mmap", "-mg", "-ts", "--tensor-split", "-ot", "--lora"),
                     "there is nothing like it here; leave it out"),
+    **dict.fromkeys(("-cmoe", "--cpu-moe"), "say -ncmoe N, with the number of the model's layers"),
+    **dict.fromkeys(("-fit", "--fit"), "layers that do not fit stay in main memory; leave it out"),
     **dict.fromkeys(("-mm", "--mmproj"), "models read texts only here"),
     **dict.fromkeys(("--embedding", "--embeddings", "--reranking"), "there are no embeddings here"),
     "--no-webui": "the page at / costs nothing; leave it out",

@@ -31,6 +31,7 @@ def draft_options(
     model = _core.ModelOptions(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "draft_n_gpu_layers", n_gpu_layers),
+        n_cpu_moe=None,
         device=_check.named("draft_device", _check.first(device, "")),
         # RPC servers are only for the target: a draft that crosses a network gains little.
         rpc="",

@@ -24,6 +24,7 @@ def open_core(
     n_batch: int,
     n_threads: int | None,
     n_gpu_layers: int | None,
+    n_cpu_moe: int | None,
     device: str | None,
     rpc: str | None,
     flash_attn: bool | Literal["auto"],
@@ -75,6 +76,7 @@ def open_core(
     target_model = _core.ModelOptions(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "n_gpu_layers", n_gpu_layers),
+        n_cpu_moe=_check.optional(_check.integer, "n_cpu_moe", n_cpu_moe),
         device=_check.named("device", _check.first(device, "")),
         rpc=_servers(rpc),
     )

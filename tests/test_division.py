@@ -1,0 +1,254 @@
+"""Models that the devices have no room for: what goes there, and what stays in main memory.
+
+The devices are RPC servers on loopback that say how little memory they have.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from c_library import compiled, needs_compiler, run_with
+from conftest import EXACT, FIXED
+from heads import write_knowing_pair
+from prompts import PROMPTS, most_tokens
+from random_model import write_dense, write_experts
+from rpc_worker import Worker, has_rpc
+from specllama import ArgumentError, SpecSession
+from specllama.commands.spec_cli import executable
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+on_little_devices = [
+    pytest.mark.skipif(
+        not has_rpc(), reason="llama.cpp was built without RPC (make test-rpc builds it)"
+    ),
+    needs_compiler,
+]
+Open = Callable[..., SpecSession]
+OPTIONS: dict[str, Any] = {"kv_type": "q8_0", "flash_attn": True, "n_threads": 1} | FIXED
+MIB = 1 << 20
+
+LOAD = """
+import sys
+from specllama import SpecSession, _core
+_core.set_verbose(True)
+options = eval(sys.argv[3])
+session = SpecSession(sys.argv[1], rpc=sys.argv[2], n_threads=1, spec_length=4, **options)
+_core.set_verbose(False)
+print(len(session.generate([1, 5], max_tokens=4).tokens))
+session.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("little_device", tmp_path_factory.mktemp("library"))
+
+
+@contextmanager
+def devices(library: Path, *mebibytes: int) -> Iterator[str]:
+    """Servers with so little memory, as `rpc` takes them."""
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(Worker(LD_PRELOAD=str(library), LITTLE_DEVICE=str(one)))
+            for one in mebibytes
+        ]
+        yield ",".join(worker.endpoint for worker in started)
+
+
+def said(model: Path, rpc: str, **options: Any) -> str:
+    """What is said, by llama.cpp too, as a session opens."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOAD, str(model), rpc, repr({"draft": None} | options)],
+        capture_output=True,
+        errors="replace",
+        check=True,
+    )
+    assert run.stdout == "4\n"
+    return run.stderr
+
+
+def taken(log: str, server: str = "") -> float:
+    """MiB that llama.cpp has allocated on a server, or on all."""
+    found = re.findall(rf"\[{server}\S*\] .*buffer size = +([\d.]+) MiB", log)
+    return sum(float(mib) for mib in found)
+
+
+def notice(log: str) -> str:
+    """The one line of ours; \"\": there is none."""
+    found = re.findall(r"^specllama: (.*)$", log, re.MULTILINE)
+    assert len(found) <= 1, found
+    return found[0] if found else ""
+
+
+def test_of_how_many_layers_experts_stay_is_a_number() -> None:
+    for wrong, message in ((-1, "n_cpu_moe must be 0 or more, not -1."), ("all", "n_cpu_moe must")):
+        with pytest.raises(ArgumentError, match=message):
+            SpecSession(n_cpu_moe=wrong)
+    run = subprocess.run(
+        [executable(), "-p", "x", "-ncmoe", "-1"], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.endswith("-ncmoe must be 0 or more, not -1.\n")
+    assert run.stderr.count("\n") == 1
+
+
+def test_without_a_device_it_says_nothing(tmp_path: Path, open_session: Open) -> None:
+    model = write_experts(tmp_path / "model.gguf")
+    expected, tokens = (
+        open_session(model, n_cpu_moe=n).generate([1, 5], max_tokens=8).tokens for n in (None, 9)
+    )
+    assert tokens == expected
+
+
+class TestDevices:
+    pytestmark = on_little_devices
+
+    def test_as_many_layers_go_there_as_fit(self, library: Path) -> None:
+        """And no more memory is taken than there is, with a little to spare."""
+        counts = []
+        for mib in (10, 16, 18, 20, 22, 24, 26, 28, 30, 32, 64):
+            with devices(library, mib) as rpc:
+                log = said(BUNDLED_MODEL, rpc, n_ctx=2048)
+            (offloaded,) = re.findall(r"offloaded (\d)/7 layers", log)
+            counts.append(int(offloaded))
+            assert taken(log) <= mib * 15 / 16
+            n = 7 - int(offloaded)
+            first = "the first" if n == 1 else f"the first {n}"
+            layers = f"{first} of its 6 layers {'stays' if n == 1 else 'stay'}"
+            what = "all of it stays" if n == 7 else layers
+            assert notice(log) == (
+                f"Not all of the model fits into the {mib} MiB that RPC0 has free: {what} in main "
+                "memory."
+                if n > 0
+                else ""
+            )
+        assert counts == sorted(counts)
+        assert (counts[0], counts[-1]) == (0, 7)
+        assert len(set(counts)) > 4
+
+    @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["plain", "n", "model"])
+    def test_the_tokens_are_the_same(
+        self, draft: Any, library: Path, open_session: Open, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        local = open_session(draft=None)
+        with (
+            devices(library, 24) as rpc,
+            SpecSession(BUNDLED_MODEL, draft, rpc=rpc, n_ctx=2048, **OPTIONS) as session,
+        ):
+            assert "of its 6 layers stay" in capfd.readouterr().err
+            for prompt in PROMPTS.values():
+                n = most_tokens(local, prompt, 40)
+                expected = local.generate(prompt, max_tokens=n).tokens
+                assert session.generate(prompt, max_tokens=n).tokens == expected
+
+    def test_experts_stay_first(self, tmp_path: Path, library: Path, open_session: Open) -> None:
+        """Of the first layers, of as few as possible; whole layers only if that is not enough."""
+        model = write_experts(tmp_path / "model.gguf", 6, 48)
+        expected = open_session(model, None).generate([1, 5], max_tokens=30).tokens
+        counts = []
+        for mib in (32, 28, 24, 20, 16):
+            with devices(library, mib) as rpc:
+                log = said(model, rpc, n_ctx=1024)
+                with SpecSession(model, "ngram", rpc=rpc, n_ctx=1024, **OPTIONS) as session:
+                    assert session.generate([1, 5], max_tokens=30).tokens == expected
+            stays = re.findall(r"tensor blk\.(\d)\.ffn_(?:up|down|gate)_exps\S+ .* to CPU", log)
+            n = len({*stays})
+            counts.append(n)
+            assert stays == sorted(stays)
+            assert {*stays} == {str(i) for i in range(n)}
+            assert "offloaded 7/7 layers" in log
+            assert taken(log) <= mib
+            assert ("the experts of the first" in notice(log)) is (n > 0)
+            if n > 1:
+                assert f"the experts of the first {n} of its 6 layers stay" in notice(log)
+        assert counts == sorted(counts)
+        assert counts[0] == 0
+        assert len(set(counts)) > 3
+
+        with devices(library, 6) as rpc:
+            log = said(model, rpc, n_ctx=512)
+        assert re.search(r"the experts and the first( \d)? of its 6 layers stay", notice(log))
+
+    def test_what_is_asked_for_by_number_is_done(self, tmp_path: Path, library: Path) -> None:
+        model = write_experts(tmp_path / "model.gguf", 6, 8)
+        with devices(library, 1000) as rpc:
+            log = said(model, rpc, n_cpu_moe=4)
+            assert {*re.findall(r"tensor blk\.(\d)\.\S+ .* to CPU", log)} == {*"0123"}
+            assert notice(log) == ""
+            log = said(model, rpc, n_gpu_layers=3)
+            assert "offloaded 3/7 layers" in log
+            assert "overridden" not in log
+        # The experts may not stay, so layers do.
+        model = write_experts(tmp_path / "model.gguf", 6, 48)
+        with devices(library, 22) as rpc:
+            log = said(model, rpc, n_ctx=1024, n_cpu_moe=0)
+        assert re.search(r": the first( \d)? of its 6 layers stays? in", notice(log))
+        assert "overridden" not in log
+
+    def test_each_of_two_devices_has_its_part(self, library: Path) -> None:
+        for pair in ((20, 20), (22, 18), (18, 28)):
+            with devices(library, *pair) as rpc:
+                log = said(BUNDLED_MODEL, rpc, n_ctx=2048)
+            for server, mib in zip(rpc.split(","), pair, strict=True):
+                assert 0 < taken(log, server) <= mib
+            assert " that RPC0 and RPC1 have free: " in notice(log)
+
+    def test_a_shorter_text_is_better_than_a_part_of_the_model(
+        self, tmp_path: Path, library: Path
+    ) -> None:
+        """If nobody says how long, down to 4096 tokens."""
+        model = write_dense(tmp_path / "model.gguf", 1, 4, context_length=1 << 15)
+        with devices(library, 14) as rpc:
+            whole = said(model, rpc, n_batch=64)
+            assert notice(whole) == "Not enough memory: n_ctx is lowered to 4096."
+            assert "offloaded 5/5 layers" in whole
+            given = said(model, rpc, n_ctx=8192, n_batch=64)
+            assert "of its 4 layers" in notice(given)
+        with devices(library, 8) as rpc:
+            log = said(model, rpc, n_batch=64)
+        assert "of its 4 layers" in notice(log)
+        assert re.search(r"n_ctx +?= 8192", log)
+
+    def test_a_head_goes_where_its_target_goes(
+        self, tmp_path: Path, library: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        target, head = write_knowing_pair(tmp_path, shares=True)
+        with SpecSession(target, None, **EXACT) as local:
+            expected = local.generate("\n", max_tokens=20).tokens
+        for mib, stays in ((1, "all of it stays"), (1000, "")):
+            with (
+                devices(library, mib) as rpc,
+                SpecSession(target, head, rpc=rpc, **OPTIONS) as session,
+            ):
+                generation = session.generate("\n", max_tokens=20)
+            assert stays in capfd.readouterr().err
+            assert generation.tokens == expected
+            assert generation.stats.accepted > 0
+
+    def test_what_no_memory_has_room_for_is_refused(self, tmp_path: Path, library: Path) -> None:
+        program = (
+            "import sys\n"
+            "from specllama import OutOfMemoryError, SpecSession\n"
+            "try:\n"
+            "    SpecSession(None, 'ngram', rpc=sys.argv[1], n_ctx=2048)\n"
+            "except OutOfMemoryError as error:\n"
+            "    print(error)\n"
+        )
+        little = compiled("little_memory", tmp_path)
+        memory = tmp_path / "meminfo"
+        memory.write_text("MemTotal: 9999999 kB\nMemAvailable: 4096 kB\n")
+        with devices(library, 12) as rpc:
+            refused = run_with(little, program, rpc, LITTLE_MEMORY=str(memory))
+        assert re.fullmatch(
+            r"The model needs \d+ MiB \(weights \d+ MiB, KV memory for 2048 tokens \d+ MiB, "
+            r"computing \d+ MiB\), but RPC0 has 12 MiB and main memory 4 MiB free; lower n_ctx or "
+            r"n_batch, or take a smaller model\.\n",
+            refused,
+        )
