@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <sstream>
 
 namespace specllama::cli {
 
@@ -20,6 +21,15 @@ int whole(const std::string& value, const std::string& wanted = "a whole number"
     if (at == end && error == std::errc::result_out_of_range)
         throw UsageError("cannot be " + value);
     if (error != std::errc{} || at != end)
+        throw UsageError("needs " + wanted + ", not \"" + value + "\"");
+    return number;
+}
+
+// Parses any number.
+float real(const std::string& value, const std::string& wanted) {
+    char* end = nullptr;
+    const float number = std::strtof(value.c_str(), &end);
+    if (value.empty() || *end != '\0')
         throw UsageError("needs " + wanted + ", not \"" + value + "\"");
     return number;
 }
@@ -112,6 +122,32 @@ void set_flash_attention(Options& options, const std::string& value) {
 void set_rpc(Options& options, const std::string& value) {
     if (value.empty()) throw UsageError("wants servers, host:port with commas between them");
     options.session.model.rpc = value;
+}
+
+void set_tensor_split(Options& options, const std::string& value) {
+    std::vector<float>& split = options.session.model.tensor_split;
+    split.clear();
+    std::istringstream parts(value);
+    for (std::string part; std::getline(parts, part, ',');)
+        split.push_back(real(part, "numbers with commas between them"));
+    if (split.empty()) throw UsageError("needs numbers with commas between them, not \"\"");
+}
+
+void add_adapters(Options& options, const std::string& value) {
+    std::istringstream files(value);
+    for (std::string file; std::getline(files, file, ',');)
+        options.session.model.lora.push_back({.path = file});
+}
+
+void add_scaled_adapters(Options& options, const std::string& value) {
+    std::istringstream files(value);
+    for (std::string file; std::getline(files, file, ',');) {
+        const std::size_t colon = file.rfind(':');
+        if (colon == std::string::npos) throw UsageError("needs FILE:SCALE, not \"" + file + "\"");
+        LoraAdapter& one = options.session.model.lora.emplace_back();
+        one.path = file.substr(0, colon);
+        one.scale = real(file.substr(colon + 1), "a number behind the colon");
+    }
 }
 
 // A Python library does the downloading. The console script that pip installs calls it and passes
@@ -244,6 +280,10 @@ const std::vector<Flag>& flags() {
          "N",
          "layers on the GPU; -1: all that fit, 0: do not use it (-1)",
          integer([](Options& o) -> int& { return o.session.model.n_gpu_layers.emplace(); })},
+        {{"-ts", "--tensor-split"},
+         "N,N,...",
+         "parts of the layers for each GPU (as they fit)",
+         set_tensor_split},
         {{"-ncmoe", "--n-cpu-moe"},
          "N",
          "layers whose experts stay in main memory (as few as fit)",
@@ -256,6 +296,11 @@ const std::vector<Flag>& flags() {
          "SERVERS",
          "RPC servers that hold layers, too: host:port,... (not encrypted)",
          set_rpc},
+        {{"--lora"}, "FILES", "LoRA adapters of the model, with commas between them", add_adapters},
+        {{"--lora-scaled"},
+         "FILE:SCALE,...",
+         "the same, and how much of each counts (1)",
+         add_scaled_adapters},
         {{"-fa", "--flash-attn"}, "WHEN", "auto, on or off (auto)", set_flash_attention},
         {{"-kv", "--kv-type"},
          "TYPE",

@@ -60,12 +60,19 @@ Options parse(int argc, const char* const* argv) {
 // a path is touched.
 std::string with_flags(const std::string& message) {
     static const std::map<std::string_view, std::string_view> kNames = {
-        {"max_tokens", "-n"},       {"n_ctx", "-c"},
-        {"n_batch", "-b"},          {"n_threads", "-t"},
-        {"n_gpu_layers", "-ngl"},   {"draft_n_gpu_layers", "-ngld"},
-        {"n_cpu_moe", "-ncmoe"},    {"draft_device", "-devd"},
-        {"temperature", "--temp"},  {"lenience", "--lenience"},
-        {"logprobs", "--logprobs"}, {"penalty_last_n", "--repeat-last-n"},
+        {"max_tokens", "-n"},
+        {"n_ctx", "-c"},
+        {"n_batch", "-b"},
+        {"n_threads", "-t"},
+        {"n_gpu_layers", "-ngl"},
+        {"draft_n_gpu_layers", "-ngld"},
+        {"n_cpu_moe", "-ncmoe"},
+        {"tensor_split", "-ts"},
+        {"draft_device", "-devd"},
+        {"temperature", "--temp"},
+        {"lenience", "--lenience"},
+        {"logprobs", "--logprobs"},
+        {"penalty_last_n", "--repeat-last-n"},
     };
     std::istringstream words(message);
     std::string result;

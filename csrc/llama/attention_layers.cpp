@@ -119,8 +119,9 @@ AttentionLayers::AttentionLayers(const GgufReader& file, const RecurrentLayers& 
     const Reader reader(file);
     window_ = reader.window();
     for (int layer = 0; layer < reader.n_layers(); ++layer) {
+        Kept& kept = kept_.emplace_back();
         if (recurrent.is_without_attention("blk." + std::to_string(layer))) continue;
-        (reader.slides(layer) ? numbers_in_windows_ : numbers_) += reader.numbers(layer);
+        (reader.slides(layer) ? kept.windows : kept.whole) = reader.numbers(layer);
     }
 }
 

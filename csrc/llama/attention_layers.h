@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "llama/gguf_reader.h"
 #include "llama/recurrent_layers.h"
@@ -16,15 +17,17 @@ class AttentionLayers {
 
     // How many tokens sliding windows reach back; 0: no layer has one.
     int window() const { return window_; }
-    // Numbers that are kept of each token: in the layers that see the whole text, and in those with
-    // a sliding window, which keep no more tokens than it reaches and a batch.
-    double numbers() const { return numbers_; }
-    double numbers_in_windows() const { return numbers_in_windows_; }
+    // [layer]: numbers that it keeps of each token, if it has attention; `windows` keep no more
+    // tokens than they reach and a batch. Layers of multi-token prediction have none here.
+    struct Kept {
+        double whole = 0;
+        double windows = 0;
+    };
+    const std::vector<Kept>& kept() const { return kept_; }
 
  private:
     int window_ = 0;
-    double numbers_ = 0;
-    double numbers_in_windows_ = 0;
+    std::vector<Kept> kept_;
 };
 
 }  // namespace specllama

@@ -172,7 +172,9 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
                                .n_branches = n_branches_,
                                .split = plan_.split,
                                .whole_window = plan_.whole_window}),
-      companion_(2) {}
+      companion_(2) {
+    model_->apply_adapters(context_.get());
+}
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }
 

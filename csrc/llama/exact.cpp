@@ -26,6 +26,7 @@ std::string inexact_because(const Header& header, const TargetPlan& plan) {
 #endif
     if (!plan.model.rpc.empty()) return "RPC servers take part (rpc)";
     if (!offload_devices(plan.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
+    if (!plan.model.lora.empty()) return "LoRA adapters take part (lora)";
     const std::string kv = kv_type_name(plan.context);
     if (kv != "q8_0") return "the KV memory is of type " + kv + ", not q8_0";
     // With a quantised KV memory, automatic means on.

@@ -50,28 +50,32 @@ struct Rooms {
     std::optional<int> n_cpu_moe;  // see ModelOptions
     Room target;
     Room draft;
-
     bool draft_follows;  // whether the draft model is a head, which lies where the target does
 
     bool shared() const { return target.where == draft.where; }
     // Whether the target goes to devices that may hold only a part of it.
     bool divisible() const { return !target.devices.empty() && target.bytes > 0; }
+    bool hold_draft(const Need& need) const {
+        return draft_follows || fits(need.draft.total(), draft.bytes);
+    }
 
-    bool hold_draft(const Need& need) const { return fits(need.draft.total(), draft.bytes); }
-
+    // Whether there is room without dividing the target.
     bool hold(const Need& need) const {
-        if (divisible())
-            return hold_draft(need) &&
-                   specllama::fits(load(need), undivided(weights, n_cpu_moe.value_or(0)),
-                                   devices(need));
+        if (divisible()) return hold_draft(need) && whole(need, true).has_value();
         const std::uint64_t beside = shared() ? need.draft.total() : 0;
         return hold_draft(need) && fits(need.target.total() + beside, target.bytes);
+    }
+
+    // The target undivided on its devices; none: they have no room. spared: whether a part of them
+    // stays free.
+    std::optional<Division> whole(const Need& need, bool spared) const {
+        return specllama::whole(load(need), n_cpu_moe.value_or(0), devices(need, spared));
     }
 
     // The target divided between its devices and main memory; none: they do not hold it, or the
     // draft model has no room.
     std::optional<Division> divided(const Need& need) const {
-        const Division division = divide(load(need), devices(need), n_cpu_moe);
+        Division division = divide(load(need), n_cpu_moe, devices(need, true));
         const bool draft_is_here =
             draft.devices.empty() || (draft_follows && division.n_gpu_layers == 0);
         const std::uint64_t here =
@@ -81,19 +85,17 @@ struct Rooms {
     }
 
  private:
-    Load load(const Need& need) const {
-        return {weights, need.target.kv + need.target.states, need.target.compute};
-    }
+    Load load(const Need& need) const { return {weights, need.target.text, need.target.compute}; }
 
-    // The target's devices, less what the draft model takes of them.
-    std::vector<DeviceMemory> devices(const Need& need) const {
+    // The target's devices, less what the draft model takes. Of several devices it may take any.
+    std::vector<DeviceMemory> devices(const Need& need, bool spared) const {
         std::vector<DeviceMemory> devices = target.devices;
-        const double part =
-            shared() ? static_cast<double>(need.draft.total()) / static_cast<double>(target.bytes)
-                     : 0;
-        for (DeviceMemory& device : devices) {
-            const double taken = part * static_cast<double>(device.free);
-            device.usable -= std::min(device.usable, static_cast<std::uint64_t>(taken));
+        for (std::size_t i = 0; i < devices.size(); ++i) {
+            std::uint64_t& usable = devices[i].usable;
+            if (!spared) usable = devices[i].free;
+            const bool beside =
+                std::ranges::find(draft.names, target.names[i]) != draft.names.end();
+            if (beside) usable -= std::min(usable, need.draft.total());
         }
         return devices;
     }
@@ -101,7 +103,8 @@ struct Rooms {
 
 [[noreturn]] void throw_too_big(const Need& need, const Rooms& rooms) {
     if (!rooms.hold_draft(need) &&
-        (rooms.divisible() || (!rooms.shared() && fits(need.target.total(), rooms.target.bytes))))
+        (rooms.divisible() || rooms.target.bytes == 0 ||
+         (!rooms.shared() && fits(need.target.total(), rooms.target.bytes))))
         throw OutOfMemory("The draft model needs " + mib(need.draft.total()) + ", but " +
                           rooms.draft.where + " has " + mib(rooms.draft.bytes) +
                           " free; lower n_ctx, or give it another device.");
@@ -121,31 +124,56 @@ struct Rooms {
     throw OutOfMemory(text);
 }
 
-// Says what stays in main memory, and settles it.
-void settle_division(const Rooms& rooms, const Division& division, ModelOptions& model) {
-    const auto n_layers = static_cast<int>(rooms.weights.layers.size());
-    const auto first_layers = [&](int n) {
+// What of the target stays in main memory, as the subject of a sentence and its verb; "": nothing
+// but what was asked for.
+std::string what_stays(const Rooms& rooms, const Division& division) {
+    const std::vector<Weights::Layer>& layers = rooms.weights.layers;
+    const auto n_layers = static_cast<int>(layers.size());
+    const auto first = [&](int n) {
         return (n == 1 ? "the first" : "the first " + std::to_string(n)) + " of its " +
-               std::to_string(n_layers) + " layers ";
+               std::to_string(n_layers) + " layers";
     };
-    std::string what;
+    if (division.n_gpu_layers == 0) return "all of it stays";
+    const int n_here = std::max(n_layers + 1 - division.n_gpu_layers, 0);
+    const int n_experts = std::min(division.n_cpu_moe, n_layers);
+    const bool has_experts =
+        std::any_of(layers.begin() + n_here, layers.begin() + std::max(n_here, n_experts),
+                    [](const Weights::Layer& layer) { return layer.of_experts > 0; });
+    if (n_here > 0 && has_experts) return first(n_here) + " and the experts of others stay";
+    if (n_here > 0) return first(n_here) + (n_here == 1 ? " stays" : " stay");
+    if (!has_experts || rooms.n_cpu_moe) return "";
+    return "the experts of " + first(n_experts) + " stay";
+}
+
+// Settles where the target's layers go, and says what stays in main memory.
+void settle_division(const Rooms& rooms, const Division& division, ModelOptions& model) {
+    const std::string what = what_stays(rooms, division);
     if (division.n_gpu_layers == 0) {
-        what = "all of it stays";
         model.device = "none";
         model.rpc.clear();
         model.n_gpu_layers = 0;
-    } else if (division.n_gpu_layers <= n_layers) {
-        const int n = n_layers + 1 - division.n_gpu_layers;
-        what = (division.n_cpu_moe > 0 ? "the experts and " : "") + first_layers(n) +
-               (n > 1 || division.n_cpu_moe > 0 ? "stay" : "stays");
+    } else if (division.n_gpu_layers <= std::ssize(rooms.weights.layers)) {
         model.n_gpu_layers = division.n_gpu_layers;
-    } else {
-        what = "the experts of " + first_layers(division.n_cpu_moe) + "stay";
     }
     model.n_cpu_moe = division.n_cpu_moe;
+    model.tensor_split.assign(division.split.begin(), division.split.end());
+    if (what.empty()) return;
     warn("Not all of the model fits into the " + mib(rooms.target.bytes) + " that " +
          rooms.target.where + (rooms.target.devices.size() > 1 ? " have" : " has") +
          " free: " + what + " in main memory.");
+}
+
+// What layers of multi-token prediction take beside the target, whose weights they are a part of:
+// each keeps of texts as much as the other layers that keep most.
+Header of_prediction(const Header& target) {
+    Header header = target;
+    header.weights = {};
+    header.matrices.clear();
+    Header::Layer most;
+    for (const Header::Layer& layer : target.layers)
+        most.kv_numbers = std::max({most.kv_numbers, layer.kv_numbers, layer.window_numbers});
+    header.layers.assign(target.n_predicting, most);
+    return header;
 }
 
 }  // namespace
@@ -156,14 +184,26 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
         warn("The draft model " + options.draft_model->model.path + " (" +
              mib(draft->weights.total) + ") is larger than the model it drafts for (" +
              mib(target.weights.total) + "): it will hardly make it faster.");
+    const bool predicts = options.draft_model && options.draft_model->mtp;
+    const Header prediction = predicts ? of_prediction(target) : Header();
+    if (predicts) draft = &prediction;
+    // Without a session that predicts, its layers are not loaded.
+    Weights weights = target.weights;
+    if (!predicts)
+        std::fill_n(weights.layers.rbegin(),
+                    std::min<std::size_t>(target.n_predicting, weights.layers.size()),
+                    Weights::Layer{});
+    const bool follows = predicts || (draft != nullptr && is_head(*draft));
     const Room of_target = room(plan.model);
-    const Rooms free{target.weights, plan.model.n_cpu_moe, of_target,
-                     draft != nullptr ? room(options.draft_model->model) : of_target,
-                     draft != nullptr && is_head(*draft)};
+    const Rooms free{weights, plan.model.n_cpu_moe, of_target,
+                     draft == nullptr || follows ? of_target : room(options.draft_model->model),
+                     follows};
     const bool is_given = plan.context.n_ctx > 0;
     const int wanted =
         is_given ? plan.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
     const int least = is_given ? wanted : std::min(wanted, kLeastContext);
+    // Before the target is divided, the context becomes shorter, but not shorter than this.
+    const int undivided = is_given ? wanted : std::min(wanted, kLeastOnDevices);
     const auto need = [&](int n_ctx) {
         Need all{
             plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
@@ -171,31 +211,36 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
             all.draft = footprint(*draft, {options.draft_model->context}, n_ctx, n_draft_logits);
         return all;
     };
-    std::optional<int> n_ctx = longest(
-        wanted, free.divisible() ? std::max(least, std::min(wanted, kLeastOnDevices)) : least,
-        [&](int n) { return free.hold(need(n)); });
+    const auto hold = [&](int n) { return free.hold(need(n)); };
+    std::optional<int> n_ctx = longest(wanted, free.divisible() ? undivided : least, hold);
     std::optional<Division> division;
-    if (!n_ctx && free.divisible())
-        n_ctx = longest(wanted, least, [&](int n) {
+    if (n_ctx && free.divisible()) division = free.whole(need(*n_ctx), true);
+    if (!n_ctx && free.divisible()) {
+        n_ctx = longest(undivided, least, [&](int n) {
             division = free.divided(need(n));
             return division.has_value();
         });
+        // If main memory has no room for a part, nothing of the devices is spared.
+        if (!n_ctx)
+            n_ctx = longest(wanted, least, [&](int n) {
+                division = free.whole(need(n), false);
+                return division && free.hold_draft(need(n));
+            });
+    }
     if (!n_ctx) throw_too_big(need(least), free);
     if (*n_ctx < wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(*n_ctx) + ".");
     plan.context.n_ctx = *n_ctx;
-    if (division) {
-        settle_division(free, *division, plan.model);
-        return;
-    }
+    if (division) settle_division(free, *division, plan.model);
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {
         if (!faster_without_flash(header, model, context, *n_ctx)) return;
         context.flash_attn = Switch::off;
-        if (!free.hold(need(*n_ctx))) context.flash_attn = Switch::automatic;
+        const bool holds = division ? free.divided(need(*n_ctx)) == division : hold(*n_ctx);
+        if (!holds) context.flash_attn = Switch::automatic;
     };
     settle_attention(target, plan.model, plan.context);
-    if (draft != nullptr)
+    if (draft != nullptr && !follows)
         settle_attention(*draft, options.draft_model->model, options.draft_model->context);
 }
 

@@ -24,7 +24,6 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
     if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
     const double n_seen = context.split ? n_ctx : n_positions;
     const int n_snapshots = header.has_snapshots ? snapshots(context, n_logits) : 0;
-    const double states = header.state_numbers * context.n_seq * (1 + n_snapshots);
     const double numbers =
         context.n_batch * (header.compute_numbers_per_token + n_seen) +
         2.0 * n_rows * header.n_vocab +
@@ -32,11 +31,20 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
                                            : 0.0);
     // A header may claim any size. The bound leaves room for a sum of these.
     const auto bytes = [](double n) {
-        return static_cast<std::uint64_t>(std::clamp(n, 0.0, 1e18));
+        return static_cast<std::uint64_t>(std::clamp(n, 0.0, 1e16));
     };
-    const double kept =
-        n_positions * header.kv_numbers_per_token + n_in_windows * header.window_numbers_per_token;
-    return {header.weights.total, bytes(kept * number), bytes(4 * states), bytes(4 * numbers)};
+    Footprint need{.weights = header.weights.total, .compute = bytes(4 * numbers)};
+    for (const Header::Layer& layer : header.layers) {
+        const std::uint64_t kv =
+            bytes((n_positions * layer.kv_numbers + n_in_windows * layer.window_numbers) * number);
+        const std::uint64_t states =
+            bytes(4 * layer.state_numbers * context.n_seq * (1 + n_snapshots));
+        need.kv += kv;
+        need.states += states;
+        need.text.push_back(kv + states);
+    }
+    need.text.resize(header.weights.layers.size());
+    return need;
 }
 
 }  // namespace specllama

@@ -1,20 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "llama/context_plan.h"
 #include "llama/gguf_file.h"
 
 namespace specllama {
 
-// Bytes that a model takes, by its header: the weights exactly, the KV memory by
-// Header::kv_numbers_per_token and what windows keep, the states of recurrent layers at least, and
-// what computing takes roughly.
+// Bytes that a model takes, by its header: the weights exactly, what layers keep of texts by
+// Header::layers (the states of recurrent layers at least), and what computing takes roughly.
 struct Footprint {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t states = 0;
     std::uint64_t compute = 0;
+    std::vector<std::uint64_t> text = {};  // [layer of Weights]: its part of kv and states
 
     std::uint64_t total() const { return weights + kv + states + compute; }
 };

@@ -70,8 +70,11 @@ class File : private GgufReader {
         const AttentionLayers attention(*this, recurrent);
         header.slides = attention.window() > 0;
         header.n_window = attention.window();
-        header.kv_numbers_per_token = attention.numbers();
-        header.window_numbers_per_token = attention.numbers_in_windows();
+        for (const auto& [whole, windows] : attention.kept()) {
+            const std::string name = "blk." + std::to_string(header.layers.size());
+            header.layers.push_back(
+                {whole, windows, recurrent.contains(name) ? recurrent.state_numbers() : 0});
+        }
         const double width = value("embedding_length");
         const double n_heads = value("attention.head_count");
         header.target_width =
@@ -80,7 +83,7 @@ class File : private GgufReader {
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
-        header.state_numbers = recurrent.state_numbers();
+        header.n_predicting = static_cast<int>(value("nextn_predict_layers"));
         header.has_snapshots =
             std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
         header.rotation = rotation(prefix);
@@ -175,6 +178,8 @@ class File : private GgufReader {
     }
 
     void check_architecture() const {
+        if (text("general.type") == "adapter")
+            fail("it is an adapter, which changes a model; give it as lora, beside the model");
         const auto architecture = text("general.architecture");
         if (!architecture) fail("it does not name its architecture");
         for (const char* encoder : kEncoders)

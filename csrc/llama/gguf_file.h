@@ -37,15 +37,17 @@ struct Header {
     Rotation rotation;
     int n_ctx_train = 0;
     Weights weights;
-    // Numbers that the KV memory keeps of each token, in layers that see the whole text and in
-    // those with sliding windows; and how many tokens these reach back.
-    double kv_numbers_per_token = 0;
-    double window_numbers_per_token = 0;
-    int n_window = 0;
-    // Numbers of the state that the recurrent layers keep of a sequence, and whether llama.cpp
-    // keeps snapshots of that state for this architecture.
-    double state_numbers = 0;
+    // What each layer keeps of texts; of those of multi-token prediction nothing is known.
+    struct Layer {
+        double kv_numbers = 0;      // of each token
+        double window_numbers = 0;  // of each token that a sliding window reaches
+        double state_numbers = 0;   // of a recurrent state, for each sequence
+    };
+    std::vector<Layer> layers;
+    int n_window = 0;  // tokens that sliding windows reach back
+    // Whether llama.cpp keeps snapshots of recurrent states for this architecture.
     bool has_snapshots = false;
+    int n_predicting = 0;  // layers of multi-token prediction, the last ones
     // Roughly, the numbers that exist at once while one token is computed.
     double compute_numbers_per_token = 0;
     int n_vocab = 0;

@@ -75,8 +75,8 @@ const GgufReader::Tensor* GgufReader::tensor(const std::string& name) const {
     return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
-void GgufReader::fail(const std::string& what) const {
-    throw ModelError("Cannot use " + path_ + " as a model: " + what + ".");
+void GgufReader::fail(const std::string& what, const std::string& as) const {
+    throw ModelError("Cannot use " + path_ + " as " + as + ": " + what + ".");
 }
 
 void GgufReader::check_path() {

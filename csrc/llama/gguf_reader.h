@@ -30,7 +30,9 @@ class GgufReader {
     // tensors lie within their files.
     explicit GgufReader(const std::string& path);
 
-    [[noreturn]] void fail(const std::string& what) const;
+    // as: what the file was to be.
+    [[noreturn]] void fail(const std::string& what, const std::string& as = "a model") const;
+    const std::string& path() const { return path_; }
 
     const std::vector<Tensor>& tensors() const { return tensors_; }
     // null: there is no tensor of this name.

@@ -58,6 +58,9 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
     params.load_mtp = with_mtp;
+    std::vector<float> split = options.tensor_split;
+    split.resize(llama_max_devices());
+    if (!options.tensor_split.empty()) params.tensor_split = split.data();
     Placement placement(header, options, kernels);
     placement.apply(params);
     params.progress_callback = Progress::call;
@@ -79,8 +82,27 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     const std::shared_ptr<Model> loaded =
         checked(std::move(model), options, header, errors.first());
     loaded->rpc_use_ = std::move(rpc_use);
+    loaded->load_adapters();
     if (offload_devices(options).empty()) loaded->kernels_ = describe_kernels(header, kernels);
     return loaded;
+}
+
+void Model::load_adapters() {
+    for (const LoraAdapter& one : options_.lora) {
+        const ErrorLog errors(ErrorLog::Warnings::dropped);  // of each matrix that is repacked
+        adapters_.push_back(llama_adapter_lora_init(model_.get(), one.path.c_str()));
+        if (adapters_.back() == nullptr)
+            throw ModelError("Cannot use " + one.path + " as a LoRA adapter: " + errors.first() +
+                             ".");
+    }
+}
+
+void Model::apply_adapters(llama_context* context) const {
+    if (adapters_.empty()) return;
+    std::vector<llama_adapter_lora*> adapters = adapters_;
+    std::vector<float> scales;
+    for (const LoraAdapter& one : options_.lora) scales.push_back(one.scale);
+    llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
 std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {

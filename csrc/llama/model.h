@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "llama-cpp.h"
 #include "llama/gguf_file.h"
@@ -47,17 +48,22 @@ class Model {
 
     // For the rest of this folder. llama.cpp takes a non-const pointer but does not write.
     llama_model* get() const { return model_.get(); }
+    // Adds the adapters to what a context of this model computes.
+    void apply_adapters(llama_context* context) const;
 
  private:
     Model(llama_model_ptr model, ModelOptions options, Header header);
     // Throws ModelError if the model cannot be used. error: what llama.cpp logged while loading.
     static std::shared_ptr<Model> checked(llama_model_ptr model, const ModelOptions& options,
                                           const Header& header, const std::string& error);
+    // Loads the adapters of the options, which must have been checked.
+    void load_adapters();
     // The file's value of a key; "": it has none.
     std::string value(const std::string& key) const;
 
     std::unique_ptr<const RpcUse> rpc_use_;  // outlives the model
     llama_model_ptr model_;
+    std::vector<llama_adapter_lora*> adapters_;  // the model's, as options_.lora has them
     Vocab vocab_;
     ModelOptions options_;
     Header header_;

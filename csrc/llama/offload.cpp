@@ -1,6 +1,7 @@
 #include "llama/offload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "llama/backend.h"
@@ -81,6 +82,11 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
     if (const int n = options.n_cpu_moe.value_or(0); n < 0)
         throw InvalidArgument(prefix + "n_cpu_moe must be 0 or more, not " + std::to_string(n) +
                               ".");
+    const std::vector<float>& split = options.tensor_split;
+    if (!std::ranges::all_of(split, [](float part) { return part >= 0 && std::isfinite(part); }) ||
+        (!split.empty() && std::ranges::count(split, 0.0F) == std::ssize(split)))
+        throw InvalidArgument(prefix +
+                              "tensor_split must have numbers from 0 on, not all of them 0.");
     const bool no_layers = n_layers == 0;
     if (!options.rpc.empty() && (no_layers || options.device == "none"))
         throw InvalidArgument("rpc is given, but " + prefix +
@@ -96,6 +102,10 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
     if (no_layers && !devices.empty())
         throw InvalidArgument(prefix + "device is \"" + options.device + "\", but " + prefix +
                               "n_gpu_layers is 0; leave one of the two out.");
+    if (split.size() > devices.size())
+        throw InvalidArgument(prefix + "tensor_split has " + std::to_string(split.size()) +
+                              " numbers; there are " + std::to_string(devices.size()) +
+                              " devices.");
     if (devices.size() > kMostDevices)
         throw InvalidArgument("llama.cpp spreads a model over " + std::to_string(kMostDevices) +
                               " devices at most, not " + std::to_string(devices.size()) + ".");
@@ -111,12 +121,13 @@ Room room(const ModelOptions& options) {
         gpus.bytes += free;
         const std::size_t spared = std::min({free, kMostSpared, total / 16});
         gpus.devices.push_back({free, free - spared});
+        gpus.names.emplace_back(ggml_backend_dev_name(device));
         gpus.where +=
             (gpus.where.empty() ? "" : " and ") + std::string(ggml_backend_dev_name(device));
     }
-    if (gpus.bytes == 0) return {"main memory", memory_available(), {}};
+    if (gpus.bytes == 0) return {"main memory", memory_available(), {}, {}};
     // With only some of the layers on GPUs, llama.cpp itself must say whether that fits.
-    if (options.n_gpu_layers.value_or(-1) != -1) gpus.bytes = 0;
+    if (options.n_gpu_layers.value_or(-1) != -1 || !options.tensor_split.empty()) gpus.bytes = 0;
     return gpus;
 }
 

@@ -23,6 +23,7 @@ struct Room {
     std::string where;
     std::uint64_t bytes = 0;            // that are free there; 0: not known
     std::vector<DeviceMemory> devices;  // none: it is main memory
+    std::vector<std::string> names;     // of these
 };
 Room room(const ModelOptions& options);
 

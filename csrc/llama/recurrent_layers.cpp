@@ -104,7 +104,7 @@ double RecurrentLayers::state_numbers() const {
                       (inner + 2 * real("ssm.group_count") * state) +
                   state * inner;
     }
-    return numbers * static_cast<double>(names_.size());
+    return numbers;
 }
 
 std::int64_t RecurrentLayers::value(const char* key) const {

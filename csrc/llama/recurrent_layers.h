@@ -24,7 +24,7 @@ class RecurrentLayers {
     bool contains(const std::string& layer) const { return names_.contains(layer); }
     // Whether it is one of them and has no attention beside its recurrent state.
     bool is_without_attention(const std::string& layer) const;
-    // How many numbers their states of one sequence have.
+    // How many numbers the state of one of them has, of one sequence.
     double state_numbers() const;
 
  private:

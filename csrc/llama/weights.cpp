@@ -1,5 +1,6 @@
 #include "llama/weights.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -23,16 +24,19 @@ bool is_of_experts(const std::string& tensor) { return tensor.find("exps.") != s
 Weights count_weights(const GgufReader& file) {
     Weights weights;
     weights.layers.resize(*file.number(*file.text("general.architecture") + ".block_count"));
+    weights.is_tied = file.tensor("output.weight") == nullptr;
     for (const auto& [name, type, sizes, bytes] : file.tensors()) {
         weights.total += bytes;
         if (name.starts_with("output")) weights.output += bytes;
         const int layer = layer_of(name);
         if (layer < 0 || layer >= std::ssize(weights.layers)) continue;
-        weights.layers[layer].bytes += bytes;
-        if (is_of_experts(name)) weights.layers[layer].of_experts += bytes;
+        Weights::Layer& its = weights.layers[layer];
+        its.bytes += bytes;
+        if (is_of_experts(name)) its.of_experts += bytes;
+        its.largest = std::max(its.largest, bytes);
     }
     if (const auto* embeddings = file.tensor("token_embd.weight");
-        embeddings != nullptr && file.tensor("output.weight") == nullptr)
+        embeddings != nullptr && weights.is_tied)
         weights.output += embeddings->bytes;
     return weights;
 }

@@ -13,6 +13,7 @@
 #include "draft/head_drafter.h"
 #include "draft/model_drafter.h"
 #include "draft/offers.h"
+#include "llama/adapter_file.h"
 #include "llama/attention.h"
 #include "llama/exact.h"
 #include "llama/fit.h"
@@ -32,6 +33,8 @@ namespace {
 struct Headers {
     Header target;
     std::optional<Header> draft;
+    // What tells the target's adapters from others; "": there are none.
+    std::string adapters;
 };
 
 struct Drafters {
@@ -93,11 +96,17 @@ bool is_mtp(const SessionOptions& options) {
 }
 
 Headers read_headers(const SessionOptions& options) {
-    Headers headers{check_gguf(options.model.path), {}};
+    Headers headers{check_gguf(options.model.path), {}, {}};
     if (is_head(headers.target))
         throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
                          (is_eagle3(headers.target) ? "an EAGLE-3 head" : "an assistant") +
                          ", which drafts for another model.");
+    for (const LoraAdapter& adapter : options.model.lora) {
+        const AdapterFile file = check_adapter(adapter, options.model.path);
+        headers.target.weights.total += file.bytes;
+        headers.adapters += ", adapter " + std::to_string(file.fingerprint) + " times " +
+                            std::to_string(adapter.scale);
+    }
     if (is_mtp(options)) {
         if (const std::string fault = mtp_fault(options.model.path); !fault.empty())
             throw ModelError(options.model.path + " cannot draft for itself: " + fault + ".");
@@ -220,14 +229,15 @@ std::size_t cache_bytes(int mebibytes) {
 
 // One line with all that the bytes of a KV memory in n_parts parts depend on, except for the values
 // of the weights.
-std::string state_key(const Header& header, const ContextOptions& context, int n_ctx, int n_parts,
+std::string state_key(const Headers& headers, const ContextOptions& context, int n_ctx, int n_parts,
                       bool exact) {
+    const Header& header = headers.target;
     const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
     return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
-           number(header.weights.total) + " bytes, " + number(header.n_vocab) +
-           " tokens, heads of " + number(header.head_size) + ", memory in " + number(n_parts) +
-           " parts of type " + kv_type_name(context) + ", flash attention " +
-           number(context.flash_attn) +
+           number(header.weights.total) + " bytes" + headers.adapters + ", " +
+           number(header.n_vocab) + " tokens, heads of " + number(header.head_size) +
+           ", memory in " + number(n_parts) + " parts of type " + kv_type_name(context) +
+           ", flash attention " + number(context.flash_attn) +
            (header.long_rope ? ", turned for " + number(n_ctx) + " tokens" : "") +
            (exact ? ", exact" : ", not exact");
 }
@@ -276,7 +286,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .shape = shape,
             .cache_bytes = cache_bytes(options.cache_ram),
             .exact = plan.exact,
-            .state_key = state_key(headers.target, plan.context, shape.n_ctx, n_parts, plan.exact)};
+            .state_key = state_key(headers, plan.context, shape.n_ctx, n_parts, plan.exact)};
 }
 
 }  // namespace specllama

@@ -68,6 +68,7 @@ std::string curve_key(const Header& header, const ModelOptions& model, const Con
           std::int64_t{model.n_cpu_moe.value_or(0)}, std::int64_t{context.n_threads},
           std::int64_t{context.never_alone}, static_cast<std::int64_t>(context.flash_attn)})
         key += ", " + std::to_string(number);
+    for (const float part : model.tensor_split) key += ", " + std::to_string(part);
     return key + ", " + model.device + ", " + kv_type_name(context) + ", " + kernels;
 }
 

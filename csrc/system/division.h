@@ -12,49 +12,58 @@ struct Weights {
     struct Layer {
         std::uint64_t bytes = 0;
         std::uint64_t of_experts = 0;  // of these bytes
+        std::uint64_t largest = 0;     // those of the largest matrix
     };
     std::vector<Layer> layers;
     // What all layers are followed by: it turns the last one's result into logits. A model without
-    // such weights of its own uses those of its token embeddings, which are counted here then.
+    // such weights of its own uses those of its token embeddings (is_tied): of these a device needs
+    // a copy.
     std::uint64_t output = 0;
+    bool is_tied = false;
     std::uint64_t total = 0;
 };
 
 // What a model takes, in bytes.
 struct Load {
     const Weights& weights;
-    std::uint64_t text = 0;     // what all layers keep of texts, each as much as the others
-    std::uint64_t compute = 0;  // on each device that computes, and in main memory
+    std::vector<std::uint64_t> text;  // [layer]: what it keeps of texts
+    std::uint64_t compute = 0;        // on each device that computes, and in main memory
 };
 
 // A device's memory, in bytes.
 struct DeviceMemory {
     std::uint64_t free = 0;
-    std::uint64_t usable = 0;  // of these, less what kernels and other programs may need
+    std::uint64_t usable = 0;  // of these, less what kernels, other models and programs need
 };
 using DeviceMemories = std::span<const DeviceMemory>;
 
-// How a model is divided between devices and main memory: ModelOptions::n_gpu_layers and n_cpu_moe.
+// How a model is divided between devices and main memory: ModelOptions::n_gpu_layers, n_cpu_moe and
+// tensor_split.
 struct Division {
     int n_gpu_layers = 0;
     int n_cpu_moe = 0;
+    // [device]: how many of these layers it gets; empty: as llama.cpp does it, each gets layers in
+    // proportion to its free memory.
+    std::vector<int> split = {};
 
     bool operator==(const Division&) const = default;
 };
 
-// All layers on devices, but for the experts of the first n_cpu_moe.
-Division undivided(const Weights& weights, int n_cpu_moe);
+// Whether devices hold what a division gives them.
+bool fits(const Load& load, const Division& division, DeviceMemories devices);
 
-// Whether devices hold what a division gives them. As llama.cpp does it, each of them gets layers
-// in proportion to its free memory.
-bool fits(const Load& load, Division division, DeviceMemories devices);
+// A division that gives devices so many layers, and that they hold; none: there is none.
+std::optional<Division> placed(const Load& load, int n_gpu_layers, int n_cpu_moe,
+                               DeviceMemories devices);
+// The same with all layers on devices.
+std::optional<Division> whole(const Load& load, int n_cpu_moe, DeviceMemories devices);
 
 // Bytes that main memory holds.
-std::uint64_t in_main_memory(const Load& load, Division division);
+std::uint64_t in_main_memory(const Load& load, const Division& division);
 
 // Divides a model between devices and main memory. Experts stay in main memory before anything else
 // does, since a token uses few of them; n_cpu_moe: those of so many layers; none: of as few as
 // possible. If that is not enough, whole layers stay there, too: the first ones.
-Division divide(const Load& load, DeviceMemories devices, std::optional<int> n_cpu_moe);
+Division divide(const Load& load, std::optional<int> n_cpu_moe, DeviceMemories devices);
 
 }  // namespace specllama

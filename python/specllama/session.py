@@ -65,12 +65,19 @@ class SpecSession(BackgroundRequests, Closing):
         n_cpu_moe: Layers, the first ones, whose experts' weights stay in main memory in any case.
             None: with n_gpu_layers -1 or None, of as few as are in the way of all layers fitting;
             else 0.
+        tensor_split: Numbers in proportion to which the GPUs get layers, one for each GPU, in the
+            order of `list_devices` or `device`. None: in proportion to free memory, or, if they do
+            not fit so, as they fit.
         device: Names of the GPUs that hold these layers, as `list_devices` gives them, separated by
             commas; "none": no GPU is used. None: all GPUs.
         rpc: RPC servers of llama.cpp on other machines, "host:port,host:port", whose devices hold
             layers, too (docs/rpc.md; llama.cpp must have been built with it). The traffic is
             neither authenticated nor encrypted, and if a server is lost the process ends. A draft
             model stays on this machine.
+        lora: LoRA adapters of the model (GGUF files, by convert_lora_to_gguf.py of llama.cpp): the
+            path of one, or its name as above, a list of several, or a dict with the scale of each
+            (1: as it was trained). A session with adapters is not exact, and a draft model has
+            none.
         flash_attn: Flash attention: True, False, or "auto" (where the device supports it, except
             for models on a CPU that are faster without it: docs/attention.md).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
@@ -167,8 +174,14 @@ class SpecSession(BackgroundRequests, Closing):
         n_threads: int | None = None,
         n_gpu_layers: int | None = None,
         n_cpu_moe: int | None = None,
+        tensor_split: Sequence[float] | None = None,
         device: str | None = None,
         rpc: str | None = None,
+        lora: str
+        | os.PathLike[str]
+        | Sequence[str | os.PathLike[str]]
+        | Mapping[str, float]
+        | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
@@ -214,8 +227,10 @@ class SpecSession(BackgroundRequests, Closing):
             "n_threads": n_threads,
             "n_gpu_layers": n_gpu_layers,
             "n_cpu_moe": n_cpu_moe,
+            "tensor_split": tensor_split,
             "device": device,
             "rpc": rpc,
+            "lora": lora,
             "flash_attn": flash_attn,
             "kv_type": kv_type,
             "exact": exact,

@@ -48,11 +48,14 @@ void bind_options(py::module_& m) {
         .value("on", Switch::on)
         .value("off", Switch::off)
         .finalize();
+    bind_struct<LoraAdapter>(m, "LoraAdapter", pair("path", &LoraAdapter::path),
+                             pair("scale", &LoraAdapter::scale));
     bind_struct<ModelOptions>(m, "ModelOptions", pair("path", &ModelOptions::path),
                               pair("n_gpu_layers", &ModelOptions::n_gpu_layers),
                               pair("n_cpu_moe", &ModelOptions::n_cpu_moe),
+                              pair("tensor_split", &ModelOptions::tensor_split),
                               pair("device", &ModelOptions::device),
-                              pair("rpc", &ModelOptions::rpc));
+                              pair("rpc", &ModelOptions::rpc), pair("lora", &ModelOptions::lora));
     bind_struct<ContextOptions>(
         m, "ContextOptions", pair("n_ctx", &ContextOptions::n_ctx),
         pair("n_seq", &ContextOptions::n_seq), pair("n_batch", &ContextOptions::n_batch),

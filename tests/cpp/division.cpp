@@ -10,9 +10,10 @@ namespace {
 
 // Layers of 10 bytes, of which 7 are experts', and an output of 5 beside an input of 4.
 Weights weights_with_experts(int n_layers) {
-    Weights weights{.output = 5, .total = 9};
-    weights.layers.assign(n_layers, {10, 7});
-    weights.total += 10 * n_layers;
+    Weights weights;
+    weights.output = 5;
+    weights.total = 9 + 10 * n_layers;
+    weights.layers.assign(n_layers, {.bytes = 10, .of_experts = 7});
     return weights;
 }
 
@@ -22,7 +23,14 @@ Weights dense_weights(int n_layers) {
     return weights;
 }
 
+// A model that keeps so much of texts in each layer.
+Load load_of(const Weights& weights, std::uint64_t text, std::uint64_t compute) {
+    return {weights, std::vector<std::uint64_t>(weights.layers.size(), text), compute};
+}
+
 DeviceMemory all_of(std::uint64_t bytes) { return {bytes, bytes}; }
+
+Division division(int n_gpu_layers, int n_cpu_moe = 0) { return {n_gpu_layers, n_cpu_moe, {}}; }
 
 // Two devices, the first three times the second: what both hold of `n` layers and an output, all of
 // which are there, as llama.cpp counts it: layer i goes to the second if i / (n + 1) >= 3/4.
@@ -39,79 +47,121 @@ bool naively_fits(const Weights& weights, int n, std::uint64_t first, std::uint6
 
 TEST(what_fits_is_not_divided) {
     const Weights weights = dense_weights(4);
-    const Load load{weights, 8, 3};  // 40 of layers, 5 of the output, 8 of texts, 3 to compute
+    const Load load = load_of(weights, 2, 3);  // 40 of layers, 5 of the output, 8 of texts
     const std::vector enough = {all_of(56)};
-    CHECK(divide(load, enough, {}) == undivided(weights, 0));
-    CHECK(undivided(weights, 0) == Division{5, 0});
+    CHECK(divide(load, {}, enough) == division(5));
+    CHECK(whole(load, 0, enough) == division(5));
     const std::vector less = {all_of(55)};
-    CHECK(!fits(load, undivided(weights, 0), less));
+    CHECK(!whole(load, 0, less));
     // The first layer, with its part of the texts, stays.
-    CHECK(divide(load, less, {}) == Division{4, 0});
-    CHECK(in_main_memory(load, {4, 0}) == 9 + 10 + 2 + 3);
-    CHECK(in_main_memory(load, {5, 0}) == 9 + 3);
-    CHECK(in_main_memory(load, {0, 0}) == 9 + 40 + 8 + 3);
+    CHECK(divide(load, {}, less) == division(4));
+    CHECK(in_main_memory(load, division(4)) == 4 + 10 + 2 + 3);
+    CHECK(in_main_memory(load, division(5)) == 4 + 3);
+    CHECK(in_main_memory(load, division(0)) == 9 + 40 + 8 + 3);
+}
+
+TEST(a_tied_output_lies_in_both_memories) {
+    Weights weights = dense_weights(2);
+    weights.is_tied = true;
+    weights.output = 4;
+    weights.total = 24;
+    CHECK(in_main_memory(load_of(weights, 0, 0), division(3)) == 4);
+    CHECK(in_main_memory(load_of(weights, 0, 0), division(0)) == 24);
 }
 
 TEST(nothing_goes_to_a_device_that_cannot_hold_the_output) {
     const Weights weights = dense_weights(3);
-    const Load load{weights, 0, 2};
+    const Load load = load_of(weights, 0, 2);
     const std::vector little = {all_of(6)};
-    CHECK(divide(load, little, {}) == Division{0, 0});
+    CHECK(divide(load, {}, little) == division(0));
     const std::vector output = {all_of(7)};
-    CHECK(divide(load, output, {}) == Division{1, 0});
-    CHECK(fits(load, {0, 0}, little));
+    CHECK(divide(load, {}, output) == division(1));
+    CHECK(fits(load, division(0), little));
 }
 
 TEST(what_others_need_of_a_device_is_not_used) {
     const Weights weights = dense_weights(2);
-    const Load load{weights, 0, 0};
     const std::vector device = {DeviceMemory{.free = 25, .usable = 24}};
-    CHECK(divide(load, device, {}) == Division{2, 0});
+    CHECK(divide(load_of(weights, 0, 0), {}, device) == division(2));
+}
+
+TEST(layers_keep_unequally_much) {
+    const Weights weights = dense_weights(3);
+    const Load load{weights, {0, 30, 0}, 0};  // 65 in all
+    const std::vector less = {all_of(64)};
+    CHECK(divide(load, {}, less) == division(3));
+    const std::vector little = {all_of(54)};
+    CHECK(divide(load, {}, little) == division(2));
+    CHECK(in_main_memory(load, division(2)) == 4 + 20 + 30);
+}
+
+TEST(a_matrix_that_is_elsewhere_is_fetched) {
+    Weights weights = weights_with_experts(4);
+    for (Weights::Layer& layer : weights.layers) layer.largest = 6;
+    const Load load = load_of(weights, 0, 0);  // 45 in all
+    const std::vector less = {all_of(44)};
+    // The experts of one layer leave 38, and need 6 to be fetched.
+    CHECK(divide(load, {}, less) == division(5, 1));
+    const std::vector little = {all_of(43)};
+    CHECK(divide(load, {}, little) == division(5, 2));
 }
 
 TEST(experts_stay_before_layers_do) {
     const Weights weights = weights_with_experts(4);
-    const Load load{weights, 4, 1};  // 50 in all
+    const Load load = load_of(weights, 1, 1);  // 50 in all
     for (int n = 0; n <= 4; ++n) {
         const std::vector device = {all_of(50 - 7 * n)};
-        CHECK(divide(load, device, {}) == Division{5, n});
-        CHECK(in_main_memory(load, {5, n}) == static_cast<std::uint64_t>(9 + 1 + 7 * n));
+        CHECK(divide(load, {}, device) == division(5, n));
+        CHECK(in_main_memory(load, division(5, n)) == static_cast<std::uint64_t>(4 + 1 + 7 * n));
     }
     // All experts, and the first layer.
     const std::vector device = {all_of(21)};
-    CHECK(divide(load, device, {}) == Division{4, 4});
+    CHECK(divide(load, {}, device) == division(4, 4));
 }
 
 TEST(so_many_experts_stay_as_are_asked_for) {
     const Weights weights = weights_with_experts(4);
-    const Load load{weights, 0, 0};
+    const Load load = load_of(weights, 0, 0);
     const std::vector enough = {all_of(100)};
-    CHECK(divide(load, enough, 2) == Division{5, 2});
-    CHECK(divide(load, enough, 99) == Division{5, 99});
+    CHECK(divide(load, 2, enough) == division(5, 2));
+    CHECK(divide(load, 99, enough) == division(5, 99));
     const std::vector less = {all_of(44)};
-    CHECK(divide(load, less, 0) == Division{4, 0});
+    CHECK(divide(load, 0, less) == division(4, 0));
 }
 
 TEST(layers_without_experts_are_passed_over) {
     Weights weights = weights_with_experts(4);
     weights.layers[0].of_experts = 0;
-    const Load load{weights, 0, 0};
     const std::vector device = {all_of(45 - 1)};
-    CHECK(divide(load, device, {}) == Division{5, 2});
+    CHECK(divide(load_of(weights, 0, 0), {}, device) == division(5, 2));
 }
 
 TEST(each_of_two_devices_holds_its_part) {
     const Weights weights = dense_weights(7);
-    const Load load{weights, 0, 0};
+    const Load load = load_of(weights, 0, 0);
     for (std::uint64_t second = 1; second < 40; ++second) {
         const std::vector devices = {all_of(3 * second), all_of(second)};
-        CHECK(fits(load, undivided(weights, 0), devices) ==
-              naively_fits(weights, 7, 3 * second, second));
+        CHECK(fits(load, division(8), devices) == naively_fits(weights, 7, 3 * second, second));
     }
     // Each computes.
-    const Load computing{weights, 0, 20};
+    const Load computing = load_of(weights, 0, 20);
     const std::vector both = {all_of(300), all_of(100)};
-    CHECK(fits(computing, undivided(weights, 0), both));
+    CHECK(fits(computing, division(8), both));
     const std::vector small = {DeviceMemory{300, 79}, DeviceMemory{100, 100}};
-    CHECK(!fits(computing, undivided(weights, 0), small));
+    CHECK(!fits(computing, division(8), small));
+}
+
+TEST(devices_get_what_they_hold_if_not_what_is_their_part) {
+    // In proportion, the second would get the output and three layers: 35.
+    const Weights weights = dense_weights(7);
+    const Load load = load_of(weights, 0, 0);
+    const std::vector devices = {DeviceMemory{100, 60}, DeviceMemory{100, 20}};
+    const auto found = whole(load, 0, devices);
+    CHECK(found && found->split == std::vector<int>({6, 2}));
+    CHECK(fits(load, *found, devices));
+    // No more experts stay than must.
+    const Weights experts = weights_with_experts(8);
+    const std::vector unequal = {DeviceMemory{50, 20}, DeviceMemory{50, 60}};
+    const Division divided = divide(load_of(experts, 0, 0), {}, unequal);
+    CHECK(divided == Division{9, 2, {3, 6}});
 }

@@ -14,6 +14,13 @@ namespace specllama {
 // An option that may be left to the library to decide.
 enum class Switch { automatic, on, off };
 
+// A LoRA adapter: a change of a model's weights (Hu et al., 2021), in a GGUF file of its own.
+struct LoraAdapter {
+    std::string path;
+    // How much of the change counts; 1: as much as it was trained with, 0: nothing.
+    float scale = 1;
+};
+
 struct ModelOptions {
     // Path of a GGUF file; for a split model, of its first part.
     std::string path;
@@ -21,6 +28,10 @@ struct ModelOptions {
     // device is used at all. None: 0 if SessionOptions::exact is on and no device is named, else
     // -1.
     std::optional<int> n_gpu_layers;
+    // How many of these layers each device gets, in proportion to each other; in the order of
+    // list_devices() or `device`. None: in proportion to free memory, or as they fit. If given,
+    // nothing is settled by what fits.
+    std::vector<float> tensor_split;
     // Layers, the first ones, whose experts' weights stay in main memory in any case. None: of as
     // few as possible, if n_gpu_layers is -1 or none and not all layers fit; else 0.
     std::optional<int> n_cpu_moe;
@@ -32,6 +43,8 @@ struct ModelOptions {
     // traffic is neither authenticated nor encrypted, and the process ends if a server is lost
     // (docs/rpc.md).
     std::string rpc;
+    // What is added to the weights. A session with adapters is never exact.
+    std::vector<LoraAdapter> lora;
 };
 
 struct ContextOptions {

@@ -452,12 +452,29 @@ class Switch(enum.Enum):
     on = 1
     off = 2
 
+class LoraAdapter:
+    """A LoRA adapter's file, and how much of it counts."""
+
+    def __init__(self, *, path: str, scale: float) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def scale(self) -> float: ...
+
 class ModelOptions:
     """Which model, and on which devices. n_gpu_layers None: all layers that fit, or none if
     exactness is demanded; n_cpu_moe None: as few as needed."""
 
     def __init__(
-        self, *, path: str, n_gpu_layers: int | None, n_cpu_moe: int | None, device: str, rpc: str
+        self,
+        *,
+        path: str,
+        n_gpu_layers: int | None,
+        n_cpu_moe: int | None,
+        tensor_split: list[float],
+        device: str,
+        rpc: str,
+        lora: list[LoraAdapter],
     ) -> None: ...
     @property
     def path(self) -> str: ...
@@ -466,9 +483,13 @@ class ModelOptions:
     @property
     def n_cpu_moe(self) -> int | None: ...
     @property
+    def tensor_split(self) -> list[float]: ...
+    @property
     def device(self) -> str: ...
     @property
     def rpc(self) -> str: ...
+    @property
+    def lora(self) -> list[LoraAdapter]: ...
 
 class ContextOptions:
     """The memory of a model and how it decodes. n_ctx or n_threads 0: the default."""

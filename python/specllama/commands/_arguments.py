@@ -83,6 +83,10 @@ def add_session(
         "-ngl", "--n-gpu-layers", "--gpu-layers", type=whole(), help="GPU layers (as many as fit)"
     )
     parser.add_argument(
+        "-ts", "--tensor-split", type=_parts, metavar="N,N,...",
+        help="parts of the layers for each GPU (as they fit)",
+    )  # fmt: skip
+    parser.add_argument(
         "-ncmoe", "--n-cpu-moe", type=whole(),
         help="layers whose experts stay in main memory (as few as needed)",
     )  # fmt: skip
@@ -99,6 +103,7 @@ def add_session(
     )
     parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
     add_rpc(parser)
+    add_lora(parser)
     parser.add_argument(
         "--spec-length", type=whole(1, 64, words={"auto": "auto"}), default="auto",
         help="most drafted tokens, or auto: as many as pay (auto)",
@@ -111,6 +116,47 @@ def add_session(
     add_corpus(parser)
 
 
+def add_lora(parser: argparse.ArgumentParser) -> None:
+    """Add --lora and --lora-scaled: pairs of a path and its scale, in `lora`."""
+    parser.add_argument(
+        "--lora", type=_adapters, action="extend", default=[], metavar="FILE,...",
+        help="LoRA adapters of the model",
+    )  # fmt: skip
+    parser.add_argument(
+        "--lora-scaled", dest="lora", type=_scaled_adapters, action="extend",
+        default=argparse.SUPPRESS, metavar="FILE:SCALE,...",
+        help="the same, and how much of each counts (1)",
+    )  # fmt: skip
+
+
+def _parts(value: str) -> list[float]:
+    try:
+        return [float(part) for part in value.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"needs numbers with commas between them, not {value!r}"
+        ) from None
+
+
+def _adapters(value: str) -> list[tuple[str, float]]:
+    return [(filled(path), 1.0) for path in value.split(",")]
+
+
+def _scaled_adapters(value: str) -> list[tuple[str, float]]:
+    adapters = []
+    for one in value.split(","):
+        path, colon, scale = one.rpartition(":")
+        if not colon:
+            raise argparse.ArgumentTypeError(f"needs FILE:SCALE, not {one!r}")
+        try:
+            adapters.append((filled(path), float(scale)))
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"needs a number behind the colon, not {scale!r}"
+            ) from None
+    return adapters
+
+
 def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return SpecSession's arguments, read from the options that `add_session` added."""
     return {
@@ -120,11 +166,13 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "n_threads": arguments.threads,
         "n_gpu_layers": arguments.n_gpu_layers,
         "n_cpu_moe": arguments.n_cpu_moe,
+        "tensor_split": arguments.tensor_split,
         "device": arguments.device,
         "draft_n_gpu_layers": arguments.n_gpu_layers_draft,
         "draft_device": arguments.device_draft,
         "kv_type": arguments.kv_type,
         "rpc": arguments.rpc,
+        "lora": dict(arguments.lora),
         "spec_length": arguments.spec_length,
         "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,

@@ -33,7 +33,7 @@ _HABITS = {
     **dict.fromkeys(("--reasoning-budget", "-rea", "--reasoning"), _THINK),
     **dict.fromkeys(("-ub", "--ubatch-size"), "there is one size of batches; leave it out"),
     **dict.fromkeys(("-hff", "--hf-file"), "say -hf user/repo/FILE.gguf"),
-    **dict.fromkeys(("--mlock", "--no-mmap", "-mg", "-ts", "--tensor-split", "-ot", "--lora"),
+    **dict.fromkeys(("--mlock", "--no-mmap", "-mg", "-ot"),
                     "there is nothing like it here; leave it out"),
     **dict.fromkeys(("-cmoe", "--cpu-moe"), "say -ncmoe N, with the number of the model's layers"),
     **dict.fromkeys(("-fit", "--fit"), "layers that do not fit stay in main memory; leave it out"),

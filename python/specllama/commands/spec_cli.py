@@ -45,9 +45,10 @@ OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
     "--top-p", "--min-p", "--repeat-penalty", "--presence-penalty", "--frequency-penalty",
     "--repeat-last-n", "--logprobs", "--acceptance", "--lenience", "--grammar", "--grammar-file",
     "-s", "--seed", "-c", "--ctx-size", "-b", "--batch-size", "-t", "--threads", "-ngl",
-    "--n-gpu-layers", "--gpu-layers", "-ncmoe", "--n-cpu-moe", "-dev", "--device", "--rpc", "-fa",
-    "--flash-attn", "-kv", "--kv-type", "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft",
-    "-devd", "--device-draft", "--draft", "--spec-length", "--spec-tree", "--color",
+    "--n-gpu-layers", "--gpu-layers", "-ts", "--tensor-split", "-ncmoe", "--n-cpu-moe", "-dev",
+    "--device", "--rpc", "-fa", "--flash-attn", "-kv", "--kv-type", "-ngld", "--n-gpu-layers-draft",
+    "--gpu-layers-draft", "-devd", "--device-draft", "--lora", "--lora-scaled", "--draft",
+    "--spec-length", "--spec-tree", "--color",
 ))  # fmt: skip
 """All options that the executable knows."""
 

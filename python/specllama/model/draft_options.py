@@ -32,9 +32,11 @@ def draft_options(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "draft_n_gpu_layers", n_gpu_layers),
         n_cpu_moe=None,
+        tensor_split=[],
         device=_check.named("draft_device", _check.first(device, "")),
         # RPC servers are only for the target: a draft that crosses a network gains little.
         rpc="",
+        lora=[],
     )
     return model, context(
         n_threads=_check.integer("draft_n_threads", _check.first(n_threads, 0)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -25,8 +25,10 @@ def open_core(
     n_threads: int | None,
     n_gpu_layers: int | None,
     n_cpu_moe: int | None,
+    tensor_split: Any,
     device: str | None,
     rpc: str | None,
+    lora: Any,
     flash_attn: bool | Literal["auto"],
     kv_type: str | None,
     exact: bool | Literal["auto"],
@@ -77,8 +79,10 @@ def open_core(
         path=path,
         n_gpu_layers=_check.optional(_check.integer, "n_gpu_layers", n_gpu_layers),
         n_cpu_moe=_check.optional(_check.integer, "n_cpu_moe", n_cpu_moe),
+        tensor_split=_parts(tensor_split),
         device=_check.named("device", _check.first(device, "")),
         rpc=_servers(rpc),
+        lora=_adapters(lora),
     )
     target_context = context(
         n_threads=_check.integer("n_threads", _check.first(n_threads, 0)),
@@ -151,6 +155,37 @@ def _draft_path(draft: Any) -> str | None:
     if draft is None or isinstance(draft, Drafter):
         return None
     return None if draft in ("mtp", "ngram") else hub.local_path("draft", draft)
+
+
+def _parts(tensor_split: Any) -> list[float]:
+    """Return what each device gets; empty: what it has room for."""
+    if tensor_split is None:
+        return []
+    if isinstance(tensor_split, (str, bytes)) or not isinstance(tensor_split, Iterable):
+        raise ArgumentError(
+            f"tensor_split must be a list of numbers, not {_check.quoted(tensor_split)}."
+        )
+    return [_check.number("tensor_split", part) for part in tensor_split]
+
+
+def _adapters(lora: Any) -> list[_core.LoraAdapter]:
+    """Return the LoRA adapters that an argument means: a path or a name, several, or the scale of
+    each by its path."""
+    if lora is None:
+        return []
+    if isinstance(lora, (str, os.PathLike)):
+        lora = [lora]
+    if not isinstance(lora, Mapping):
+        if not isinstance(lora, Sequence):
+            raise ArgumentError(
+                "lora must be the path of a GGUF file, a list of such paths, or a dict with the "
+                f"scale of each, not {_check.quoted(lora)}."
+            )
+        lora = dict.fromkeys(lora, 1.0)
+    return [
+        _core.LoraAdapter(path=hub.local_path("lora", path), scale=_check.number("lora", scale))
+        for path, scale in lora.items()
+    ]
 
 
 def _servers(rpc: str | None) -> str:

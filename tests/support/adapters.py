@@ -1,0 +1,96 @@
+"""LoRA adapters of GGUF models, and models into whose weights an adapter has been merged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+CHANGED = ("attn_q", "attn_v", "attn_output", "ffn_gate", "ffn_down")
+
+
+def weights(model: Path) -> dict[str, Floats]:
+    """A model's tensors as numbers, by name, [n_out, n_in]."""
+    return {
+        tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        for tensor in gguf.GGUFReader(model).tensors
+    }
+
+
+def random_pairs(
+    model: Path, rank: int = 4, seed: int = 1, size: float = 0.1
+) -> dict[str, tuple[Floats, Floats]]:
+    """A change of the matrices CHANGED of all layers: A [rank, n_in] and B [n_out, rank], each once
+    for each expert where a matrix has experts."""
+    rng = np.random.default_rng(seed)
+    pairs = {}
+    for name, weight in weights(model).items():
+        if not any(f".{part}" in name for part in CHANGED) or weight.ndim < 2:
+            continue
+        *slices, n_out, n_in = weight.shape
+        a = rng.normal(0, n_in**-0.5, (*slices, rank, n_in)).astype(np.float32)
+        b = rng.normal(0, size, (*slices, n_out, rank)).astype(np.float32)
+        pairs[name] = (a, b)
+    return pairs
+
+
+def write_adapter(
+    path: Path,
+    pairs: dict[str, tuple[Floats, Floats]],
+    architecture: str = "llama",
+    alpha: float = 8.0,
+    dtype: type[np.floating[Any]] = np.float32,
+    **keys: Any,
+) -> Path:
+    """Write an adapter as llama.cpp's converter does; `keys` replace its own (None: left out)."""
+    writer = gguf.GGUFWriter(path, architecture)
+    own: dict[str, Any] = {"general.type": "adapter", "adapter.type": "lora"}
+    for name, value in (own | {key.replace("__", "."): one for key, one in keys.items()}).items():
+        if isinstance(value, str):
+            writer.add_string(name, value)
+        elif isinstance(value, list):
+            writer.add_array(name, value)
+        elif value is not None:
+            writer.add_uint32(name, value)
+    if "adapter__lora__alpha" not in keys:
+        writer.add_float32("adapter.lora.alpha", alpha)
+    for name, (a, b) in pairs.items():
+        writer.add_tensor(f"{name}.lora_a", a.astype(dtype))
+        writer.add_tensor(f"{name}.lora_b", b.astype(dtype))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def write_merged(
+    path: Path,
+    model: Path,
+    pairs: dict[str, tuple[Floats, Floats]],
+    scale: float = 1.0,
+    alpha: float = 8.0,
+) -> Path:
+    """Write a model in float32 with W + scale * alpha / rank * B A in place of each W (Hu et al.,
+    2021, section 4.1)."""
+    reader = gguf.GGUFReader(model)
+    writer = gguf.GGUFWriter(path, "llama")
+    for field in reader.fields.values():
+        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
+            kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], kind)
+    for name, weight in weights(model).items():
+        if name in pairs:
+            a, b = pairs[name]
+            rank = a.shape[-2]
+            weight = weight + np.float32(scale * alpha / rank) * (b @ a)
+        writer.add_tensor(name, np.ascontiguousarray(weight, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
