@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gguf
 import llama_cpp
 import numpy as np
 import pytest
 from adapters import random_pairs, write_adapter, write_merged
 from conftest import EXACT_HERE
+from heads import write_qwen
 from near_ties import tie
 from prompts import PROMPTS, most_tokens
-from random_model import write_dense, write_experts
+from random_model import write_dense, write_experts, write_hybrid, write_sliding_window
 from specllama import ArgumentError, Generation, ModelError, SpecSession
 from specllama.__main__ import main
+from specllama.commands._arguments import add_session, session_options
 from specllama.commands.spec_cli import executable
 from specllama.measure.sequences import first_difference
 from specllama.session import BUNDLED_DRAFT
@@ -161,34 +165,51 @@ def test_no_session_with_adapters_is_exact(adapter: Path) -> None:
 def test_the_command_lines(
     adapter: Path, open_session: Open, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Both read the same lists, and refuse the same."""
     options = ["-n", "12", "-ngl", "0", "-t", "1", "-kv", "q8_0", "-fa", "on", "--draft", "none"]
-    prompt = PROMPTS["class"]
+    prompt = PROMPTS["story"]
+    texts = set()
     for flags, scale in (
         (["--lora", str(adapter)], 1.0),
-        (["--lora-scaled", f"{adapter}:.5"], 0.5),
+        (["--lora-scaled", f"{adapter}:-1.5"], -1.5),
+        ([], 0.0),
     ):
         expected = open_session(draft=None, lora={adapter: scale}).generate(prompt, max_tokens=12)
+        texts.add(expected.text)
         run = subprocess.run(
             [executable(), "-p", prompt, *options, *flags],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert run.stdout.rstrip("\n") == expected.text.rstrip("\n")
         assert run.stderr == ""
-        trace = ["trace", "-p", prompt, "-n", "12", "-ngl", "0", "-t", "1", "-kv", "q8_0"]
-        assert main([*trace, "--draft", "none", *flags]) == 0
-        assert expected.text.split("\n")[0] in capsys.readouterr().out
-    for wrong, message in (
-        ("a.gguf", 'needs FILE:SCALE, not "a.gguf"'),
-        ("a.gguf:x", 'needs a number behind the colon, not "x"'),
+        parser = argparse.ArgumentParser()
+        add_session(parser, help="")
+        given = session_options(parser.parse_args(["-ngl", "0", "-t", "1", "-kv", "q8_0", *flags]))
+        with SpecSession(**given | {"draft": None, "flash_attn": True}) as session:
+            assert session.generate(prompt, max_tokens=12).text == expected.text
+    assert len(texts) == 3
+    for flag, value, message in (
+        ("--lora-scaled", "a.gguf", "needs FILE:SCALE, not 'a.gguf'"),
+        ("--lora-scaled", ":1", "needs FILE:SCALE, not ':1'"),
+        ("--lora-scaled", "a.gguf:x", "needs a number behind the colon, not 'x'"),
+        ("--lora-scaled", "a.gguf:1,", ""),
+        ("--lora", "", ""),
+        ("--lora", "a.gguf,", ""),
+        ("--lora", f"{adapter},{adapter}", f"{adapter} is given twice; give it once"),
     ):
         run = subprocess.run(
-            [executable(), "-p", "x", "--lora-scaled", wrong],
+            [executable(), "-p", "x", "-n", "1", "-t", "1", flag, value],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (run.returncode, run.stdout) == (2, "")
-        assert message in run.stderr
-        assert main(["trace", "-p", "x", "--lora-scaled", wrong]) == 2
-        assert message.replace('"', "'") in capsys.readouterr().err
+        assert message in run.stderr.replace('"', "'")
+        assert run.stderr.count("\n") == 1
+        try:
+            code = main(["trace", "-p", "x", "-t", "1", flag, value])
+        except SystemExit as end:  # argparse's
+            code = int(end.code or 0)
+        assert code == 2
+        assert message in capsys.readouterr().err
 
 
 def test_what_is_no_adapter_of_the_model(tmp_path: Path, bundled_model: Path) -> None:
@@ -212,21 +233,33 @@ def test_what_is_no_adapter_of_the_model(tmp_path: Path, bundled_model: Path) ->
     assert "(aLoRA), which is not supported" in refusal(adapter__alora__invocation_tokens=[5, 6])
     assert "its adapter.lora.alpha is no 32-bit float" in refusal(adapter__lora__alpha=4)
     assert "it changes nothing" in refusal({})
+    assert f"only one half of its change of {name}" in refusal({name: (a, None)})
     assert f"it changes blk.99.{name[6:]}, which" in refusal({f"blk.99.{name[6:]}": (a, b)})
     shape = f"its change of {name} has another shape"
     assert shape in refusal({name: (a[:, :-1].copy(), b)})
     assert shape in refusal({name: (a, b[:-1])})
     assert shape in refusal({name: (a, np.repeat(b, 2, axis=1))})
     assert shape in refusal({name: (np.stack([a, a]), np.stack([b, b]))})
-    assert "has another shape" in refusal({"token_embd.weight": (a, b)})
+    assert shape in refusal({name: (a[:0], b[:, :0])})
+    # llama.cpp would end the process in the first decode.
+    both = "it changes token_embd.weight, which is the output of"
+    assert both in refusal({"token_embd.weight": (b, a.T.copy())})
+    norm = "blk.0.attn_norm.weight"
+    assert f"it changes {norm}, which is no matrix" in refusal({norm: (a, b[:1])})
+    assert "infinite" in refusal(alpha=float("inf"))
+    assert "of the architecture a?b, not" in refusal(architecture="a\nb")
 
 
 def test_what_is_no_list_of_adapters(adapter: Path, tmp_path: Path) -> None:
     for lora, message in (
         (5, "lora must be the path of a GGUF file, a list"),
-        ([5], "lora must be"),
-        ({adapter: "x"}, "lora must be"),
-        ({adapter: float("nan")}, "The scale of the adapter .* is no number"),
+        (b"x.gguf", "lora must be the path"),
+        ([5], "an adapter in lora must be a path"),
+        ([["x.gguf"]], "an adapter in lora must be a path"),
+        ({adapter: "x"}, "a scale in lora must be a number"),
+        ({adapter: float("nan")}, "The scale of the LoRA adapter .* is no number"),
+        ([adapter, (adapter, 0.5)], "is given twice; give it once, with one scale"),
+        ([tmp_path / f"{i}.gguf" for i in range(9)], "may have 8 LoRA adapters at most, not 9"),
     ):
         with pytest.raises(ArgumentError, match=message) as caught:
             SpecSession(lora=lora)
@@ -239,5 +272,45 @@ def test_what_is_no_list_of_adapters(adapter: Path, tmp_path: Path) -> None:
         SpecSession(adapter)
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(adapter.read_bytes()[:-100])
-    with pytest.raises(ModelError, match="it is cut short"):
+    with pytest.raises(ModelError, match="as a LoRA adapter: it is cut short"):
         SpecSession(lora=cut)
+
+
+def test_layers_of_prediction_are_changed_where_they_are_loaded(
+    tmp_path: Path, open_session: Open
+) -> None:
+    model = write_qwen(tmp_path / "model.gguf")
+    pairs = random_pairs(model)
+    of_prediction = {name: pair for name, pair in pairs.items() if name.startswith("blk.2.")}
+    assert 0 < len(of_prediction) < len(pairs)
+    adapter = write_adapter(tmp_path / "adapter.gguf", pairs, "qwen35")
+    assert open_session(model, "mtp", lora=adapter).generate([1, 5], max_tokens=8).tokens
+    with pytest.raises(ModelError, match="it changes layer 2, one of multi-token prediction"):
+        open_session(model, None, lora=adapter)
+
+
+@pytest.mark.parametrize("write", [write_qwen, write_experts, write_hybrid, write_sliding_window])
+def test_as_many_adapters_as_may_be_given(
+    tmp_path: Path, write: Callable[[Path], Path], open_session: Open
+) -> None:
+    """Of all that is changed in `random_pairs`, in small batches: llama.cpp counts the nodes of the
+    graph by these."""
+    model = write(tmp_path / "model.gguf")
+    architecture = gguf.GGUFReader(model).fields["general.architecture"].contents()
+    adapters = [
+        write_adapter(
+            tmp_path / f"{i}.gguf",
+            {
+                name: pair
+                for name, pair in random_pairs(model, 2, i, 0.01).items()
+                if not name.startswith("blk.2.") or write is not write_qwen
+            },
+            architecture,
+        )
+        for i in range(8)
+    ]
+    session = open_session(model, "ngram", lora=adapters, n_batch=8)
+    plain = open_session(model, None, lora=adapters)
+    expected = plain.generate([1, 5, 6, 7] * 4, max_tokens=20, logprobs=20)
+    found = session.generate([1, 5, 6, 7] * 4, max_tokens=20)
+    assert same(expected, found.tokens)

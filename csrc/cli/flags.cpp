@@ -1,11 +1,13 @@
 #include "cli/flags.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <string>
+#include <vector>
 
 namespace specllama::cli {
 
@@ -124,29 +126,37 @@ void set_rpc(Options& options, const std::string& value) {
     options.session.model.rpc = value;
 }
 
+// The parts of a list with commas between them, none of them empty.
+std::vector<std::string> parts(const std::string& value, const std::string& wanted) {
+    std::vector<std::string> all;
+    for (std::size_t begin = 0; begin <= value.size();) {
+        const std::size_t end = std::min(value.find(',', begin), value.size());
+        all.push_back(value.substr(begin, end - begin));
+        if (all.back().empty()) throw UsageError("needs " + wanted + ", not \"" + value + "\"");
+        begin = end + 1;
+    }
+    return all;
+}
+
 void set_tensor_split(Options& options, const std::string& value) {
+    const std::string wanted = "numbers with commas between them";
     std::vector<float>& split = options.session.model.tensor_split;
     split.clear();
-    std::istringstream parts(value);
-    for (std::string part; std::getline(parts, part, ',');)
-        split.push_back(real(part, "numbers with commas between them"));
-    if (split.empty()) throw UsageError("needs numbers with commas between them, not \"\"");
+    for (const std::string& part : parts(value, wanted)) split.push_back(real(part, wanted));
 }
 
 void add_adapters(Options& options, const std::string& value) {
-    std::istringstream files(value);
-    for (std::string file; std::getline(files, file, ',');)
-        options.session.model.lora.push_back({.path = file});
+    for (const std::string& path : parts(value, "files with commas between them"))
+        options.session.model.lora.push_back({.path = path});
 }
 
 void add_scaled_adapters(Options& options, const std::string& value) {
-    std::istringstream files(value);
-    for (std::string file; std::getline(files, file, ',');) {
-        const std::size_t colon = file.rfind(':');
-        if (colon == std::string::npos) throw UsageError("needs FILE:SCALE, not \"" + file + "\"");
-        LoraAdapter& one = options.session.model.lora.emplace_back();
-        one.path = file.substr(0, colon);
-        one.scale = real(file.substr(colon + 1), "a number behind the colon");
+    for (const std::string& one : parts(value, "FILE:SCALE, with commas between them")) {
+        const std::size_t colon = one.rfind(':');
+        if (colon == std::string::npos || colon == 0)
+            throw UsageError("needs FILE:SCALE, not \"" + one + "\"");
+        const float scale = real(one.substr(colon + 1), "a number behind the colon");
+        options.session.model.lora.push_back({one.substr(0, colon), scale});
     }
 }
 

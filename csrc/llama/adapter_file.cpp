@@ -1,7 +1,9 @@
 #include "llama/adapter_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <string_view>
@@ -20,25 +22,31 @@ constexpr std::string_view kA = ".lora_a";
 constexpr std::string_view kB = ".lora_b";
 constexpr const char* kEmbeddings = "token_embd.weight";
 
-class Reader : private GgufReader {
- public:
-    using GgufReader::GgufReader;
+// Of some architectures llama.cpp reckons with few nodes in the graph, and asserts that there are
+// no more. That many adapters of all matrices have been tried with all.
+constexpr std::size_t kMostAdapters = 8;
 
-    std::uint64_t check(const GgufReader& model) const {
+class AdapterReader : private GgufReader {
+ public:
+    AdapterReader(const std::string& path, const GgufReader& model, bool with_mtp)
+        : GgufReader(path, "a LoRA adapter"), model_(model), with_mtp_(with_mtp) {}
+
+    void check() const {
         if (text("general.type") != "adapter" || text("adapter.type") != "lora")
-            refuse("it is no LoRA adapter");
+            fail("it is no LoRA adapter");
         const std::string architecture = text("general.architecture").value_or("");
-        const std::string other = *model.text("general.architecture");
+        const std::string other = *model_.text("general.architecture");
         if (architecture != other)
-            refuse("it is for models of the architecture " + architecture + ", not " + other);
+            fail("it is for models of the architecture " + architecture + ", not " + other);
         if (has("adapter.alora.invocation_tokens"))
-            refuse("it works only behind certain tokens (aLoRA), which is not supported");
-        if (has("adapter.lora.alpha") && !real("adapter.lora.alpha"))
-            refuse("its adapter.lora.alpha is no 32-bit float");
-        check_pairs(model);
-        std::uint64_t bytes = 0;
-        for (const Tensor& tensor : tensors()) bytes += tensor.bytes;
-        return bytes;
+            fail("it works only behind certain tokens (aLoRA), which is not supported");
+        if (has("adapter.lora.alpha") && !std::isfinite(real("adapter.lora.alpha").value_or(NAN)))
+            fail("its adapter.lora.alpha is no 32-bit float, or infinite");
+        check_pairs();
+    }
+
+    void add_to(Weights& weights) const {
+        for (const Tensor& tensor : tensors()) add_weights(tensor.name, tensor.bytes, weights);
     }
 
  private:
@@ -47,11 +55,9 @@ class Reader : private GgufReader {
         const Tensor* b = nullptr;
     };
 
-    [[noreturn]] void refuse(const std::string& what) const { fail(what, "a LoRA adapter"); }
-
     // What an adapter adds to a product with a matrix of n_in x n_out is B (A x), with A of n_in x
     // rank and B of rank x n_out, once for each expert.
-    void check_pairs(const GgufReader& model) const {
+    void check_pairs() const {
         std::map<std::string, Pair> pairs;
         bool has_norms = false;
         for (const Tensor& tensor : tensors()) {
@@ -66,42 +72,61 @@ class Reader : private GgufReader {
             else if (name.ends_with(kB))
                 pairs[std::string(name.substr(0, name.size() - kB.size()))].b = &tensor;
             else
-                refuse("its tensor " + tensor.name + " is no part of a LoRA adapter");
+                fail("its tensor " + tensor.name + " is no part of a LoRA adapter");
         }
-        if (pairs.empty()) refuse("it changes nothing");
+        if (pairs.empty()) fail("it changes nothing");
         if (has_norms)
             warn("The adapter " + path() + " has norms, too; llama.cpp leaves these out.");
         for (const auto& [name, pair] : pairs) {
-            const Tensor* changed = model.tensor(name);
-            if (changed == nullptr)
-                refuse("it changes " + name + ", which " + model.path() + " does not have");
+            check_changed(name);
             if (pair.a == nullptr || pair.b == nullptr)
-                refuse("only one half of its change of " + name + " is there");
-            check_shapes(*changed, *pair.a, *pair.b);
+                fail("only one half of its change of " + name + " is there");
+            check_shapes(*model_.tensor(name), *pair.a, *pair.b);
         }
     }
 
-    // Of the token embeddings rows are taken, not products, so A lies the other way round.
+    // Whether llama.cpp can change a tensor, by an adapter, of the model as it is loaded.
+    void check_changed(const std::string& name) const {
+        const Tensor* changed = model_.tensor(name);
+        if (changed == nullptr)
+            fail("it changes " + name + ", which " + model_.path() + " does not have");
+        if (changed->sizes[1] == 1 || !name.ends_with(".weight"))
+            fail("it changes " + name + ", which is no matrix");
+        // llama.cpp would take the change of the embeddings for one of the output, too.
+        if (name == kEmbeddings && model_.tensor("output.weight") == nullptr)
+            fail("it changes " + name + ", which is the output of " + model_.path() + ", too");
+        const std::string prefix = *model_.text("general.architecture") + ".";
+        const std::int64_t n_predicting =
+            model_.number(prefix + "nextn_predict_layers").value_or(0);
+        const std::int64_t n_layers = *model_.number(prefix + "block_count") - n_predicting;
+        if (const int layer = layer_of(name); !with_mtp_ && layer >= n_layers)
+            fail("it changes layer " + std::to_string(layer) +
+                 ", one of multi-token prediction, which is loaded with the draft mtp only");
+    }
+
+    // Of embeddings rows are taken, not products, so A lies the other way round.
     void check_shapes(const Tensor& changed, const Tensor& a, const Tensor& b) const {
-        const bool takes_rows = changed.name == kEmbeddings;
+        const bool takes_rows = changed.name.ends_with(kEmbeddings);
         const std::int64_t n_in = takes_rows ? a.sizes[1] : a.sizes[0];
         const std::int64_t rank = takes_rows ? a.sizes[0] : a.sizes[1];
-        const bool fits = n_in == changed.sizes[takes_rows ? 1 : 0] && rank == b.sizes[0] &&
-                          b.sizes[1] == changed.sizes[takes_rows ? 0 : 1] &&
+        const bool fits = rank > 0 && n_in == changed.sizes[takes_rows ? 1 : 0] &&
+                          rank == b.sizes[0] && b.sizes[1] == changed.sizes[takes_rows ? 0 : 1] &&
                           a.sizes[2] == changed.sizes[2] && b.sizes[2] == changed.sizes[2] &&
                           a.sizes[3] == 1 && b.sizes[3] == 1 && changed.sizes[3] == 1;
-        if (!fits) refuse("its change of " + changed.name + " has another shape than that");
+        if (!fits) fail("its change of " + changed.name + " has another shape than that");
     }
 
     // Others would have to be unpacked in places where llama.cpp has no code for that.
     void check_type(const Tensor& tensor) const {
         constexpr std::array kTypes = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16,
                                        GGML_TYPE_Q8_0};
-        for (const ggml_type type : kTypes)
-            if (tensor.type == type) return;
-        refuse("its tensor " + tensor.name + " is of type " + ggml_type_name(tensor.type) +
-               ", not f32, f16, bf16 or q8_0");
+        if (std::ranges::find(kTypes, tensor.type) == kTypes.end())
+            fail("its tensor " + tensor.name + " is of type " + ggml_type_name(tensor.type) +
+                 ", not f32, f16, bf16 or q8_0");
     }
+
+    const GgufReader& model_;
+    bool with_mtp_;
 };
 
 // Of all bytes.
@@ -116,13 +141,37 @@ std::uint64_t fingerprint(const std::string& path) {
     return hash;
 }
 
+void check(const std::vector<LoraAdapter>& adapters) {
+    if (adapters.size() > kMostAdapters)
+        throw InvalidArgument("A model may have " + std::to_string(kMostAdapters) +
+                              " LoRA adapters at most, not " + std::to_string(adapters.size()) +
+                              ".");
+    for (auto one = adapters.begin(); one != adapters.end(); ++one) {
+        if (!std::isfinite(one->scale))
+            throw InvalidArgument("The scale of the LoRA adapter " + one->path +
+                                  " is no number, or too large.");
+        if (std::ranges::count(adapters.begin(), one, one->path, &LoraAdapter::path) > 0)
+            throw InvalidArgument("The LoRA adapter " + one->path +
+                                  " is given twice; give it once, with one scale.");
+    }
+}
+
 }  // namespace
 
-AdapterFile check_adapter(const LoraAdapter& adapter, const std::string& model) {
-    if (!std::isfinite(adapter.scale))
-        throw InvalidArgument("The scale of the adapter " + adapter.path + " is no number.");
-    const std::uint64_t bytes = Reader(adapter.path).check(GgufReader(model));
-    return {bytes, fingerprint(adapter.path)};
+std::string add_adapters(const ModelOptions& options, bool with_mtp, Header& header) {
+    check(options.lora);
+    std::string key;
+    if (options.lora.empty()) return key;
+    const GgufReader model(options.path);
+    for (const LoraAdapter& adapter : options.lora) {
+        const AdapterReader reader(adapter.path, model, with_mtp);
+        reader.check();
+        reader.add_to(header.weights);
+        char scale[32];
+        std::snprintf(scale, sizeof(scale), "%.9g", static_cast<double>(adapter.scale));
+        key += ", adapter " + std::to_string(fingerprint(adapter.path)) + " times " + scale;
+    }
+    return key;
 }
 
 }  // namespace specllama

@@ -25,15 +25,6 @@ constexpr int kLeastOnDevices = 4096;
 
 std::string mib(std::uint64_t bytes) { return std::to_string((bytes + 1048575) >> 20) + " MiB"; }
 
-// The first of `wanted`, half of it, and so on down to `least`, that fits; none: not even `least`.
-template <typename Fits>
-std::optional<int> longest(int wanted, int least, Fits fits) {
-    for (int n = wanted;; n = std::max(n / 2, least)) {
-        if (fits(n)) return n;
-        if (n <= least) return {};
-    }
-}
-
 // What the models of a session take with some context.
 struct Need {
     int n_seq;
@@ -124,6 +115,56 @@ struct Rooms {
     throw OutOfMemory(text);
 }
 
+// The first of `wanted`, half of it, and so on down to `least`, that fits; none: not even `least`.
+template <typename Fits>
+std::optional<int> longest(int wanted, int least, Fits fits) {
+    for (int n = wanted;; n = std::max(n / 2, least)) {
+        if (fits(n)) return n;
+        if (n <= least) return {};
+    }
+}
+
+// Tokens of context: how many are wanted, the least that will do, and the least that will do before
+// the target is divided.
+struct Contexts {
+    int wanted;
+    int least;
+    int undivided;
+
+    // given: by the options; 0: the model's own, or fewer.
+    Contexts(int given, int trained)
+        : wanted(given > 0 ? given : std::min(trained, kDefaultContext)),
+          least(given > 0 ? wanted : std::min(wanted, kLeastContext)),
+          undivided(given > 0 ? wanted : std::min(wanted, kLeastOnDevices)) {}
+};
+
+struct Fit {
+    int n_ctx = 0;
+    std::optional<Division> division = {};  // none: there are no devices, or not all is left open
+};
+
+// The longest context that fits. need(n_ctx): what the models take with it.
+template <typename Needs>
+Fit fitted(const Rooms& rooms, const Contexts& contexts, Needs need) {
+    const auto hold = [&](int n) { return rooms.hold(need(n)); };
+    if (!rooms.divisible()) {
+        if (const auto n = longest(contexts.wanted, contexts.least, hold)) return {*n};
+        throw_too_big(need(contexts.least), rooms);
+    }
+    if (const auto n = longest(contexts.wanted, contexts.undivided, hold))
+        return {*n, rooms.whole(need(*n), true)};
+    std::optional<Division> division;
+    const auto divide = [&](int n) { return (division = rooms.divided(need(n))).has_value(); };
+    if (const auto n = longest(contexts.undivided, contexts.least, divide)) return {*n, division};
+    // Main memory has no room for a part, so nothing of the devices is spared.
+    const auto squeeze = [&](int n) {
+        division = rooms.whole(need(n), false);
+        return division && rooms.hold_draft(need(n));
+    };
+    if (const auto n = longest(contexts.wanted, contexts.least, squeeze)) return {*n, division};
+    throw_too_big(need(contexts.least), rooms);
+}
+
 // What of the target stays in main memory, as the subject of a sentence and its verb; "": nothing
 // but what was asked for.
 std::string what_stays(const Rooms& rooms, const Division& division) {
@@ -187,23 +228,15 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
     const bool predicts = options.draft_model && options.draft_model->mtp;
     const Header prediction = predicts ? of_prediction(target) : Header();
     if (predicts) draft = &prediction;
-    // Without a session that predicts, its layers are not loaded.
+    // If they do not draft, layers of multi-token prediction are not loaded.
     Weights weights = target.weights;
-    if (!predicts)
-        std::fill_n(weights.layers.rbegin(),
-                    std::min<std::size_t>(target.n_predicting, weights.layers.size()),
-                    Weights::Layer{});
+    for (std::size_t layer = target.layers.size(); !predicts && layer < weights.layers.size();)
+        weights.layers[layer++] = {};
     const bool follows = predicts || (draft != nullptr && is_head(*draft));
     const Room of_target = room(plan.model);
     const Rooms free{weights, plan.model.n_cpu_moe, of_target,
                      draft == nullptr || follows ? of_target : room(options.draft_model->model),
                      follows};
-    const bool is_given = plan.context.n_ctx > 0;
-    const int wanted =
-        is_given ? plan.context.n_ctx : std::min(target.n_ctx_train, kDefaultContext);
-    const int least = is_given ? wanted : std::min(wanted, kLeastContext);
-    // Before the target is divided, the context becomes shorter, but not shorter than this.
-    const int undivided = is_given ? wanted : std::min(wanted, kLeastOnDevices);
     const auto need = [&](int n_ctx) {
         Need all{
             plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
@@ -211,32 +244,19 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
             all.draft = footprint(*draft, {options.draft_model->context}, n_ctx, n_draft_logits);
         return all;
     };
-    const auto hold = [&](int n) { return free.hold(need(n)); };
-    std::optional<int> n_ctx = longest(wanted, free.divisible() ? undivided : least, hold);
-    std::optional<Division> division;
-    if (n_ctx && free.divisible()) division = free.whole(need(*n_ctx), true);
-    if (!n_ctx && free.divisible()) {
-        n_ctx = longest(undivided, least, [&](int n) {
-            division = free.divided(need(n));
-            return division.has_value();
-        });
-        // If main memory has no room for a part, nothing of the devices is spared.
-        if (!n_ctx)
-            n_ctx = longest(wanted, least, [&](int n) {
-                division = free.whole(need(n), false);
-                return division && free.hold_draft(need(n));
-            });
-    }
-    if (!n_ctx) throw_too_big(need(least), free);
-    if (*n_ctx < wanted)
-        warn("Not enough memory: n_ctx is lowered to " + std::to_string(*n_ctx) + ".");
-    plan.context.n_ctx = *n_ctx;
-    if (division) settle_division(free, *division, plan.model);
+    const Contexts contexts(plan.context.n_ctx, target.n_ctx_train);
+    const Fit fit = fitted(free, contexts, need);
+    if (fit.n_ctx < contexts.wanted)
+        warn("Not enough memory: n_ctx is lowered to " + std::to_string(fit.n_ctx) + ".");
+    plan.context.n_ctx = fit.n_ctx;
+    if (fit.division) settle_division(free, *fit.division, plan.model);
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {
-        if (!faster_without_flash(header, model, context, *n_ctx)) return;
+        if (!faster_without_flash(header, model, context, plan.context.n_ctx)) return;
         context.flash_attn = Switch::off;
-        const bool holds = division ? free.divided(need(*n_ctx)) == division : hold(*n_ctx);
+        const Need with_scores = need(plan.context.n_ctx);
+        const bool holds =
+            fit.division ? free.divided(with_scores) == fit.division : free.hold(with_scores);
         if (!holds) context.flash_attn = Switch::automatic;
     };
     settle_attention(target, plan.model, plan.context);

@@ -21,7 +21,7 @@ constexpr int kMostParts = 65535;  // llama.cpp counts them in 16 bits
 
 }  // namespace
 
-GgufReader::GgufReader(const std::string& path) : path_(path) {
+GgufReader::GgufReader(const std::string& path, std::string as) : path_(path), as_(std::move(as)) {
     check_path();
     const ErrorLog errors;
     gguf_.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
@@ -75,8 +75,11 @@ const GgufReader::Tensor* GgufReader::tensor(const std::string& name) const {
     return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
-void GgufReader::fail(const std::string& what, const std::string& as) const {
-    throw ModelError("Cannot use " + path_ + " as " + as + ": " + what + ".");
+// What a file says of itself may hold anything, also the end of a line.
+void GgufReader::fail(const std::string& what) const {
+    std::string line = what;
+    std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    throw ModelError("Cannot use " + path_ + " as " + as_ + ": " + line + ".");
 }
 
 void GgufReader::check_path() {

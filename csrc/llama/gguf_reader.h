@@ -27,11 +27,10 @@ class GgufReader {
     };
 
     // Throws unless there are such a file and all its parts, their headers can be read, and all
-    // tensors lie within their files.
-    explicit GgufReader(const std::string& path);
+    // tensors lie within their files. as: what the file is to be.
+    explicit GgufReader(const std::string& path, std::string as = "a model");
 
-    // as: what the file was to be.
-    [[noreturn]] void fail(const std::string& what, const std::string& as = "a model") const;
+    [[noreturn]] void fail(const std::string& what) const;
     const std::string& path() const { return path_; }
 
     const std::vector<Tensor>& tensors() const { return tensors_; }
@@ -69,6 +68,7 @@ class GgufReader {
     std::int64_t find(const std::string& key) const;
 
     std::string path_;
+    std::string as_;
     std::uint64_t size_ = 0;  // of the file, in bytes
     std::unique_ptr<gguf_context, Deleter> gguf_;
     std::vector<Tensor> tensors_;

@@ -69,7 +69,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     devices.push_back(nullptr);
     // An empty list is given, too: otherwise llama.cpp would send large batches to a device even if
     // it keeps no layer. If all devices may be used, llama.cpp chooses.
-    if (n_gpu_layers == 0 || !options.device.empty() || !options.rpc.empty())
+    if (n_gpu_layers == 0 || !options.device.empty() || !options.rpc.empty() ||
+        !options.tensor_split.empty())
         params.devices = devices.data();
 
     auto rpc_use = std::make_unique<RpcUse>(options.rpc);

@@ -101,12 +101,7 @@ Headers read_headers(const SessionOptions& options) {
         throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
                          (is_eagle3(headers.target) ? "an EAGLE-3 head" : "an assistant") +
                          ", which drafts for another model.");
-    for (const LoraAdapter& adapter : options.model.lora) {
-        const AdapterFile file = check_adapter(adapter, options.model.path);
-        headers.target.weights.total += file.bytes;
-        headers.adapters += ", adapter " + std::to_string(file.fingerprint) + " times " +
-                            std::to_string(adapter.scale);
-    }
+    headers.adapters = add_adapters(options.model, is_mtp(options), headers.target);
     if (is_mtp(options)) {
         if (const std::string fault = mtp_fault(options.model.path); !fault.empty())
             throw ModelError(options.model.path + " cannot draft for itself: " + fault + ".");

@@ -75,9 +75,9 @@ class SpecSession(BackgroundRequests, Closing):
             neither authenticated nor encrypted, and if a server is lost the process ends. A draft
             model stays on this machine.
         lora: LoRA adapters of the model (GGUF files, by convert_lora_to_gguf.py of llama.cpp): the
-            path of one, or its name as above, a list of several, or a dict with the scale of each
-            (1: as it was trained). A session with adapters is not exact, and a draft model has
-            none.
+            path of one, or its name as above, a list of several (8 at most) or of pairs of a path
+            and a scale, or a dict with the scale of each (1: as it was trained). A session with
+            adapters is not exact, and a draft model has none.
         flash_attn: Flash attention: True, False, or "auto" (where the device supports it, except
             for models on a CPU that are faster without it: docs/attention.md).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
@@ -179,8 +179,8 @@ class SpecSession(BackgroundRequests, Closing):
         rpc: str | None = None,
         lora: str
         | os.PathLike[str]
-        | Sequence[str | os.PathLike[str]]
-        | Mapping[str, float]
+        | Sequence[str | os.PathLike[str] | tuple[str | os.PathLike[str], float]]
+        | Mapping[Any, float]
         | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,

@@ -40,7 +40,7 @@ def random_pairs(
 
 def write_adapter(
     path: Path,
-    pairs: dict[str, tuple[Floats, Floats]],
+    pairs: dict[str, tuple[Floats, Floats | None]],
     architecture: str = "llama",
     alpha: float = 8.0,
     dtype: type[np.floating[Any]] = np.float32,
@@ -58,9 +58,10 @@ def write_adapter(
             writer.add_uint32(name, value)
     if "adapter__lora__alpha" not in keys:
         writer.add_float32("adapter.lora.alpha", alpha)
-    for name, (a, b) in pairs.items():
-        writer.add_tensor(f"{name}.lora_a", a.astype(dtype))
-        writer.add_tensor(f"{name}.lora_b", b.astype(dtype))
+    for name, pair in pairs.items():
+        for half, values in zip(("lora_a", "lora_b"), pair, strict=True):
+            if values is not None:
+                writer.add_tensor(f"{name}.{half}", values.astype(dtype))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -145,11 +145,11 @@ def _adapters(value: str) -> list[tuple[str, float]]:
 def _scaled_adapters(value: str) -> list[tuple[str, float]]:
     adapters = []
     for one in value.split(","):
-        path, colon, scale = one.rpartition(":")
-        if not colon:
+        path, _, scale = one.rpartition(":")
+        if not path:
             raise argparse.ArgumentTypeError(f"needs FILE:SCALE, not {one!r}")
         try:
-            adapters.append((filled(path), float(scale)))
+            adapters.append((path, float(scale)))
         except ValueError:
             raise argparse.ArgumentTypeError(
                 f"needs a number behind the colon, not {scale!r}"
@@ -172,7 +172,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "draft_device": arguments.device_draft,
         "kv_type": arguments.kv_type,
         "rpc": arguments.rpc,
-        "lora": dict(arguments.lora),
+        "lora": arguments.lora,
         "spec_length": arguments.spec_length,
         "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,

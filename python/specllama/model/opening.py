@@ -169,23 +169,29 @@ def _parts(tensor_split: Any) -> list[float]:
 
 
 def _adapters(lora: Any) -> list[_core.LoraAdapter]:
-    """Return the LoRA adapters that an argument means: a path or a name, several, or the scale of
-    each by its path."""
+    """Return the LoRA adapters that an argument means: a path or a name, several of them or of
+    pairs of one and its scale, or scales by path."""
     if lora is None:
         return []
     if isinstance(lora, (str, os.PathLike)):
         lora = [lora]
-    if not isinstance(lora, Mapping):
-        if not isinstance(lora, Sequence):
-            raise ArgumentError(
-                "lora must be the path of a GGUF file, a list of such paths, or a dict with the "
-                f"scale of each, not {_check.quoted(lora)}."
+    elif isinstance(lora, Mapping):
+        lora = list(lora.items())
+    if isinstance(lora, bytes) or not isinstance(lora, Sequence):
+        raise ArgumentError(
+            "lora must be the path of a GGUF file, a list of paths or of pairs of a path and a "
+            f"scale, or a dict with the scale of each, not {_check.quoted(lora)}."
+        )
+    adapters = []
+    for one in lora:
+        path, scale = one if isinstance(one, tuple) and len(one) == 2 else (one, 1.0)
+        adapters.append(
+            _core.LoraAdapter(
+                path=hub.local_path("an adapter in lora", path),
+                scale=_check.number("a scale in lora", scale),
             )
-        lora = dict.fromkeys(lora, 1.0)
-    return [
-        _core.LoraAdapter(path=hub.local_path("lora", path), scale=_check.number("lora", scale))
-        for path, scale in lora.items()
-    ]
+        )
+    return adapters
 
 
 def _servers(rpc: str | None) -> str:
