@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -45,11 +46,13 @@ ctypes.CDLL(str(library)).ggml_abort(b"somewhere.cpp", 7, b"something failed")
 
 
 def run(program: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    """Without a debugger for a backtrace, which waits for ever in a sanitized process."""
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True,
         errors="replace",
         check=False,
+        env=os.environ | {"GGML_NO_BACKTRACE": "1"},
     )
 
 

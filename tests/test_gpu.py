@@ -13,11 +13,12 @@ from typing import Any
 
 import llama_cpp
 import pytest
+from adapters import random_pairs, write_adapter
 from drafters import SometimesRight
 from heads import write_eagle3
 from near_ties import tie
 from prompts import ENDLESS, PROMPTS, most_tokens
-from random_model import N_VOCAB, WRITERS, words, write_dense
+from random_model import N_VOCAB, WRITERS, words, write_dense, write_experts
 from specllama import ArgumentError, Generation, SpecSession, list_devices
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from test_spec_cli import run
@@ -146,6 +147,37 @@ def test_the_bundled_pair(open_gpu: Open, target: dict[str, Any], options: dict[
         assert distance(expected, generation.tokens) < FAR, name
         accepted += generation.stats.accepted
     assert accepted > 50
+
+
+def test_an_adapter_lies_where_its_matrices_do(tmp_path: Path, open_gpu: Open) -> None:
+    """Whole and in part on the GPU, as for llama-cpp-python."""
+    adapter = write_adapter(tmp_path / "adapter.gguf", random_pairs(BUNDLED_MODEL, size=0.05))
+    llama = llama_cpp.Llama(
+        str(BUNDLED_MODEL), n_ctx=2048, n_gpu_layers=-1, n_threads=1, verbose=False,
+        lora_path=str(adapter),
+    )  # fmt: skip
+    for n_gpu_layers in (-1, 3):
+        session = open_gpu(lora=adapter, n_gpu_layers=n_gpu_layers)
+        for name in FEW:
+            mine = bundled(session, name, logprobs=20)
+            tokens = llama.generate(session.tokenize(PROMPTS[name]), temp=0.0)
+            theirs = [token for token, _ in zip(tokens, mine.tokens, strict=False)]
+            assert distance(mine, theirs) < FAR, (n_gpu_layers, name)
+    llama.close()
+
+
+@pytest.mark.parametrize("n_cpu_moe", [1, 4])
+def test_experts_in_main_memory(tmp_path: Path, open_gpu: Open, n_cpu_moe: int) -> None:
+    """The first token is nearly as likely as without; later ones may come from other experts. From
+    32 tokens on the GPU multiplies with them all the same."""
+    model = write_experts(tmp_path / "model.gguf", 4, 8)
+    whole, session = open_gpu(model, None), open_gpu(model, n_cpu_moe=n_cpu_moe)
+    for n in (1, 20, 70, 150):
+        prompt = [1, *words(n, seed=n)]
+        expected = whole.generate(prompt, max_tokens=1, **NO_END)
+        found = dict(session.generate(prompt, max_tokens=1, **NO_END).logprobs[0].top)
+        for token, logprob in expected.logprobs[0].top[:5]:
+            assert abs(found[token] - logprob) < FAR, n
 
 
 def test_many_at_once(model: Path, open_gpu: Open) -> None:

@@ -296,7 +296,7 @@ const std::vector<Flag>& flags() {
          set_tensor_split},
         {{"-ncmoe", "--n-cpu-moe"},
          "N",
-         "layers whose experts stay in main memory (as few as fit)",
+         "layers whose experts stay in main memory (as few as needed)",
          integer([](Options& o) -> int& { return o.session.model.n_cpu_moe.emplace(); })},
         {{"-dev", "--device"},
          "NAMES",
