@@ -34,7 +34,6 @@ on_little_devices = [
 ]
 Open = Callable[..., SpecSession]
 OPTIONS: dict[str, Any] = {"kv_type": "q8_0", "flash_attn": True, "n_threads": 1} | FIXED
-MIB = 1 << 20
 
 LOAD = """
 import sys

@@ -213,7 +213,7 @@ Header of_prediction(const Header& target) {
     Header::Layer most;
     for (const Header::Layer& layer : target.layers)
         most.kv_numbers = std::max({most.kv_numbers, layer.kv_numbers, layer.window_numbers});
-    header.layers.assign(target.n_predicting, most);
+    header.layers.assign(target.weights.layers.size() - target.layers.size(), most);
     return header;
 }
 

@@ -83,7 +83,6 @@ class File : private GgufReader {
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
-        header.n_predicting = static_cast<int>(value("nextn_predict_layers"));
         header.has_snapshots =
             std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
         header.rotation = rotation(prefix);

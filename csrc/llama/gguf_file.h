@@ -37,7 +37,8 @@ struct Header {
     Rotation rotation;
     int n_ctx_train = 0;
     Weights weights;
-    // What each layer keeps of texts; of those of multi-token prediction nothing is known.
+    // What each layer keeps of texts. Those of multi-token prediction, the last ones of `weights`,
+    // are not among them.
     struct Layer {
         double kv_numbers = 0;      // of each token
         double window_numbers = 0;  // of each token that a sliding window reaches
@@ -47,7 +48,6 @@ struct Header {
     int n_window = 0;  // tokens that sliding windows reach back
     // Whether llama.cpp keeps snapshots of recurrent states for this architecture.
     bool has_snapshots = false;
-    int n_predicting = 0;  // layers of multi-token prediction, the last ones
     // Roughly, the numbers that exist at once while one token is computed.
     double compute_numbers_per_token = 0;
     int n_vocab = 0;

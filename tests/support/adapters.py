@@ -8,6 +8,8 @@ from typing import Any
 import gguf
 import numpy as np
 from numpy.typing import NDArray
+from random_model import finish
+from split_model import copy_fields
 
 Floats = NDArray[np.float32]
 CHANGED = ("attn_q", "attn_v", "attn_output", "ffn_gate", "ffn_down")
@@ -62,10 +64,7 @@ def write_adapter(
         for half, values in zip(("lora_a", "lora_b"), pair, strict=True):
             if values is not None:
                 writer.add_tensor(f"{name}.{half}", values.astype(dtype))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return path
 
 
@@ -78,20 +77,13 @@ def write_merged(
 ) -> Path:
     """Write a model in float32 with W + scale * alpha / rank * B A in place of each W (Hu et al.,
     2021, section 4.1)."""
-    reader = gguf.GGUFReader(model)
     writer = gguf.GGUFWriter(path, "llama")
-    for field in reader.fields.values():
-        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
-            kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(field.name, field.contents(), field.types[0], kind)
+    copy_fields(gguf.GGUFReader(model), writer)
     for name, weight in weights(model).items():
         if name in pairs:
             a, b = pairs[name]
             rank = a.shape[-2]
             weight = weight + np.float32(scale * alpha / rank) * (b @ a)
         writer.add_tensor(name, np.ascontiguousarray(weight, np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return path
