@@ -142,6 +142,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "temperature": 0.7, "seed": 1, "repeat_penalty": 1.3, "frequency_penalty": 0.5,
         "presence_penalty": 0.4, "penalty_last_n": 8,
     },
+    "creative": {"temperature": 1.0, "seed": 2, "dry_multiplier": 2.0, "xtc_probability": 0.5},
     "grammar": {"temperature": 1.0, "seed": 4, "grammar": GRAMMAR},
     "stop": {"stop": ["self.size", "offset)\n"], "max_tokens": 80},
     "logprobs": {"temperature": 1.0, "seed": 9, "logprobs": 2},

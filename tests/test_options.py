@@ -12,6 +12,7 @@ from specllama import ArgumentError, GenerateOptions, _core
 from specllama.__main__ import main
 from specllama.commands._arguments import with_flags
 from specllama.requests.options import FIELDS, checked, sampling_options
+from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
@@ -98,9 +99,20 @@ def test_the_server_takes_what_its_document_says() -> None:
     named = {name: field.api for name, field in FIELDS.items() if field.api is not None}
     for name, api in named.items():
         assert f"`{api}`" in document
-        value = FIELDS[name].kind(0.5)
+        field = FIELDS[name]
+        assert field.range is not None
+        value = field.kind(max(0.5, field.range.low))
         assert read_options(Fields({api: value}), {})[name] == value  # type: ignore[literal-required]
     assert read_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
+
+
+def test_the_server_takes_breakers_as_a_list_or_as_its_json() -> None:
+    for given in (["\n", "x"], '["\\n", "x"]'):
+        options = read_options(Fields({"dry_sequence_breakers": given}), {})
+        assert options["dry_sequence_breakers"] == ["\n", "x"]
+    for wrong in ("x", 3, [1], {"a": "b"}):
+        with pytest.raises(ApiError, match="dry_sequence_breakers must be a list of strings"):
+            read_options(Fields({"dry_sequence_breakers": wrong}), {})
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,10 @@ MORE: dict[str, dict[str, Any]] = {
     "stop in a token": {"stop": "f.", "max_tokens": 60},
     "stop over rounds": {"stop": "name = name\n        self.offset", "max_tokens": 80},
     "penalties": {"repeat_penalty": 1.3, "frequency_penalty": 0.5, "penalty_last_n": 8},
+    "creative": {
+        "temperature": 1.0, "seed": 2, "top_n_sigma": 2.0, "typical_p": 0.9, "dry_multiplier": 2.0,
+        "dry_sequence_breakers": "s", "xtc_probability": 0.5, "xtc_threshold": 0.05,
+    },
     "bias": {"logit_bias": {5: float("-inf"), 300: 4.0}, "temperature": 1.0, "seed": 1},
     "grammar": {"grammar": 'root ::= ("yes" | "no")+', "temperature": 1.0, "seed": 2},
     "schema": {"json_schema": {"type": "array", "items": {"type": "integer"}}, "seed": 1},
@@ -166,7 +170,7 @@ MORE: dict[str, dict[str, Any]] = {
     "one token": {"max_tokens": 1},
     "echo": {"echo": True},
     "to the end": {"max_tokens": None},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("options", MORE.values(), ids=MORE)

@@ -26,13 +26,22 @@ def some_options(rng: np.random.Generator, n_vocab: int) -> dict[str, Any]:
 
     return OFF | {
         "temperature": maybe(float(rng.choice([0.3, 0.7, 1.0, 1.5])), 0.0),
+        "top_n_sigma": maybe(float(rng.uniform(0.2, 3)), 0.0),
         "top_k": maybe(int(rng.integers(1, n_vocab + 5)), 0),
+        "typical_p": maybe(float(rng.uniform(0.05, 1)), 1.0),
         "top_p": maybe(float(rng.uniform(0.05, 1)), 1.0),
         "min_p": maybe(float(rng.uniform(0, 1)), 0.0),
+        "xtc_probability": maybe(float(rng.choice([0.5, 1])), 0.0),
+        "xtc_threshold": float(rng.uniform(0, 0.5)),
         "repeat_penalty": maybe(float(rng.uniform(0.5, 2)), 1.0),
         "frequency_penalty": maybe(float(rng.uniform(-1, 1)), 0.0),
         "presence_penalty": maybe(float(rng.uniform(-1, 1)), 0.0),
         "penalty_last_n": int(rng.choice([-1, 0, 3, 64])),
+        "dry_multiplier": maybe(float(rng.uniform(0.1, 3)), 0.0),
+        "dry_base": float(rng.uniform(1, 2)),
+        "dry_allowed_length": int(rng.integers(1, 4)),
+        "dry_penalty_last_n": int(rng.choice([-1, 0, 9, 64])),
+        "dry_sequence_breakers": maybe(["\n", "ab"], []),
         "logit_bias": maybe([(0, 2.0), (1, -math.inf)], []),
         "seed": int(rng.integers(0, 2**63)) * 2 + 1,
     }
@@ -40,13 +49,15 @@ def some_options(rng: np.random.Generator, n_vocab: int) -> dict[str, Any]:
 
 def test_choices_equal_those_of_the_reference() -> None:
     rng = np.random.default_rng(1)
-    for case in range(600):
+    for case in range(2000):
         n_vocab = int(rng.choice([2, 5, 33, 300]))
         logits = rng.normal(0, 3, n_vocab).astype(np.float32)
         context = rng.integers(0, n_vocab, rng.integers(1, 90)).tolist()
+        texts = [rng.choice([b"a", b"b", b"ba", b"x\ny", b"\n", b""]) for _ in range(n_vocab)]
         options = some_options(rng, n_vocab)
-        expected = reference_choice(logits, context, options)
-        assert sampler(n_vocab, **options).choose(logits, context) == expected, (case, options)
+        expected = reference_choice(logits, context, options, texts)
+        found = sampler(n_vocab, texts, **options).choose(logits, context)
+        assert found == expected, (case, options)
 
 
 def test_greedy_takes_the_first_of_equals() -> None:
@@ -102,6 +113,8 @@ N_DRAWS = 200_000
         {"temperature": 1.5, "top_k": 12},
         {"temperature": 1.0, "top_p": 0.9},
         {"temperature": 0.8, "min_p": 0.05},
+        {"temperature": 1.0, "top_n_sigma": 1.0},
+        {"temperature": 1.0, "typical_p": 0.7},
     ],
 )
 @pytest.mark.parametrize("over", ["positions", "seeds"])
@@ -274,6 +287,14 @@ def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
         ("frequency_penalty", math.nan, "frequency_penalty must be a finite number"),
         ("presence_penalty", -math.inf, "presence_penalty must be a finite number"),
         ("penalty_last_n", -2, "penalty_last_n must be"),
+        ("xtc_probability", 1.5, "xtc_probability must be from 0"),
+        ("typical_p", 2, "typical_p must be from 0 to 1"),
+        ("dry_base", 0.5, "dry_base must be 1 or more, not 0.5"),
+        ("dry_allowed_length", 0, "dry_allowed_length must be 1 or more, not 0"),
+        ("dry_sequence_breakers", [""], "dry_sequence_breakers must be at most 64 texts"),
+        ("dry_sequence_breakers", ["a"] * 65, "dry_sequence_breakers must be at most 64 texts"),
+        ("dry_sequence_breakers", ["a" * 65], "each of 1 to 64 bytes"),
+        ("dry_sequence_breakers", 3, "dry_sequence_breakers must be a str or several"),
         ("logit_bias", {4096: 1.0}, "logit_bias names token 4096; the model has 4096 tokens"),
         ("logit_bias", {-1: 1.0}, "logit_bias names token -1"),
         ("logit_bias", {1: math.nan}, "logit_bias\\[1\\] must be at most 1e30"),

@@ -122,6 +122,31 @@ def test_sampling_flags(open_session: Callable[..., SpecSession]) -> None:
         assert process.stdout.decode() == expected.text
 
 
+def test_flags_of_creative_sampling(open_session: Callable[..., SpecSession]) -> None:
+    options: dict[str, Any] = {
+        "top_n_sigma": 2.0, "typical_p": 0.95, "xtc_probability": 0.5, "xtc_threshold": 0.05,
+        "dry_multiplier": 3.0, "dry_base": 1.5, "dry_allowed_length": 1, "dry_penalty_last_n": 40,
+    }  # fmt: skip
+    flags = ["--temp", "0.9", "--seed", "7"]
+    for name, value in options.items():
+        flags += ["--" + name.replace("_", "-"), str(value)]
+    one, two = ["--dry-sequence-breaker", r"e\x73"], ["--dry-sequence-breaker", "("]
+    texts = set()
+    for breakers, more in (
+        (None, ["--dry-sequence-breaker", "none"]),
+        (["\n", ":", '"', "*"], []),
+        (["es", "("], ["-e", *one, *two]),
+    ):
+        expected = open_session().generate(
+            PROMPT, max_tokens=60, temperature=0.9, seed=7, dry_sequence_breakers=breakers,
+            **options,
+        )  # fmt: skip
+        process = run(*EXACT, "-p", PROMPT, "-n", "60", *flags, *more)
+        assert process.stdout.decode() == expected.text
+        texts.add(expected.text)
+    assert len(texts) == 3
+
+
 @pytest.mark.parametrize("when", ["always", "never", "auto"])
 def test_color(when: str) -> None:
     process = run(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)

@@ -181,6 +181,11 @@ void set_grammar(Options& options, const std::string& value) {
     options.generate.sampling.grammar = value;
 }
 
+void add_breaker(Options& options, const std::string& value) {
+    if (!options.dry_breakers) options.dry_breakers.emplace();
+    if (value != "none") options.dry_breakers->push_back(value);
+}
+
 void set_color(Options& options, const std::string& value) {
     if (value == "auto")
         options.color = Color::automatic;
@@ -212,7 +217,7 @@ const std::vector<Flag>& flags() {
          [](Options& o, const std::string& v) { o.file = v; }},
         {{"-e", "--escape"},
          "",
-         "read \\n, \\t, \\\\, \\\" and \\x41 in -p and -r as what they stand for",
+         "read \\n, \\t, \\\\, \\\" and \\x41 in prompt, stop texts and breakers",
          set(&Options::escapes)},
         {{"-n", "--n-predict", "--predict"},
          "N",
@@ -226,10 +231,18 @@ const std::vector<Flag>& flags() {
          "T",
          "temperature; 0 is greedy (0)",
          number([](Options& o) -> double& { return o.generate.sampling.temperature; })},
+        {{"--top-nsigma", "--top-n-sigma"},
+         "N",
+         "only logits this many deviations below the highest; 0: off (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.top_n_sigma; })},
         {{"--top-k"},
          "K",
          "only the K most likely tokens; 0 or -1: off (0)",
          integer([](Options& o) -> int& { return o.generate.sampling.top_k; })},
+        {{"--typical", "--typical-p"},
+         "P",
+         "only tokens of average information, of together P; 1: off (1)",
+         number([](Options& o) -> double& { return o.generate.sampling.typical_p; })},
         {{"--top-p"},
          "P",
          "only the likeliest tokens of together this probability; 1: off (1)",
@@ -238,6 +251,14 @@ const std::vector<Flag>& flags() {
          "P",
          "only tokens this likely, relative to the likeliest; 0: off (0)",
          number([](Options& o) -> double& { return o.generate.sampling.min_p; })},
+        {{"--xtc-probability"},
+         "P",
+         "how often all top choices but the last are excluded; 0: off (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.xtc_probability; })},
+        {{"--xtc-threshold"},
+         "P",
+         "how likely a top choice is at least (0.1)",
+         number([](Options& o) -> double& { return o.generate.sampling.xtc_threshold; })},
         {{"--repeat-penalty"},
          "X",
          "make recent tokens less likely; 1: off (1)",
@@ -254,6 +275,26 @@ const std::vector<Flag>& flags() {
          "N",
          "how many tokens are recent; -1: all (64)",
          integer([](Options& o) -> int& { return o.generate.sampling.penalty_last_n; })},
+        {{"--dry-multiplier"},
+         "X",
+         "penalise tokens that lengthen a repetition; 0: off (0)",
+         number([](Options& o) -> double& { return o.generate.sampling.dry_multiplier; })},
+        {{"--dry-base"},
+         "X",
+         "how fast that grows with the repetition (1.75)",
+         number([](Options& o) -> double& { return o.generate.sampling.dry_base; })},
+        {{"--dry-allowed-length"},
+         "N",
+         "repetitions of fewer tokens are not penalised (2)",
+         integer([](Options& o) -> int& { return o.generate.sampling.dry_allowed_length; })},
+        {{"--dry-penalty-last-n"},
+         "N",
+         "how many tokens are looked at; -1: all (64)",
+         integer([](Options& o) -> int& { return o.generate.sampling.dry_penalty_last_n; })},
+        {{"--dry-sequence-breaker"},
+         "TEXT",
+         "a repetition ends there; may be repeated; or none (\\n : \" *)",
+         add_breaker},
         {{"--logprobs"},
          "K",
          "with --json: log-probabilities, also of the K likeliest tokens",

@@ -47,9 +47,12 @@ Options parse(int argc, const char* const* argv) {
         throw UsageError("Give the prompt with -p or with -f, not both.");
     if (options.grammar_file && !options.generate.sampling.grammar.empty())
         throw UsageError("Give the grammar as a text or in a file, not both.");
+    std::vector<std::string>& breakers = options.generate.sampling.dry_sequence_breakers;
+    if (options.dry_breakers) breakers = *options.dry_breakers;
     if (options.escapes) {
         if (options.prompt) options.prompt = unescaped(*options.prompt);
         for (std::string& stop : options.generate.stop) stop = unescaped(stop);
+        for (std::string& breaker : breakers) breaker = unescaped(breaker);
     }
     if (options.generate.sampling.logprobs >= 0 && !options.json)
         throw UsageError("--logprobs are shown by --json alone; give it, too.");
@@ -73,6 +76,7 @@ std::string with_flags(const std::string& message) {
         {"lenience", "--lenience"},
         {"logprobs", "--logprobs"},
         {"penalty_last_n", "--repeat-last-n"},
+        {"dry_sequence_breakers", "--dry-sequence-breaker"},
     };
     std::istringstream words(message);
     std::string result;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "specllama/config.h"
 
@@ -26,13 +27,14 @@ struct Options {
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
     std::optional<std::string> grammar_file;
+    std::optional<std::vector<std::string>> dry_breakers;  // none: those of SamplingOptions
     std::optional<std::string> draft_device;  // none: the target's, or "" with RPC servers
     std::optional<int> draft_n_gpu_layers;    // none: as many as the target's
     SessionOptions session;
     GenerateOptions generate;
     Draft draft = Draft::automatic;
     Color color = Color::automatic;
-    bool escapes = false;  // whether those in the prompt and in stop strings are replaced
+    bool escapes = false;  // whether those in the prompt, stop strings and breakers are replaced
     bool stats = false;
     bool json = false;
     bool verbose = false;

@@ -32,7 +32,7 @@ Sampler DraftSampler::sampler_like(const Sampler& target) const {
     options.processed_logprobs = false;
     options.grammar.clear();
     options.grammar_triggers.clear();
-    return {options, n_vocab_};
+    return {options, n_vocab_, nullptr, target.append_text()};
 }
 
 void DraftSampler::begin(SequenceId sequence) {

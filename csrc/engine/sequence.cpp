@@ -17,7 +17,8 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
       sampler_(options.sampling, vocab.size(),
                options.sampling.grammar.empty() ? nullptr
                                                 : make_grammar(vocab, options.sampling.grammar,
-                                                               options.sampling.grammar_triggers)),
+                                                               options.sampling.grammar_triggers),
+               [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
       replayed_(options.replayed),
       text_(options.stop),
       traces_(options.trace),

@@ -14,34 +14,55 @@ struct Candidate {
     Token token;
 };
 
-// The tokens of a row that are left after top_k, top_p and min_p, applied in this order as in
-// llama.cpp's chain.
+// The more likely first; the lower id among equals.
+inline bool likelier(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+}
+
+// The tokens of a row that are left after top_n_sigma, top_k, typical_p, top_p, min_p and XTC,
+// applied in this order as in llama.cpp's chain.
 class Candidates {
  public:
     // Allocates all that cutting a row of n_vocab logits may need.
     Candidates(const SamplingOptions& options, std::size_t n_vocab);
 
-    // Whether anything is cut at all.
-    bool cuts() const { return top_k_ > 0 || top_p_ < 1 || min_p_ > 0; }
+    // Whether anything is cut at all, but for XTC.
+    bool cuts() const { return cuts_first() || top_p_ < 1 || min_p_ > 0; }
+
+    // Whether the likeliest token is always left, but for XTC.
+    bool keep_likeliest() const { return typical_p_ >= 1; }
 
     // Most candidates that can be left.
     std::size_t most() const { return kept_.capacity(); }
 
     // Cuts a row and returns what is left: at least one token, none of them forbidden (minus
     // infinity), valid until the next call. The row has a finite logit, and holds no NaN and no
-    // plus infinity. peaks: those of its parts, see argmax.
-    std::span<const Candidate> cut(std::span<const float> logits, std::span<const float> peaks);
+    // plus infinity. peaks: those of its parts, see argmax. exclude: XTC takes its top choices out.
+    std::span<const Candidate> cut(std::span<const float> logits, std::span<const float> peaks,
+                                   bool exclude = false);
 
  private:
+    // What comes before top_p: the probabilities that it adds up are of what these have left.
+    bool cuts_first() const { return top_k_ > 0 || typical_p_ < 1 || top_n_sigma_ > 0; }
+
+    void take_first(std::span<const float> logits, std::span<const float> peaks, float highest);
     void take_top_k(std::span<const float> logits, std::span<const float> peaks);
     void take_top_p(std::span<const float> logits, std::span<const float> peaks, float highest);
     void take_from(std::span<const float> logits, std::span<const float> peaks, double least);
     double kept_weight(float highest) const;
+    void keep_from(double least);
+    void keep_typical(float highest);
     void keep_top_p(double total, float highest);
+    template <typename Order>
+    void keep_first(double wanted, float highest, Order order);
+    void exclude_top(float highest);
 
+    double top_n_sigma_;
     std::size_t top_k_;
+    double typical_p_;
     double top_p_;
     double min_p_;
+    double xtc_threshold_;
     std::vector<Candidate> kept_;
 };
 

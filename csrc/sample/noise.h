@@ -29,7 +29,8 @@ enum class NoiseStream : std::uint64_t {
     choose = 0,    // a token from the target's logits, or, coupled, from a drafter's
     draft = 1,     // in rejection sampling: which token the drafter draws,
     accept = 2,    // whether the target accepts it,
-    residual = 3,  // and which token replaces a rejected one
+    residual = 3,  // and which token replaces a rejected one;
+    exclude = 4,   // whether XTC excludes the top choices
 };
 
 // The noise at one position of a sequence: a pure function of (stream, seed, position, token), so

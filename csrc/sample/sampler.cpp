@@ -20,6 +20,7 @@ namespace specllama {
 namespace {
 
 constexpr int kMaxLogprobs = 100;
+constexpr std::size_t kMostOfBreakers = 64;  // how many, and how long
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoTemperature = 1e-30;
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
@@ -45,6 +46,22 @@ std::uint64_t fresh_seed() {
     return (std::uint64_t{device()} << 32 | device()) >> 11;
 }
 
+void check_dry(const SamplingOptions& o) {
+    require(o.dry_multiplier >= 0 && o.dry_multiplier < kInfinity, "dry_multiplier",
+            "0 (off) or more", o.dry_multiplier);
+    require(o.dry_base >= 1 && o.dry_base < kInfinity, "dry_base", "1 or more", o.dry_base);
+    require(o.dry_allowed_length >= 1, "dry_allowed_length", "1 or more", o.dry_allowed_length);
+    require(o.dry_penalty_last_n >= -1, "dry_penalty_last_n", "-1 (all), 0 (off) or more",
+            o.dry_penalty_last_n);
+    const auto is_good = [](const std::string& breaker) {
+        return !breaker.empty() && breaker.size() <= kMostOfBreakers;
+    };
+    if (o.dry_sequence_breakers.size() > kMostOfBreakers ||
+        !std::ranges::all_of(o.dry_sequence_breakers, is_good))
+        throw InvalidArgument(
+            "dry_sequence_breakers must be at most 64 texts, each of 1 to 64 bytes.");
+}
+
 SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
     check(options, n_vocab);
     SamplingOptions all = options;
@@ -61,8 +78,15 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
     require(o.temperature >= 0 && o.temperature < kInfinity, "temperature", "0 or more",
             o.temperature);
     require(o.top_k >= -1, "top_k", "-1 or 0 (off) or more", o.top_k);
+    require(o.top_n_sigma >= -1 && o.top_n_sigma < kInfinity, "top_n_sigma",
+            "-1 or 0 (off) or more", o.top_n_sigma);
+    require(o.typical_p >= 0 && o.typical_p <= 1, "typical_p", "from 0 to 1 (off)", o.typical_p);
     require(o.top_p >= 0 && o.top_p <= 1, "top_p", "from 0 to 1 (off)", o.top_p);
     require(o.min_p >= 0 && o.min_p <= 1, "min_p", "from 0 (off) to 1", o.min_p);
+    require(o.xtc_probability >= 0 && o.xtc_probability <= 1, "xtc_probability",
+            "from 0 (off) to 1", o.xtc_probability);
+    require(o.xtc_threshold >= 0 && o.xtc_threshold <= 1, "xtc_threshold", "from 0 to 1",
+            o.xtc_threshold);
     require(o.repeat_penalty > 0 && o.repeat_penalty < kInfinity, "repeat_penalty",
             "more than 0 (1 is off)", o.repeat_penalty);
     require(std::isfinite(o.frequency_penalty), "frequency_penalty", "a finite number (0 is off)",
@@ -71,6 +95,7 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
             o.presence_penalty);
     require(o.penalty_last_n >= -1, "penalty_last_n", "-1 (all), 0 (off) or more",
             o.penalty_last_n);
+    check_dry(o);
     require(o.logprobs >= -1 && o.logprobs <= kMaxLogprobs, "logprobs", "from 0 to 100, or none",
             o.logprobs);
     require(o.lenience > 0 && o.lenience <= 1, "lenience", "more than 0 and at most 1 (off)",
@@ -87,13 +112,15 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
     }
 }
 
-Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::unique_ptr<Mask> mask)
+Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::unique_ptr<Mask> mask,
+                 AppendText append_text)
     : options_(checked(options, n_vocab)),
       n_vocab_(n_vocab),
       mask_(std::move(mask)),
       penalises_(options.penalty_last_n != 0 &&
                  (options.repeat_penalty != 1 || options.frequency_penalty != 0 ||
                   options.presence_penalty != 0)),
+      dry_(options, std::move(append_text)),
       candidates_(options, n_vocab) {
     peaks_.reserve(n_parts(n_vocab));
     if (rejects()) p_.reserve(candidates_.most());
@@ -120,10 +147,24 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
     }
 }
 
+void Sampler::penalise_repetitions(std::span<float> logits, TokenSpan context) {
+    dry_.penalise(context, [&](Token token, double penalty) {
+        if (logits[token] != kForbidden) logits[token] = finite(logits[token] - penalty);
+    });
+}
+
 void Sampler::shift(std::span<float> logits, TokenSpan context) {
     for (const auto& [token, bias] : options_.logit_bias)
         logits[token] = bias == kForbidden ? bias : finite(double{logits[token]} + bias);
     if (penalises_) penalise(logits, context);
+    if (dry_.on()) penalise_repetitions(logits, context);
+    const Noise noise(NoiseStream::exclude, seed(), static_cast<Position>(context.size()));
+    excludes_ = uniform(noise.bits(0)) < options_.xtc_probability;
+}
+
+// What of a row that likeliest() has looked at may be chosen.
+std::span<const Candidate> Sampler::cut(std::span<const float> logits) {
+    return candidates_.cut(logits, peaks_, excludes_);
 }
 
 Token Sampler::choose(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses,
@@ -152,8 +193,7 @@ TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
     }
     if (mask_) mask_->apply(logits);
     likeliest(logits);
-    return log_softmax(candidates_.cut(logits, peaks_), options_.temperature, token,
-                       options_.logprobs);
+    return log_softmax(cut(logits), options_.temperature, token, options_.logprobs);
 }
 
 Token Sampler::choose_shifted(std::span<float> logits, Position position,
@@ -172,7 +212,8 @@ Token Sampler::choose_shifted(std::span<float> logits, Position position,
 
 Token Sampler::judge_guesses(std::span<const float> logits, Position position,
                              std::span<const Guess> guesses) {
-    const Token most_likely = likeliest(logits);
+    const Token most_likely =
+        options_.temperature == 0 ? pick_likeliest(logits) : likeliest(logits);
     if (most_likely < 0) return most_likely;
     if (options_.temperature == 0) {
         if (options_.lenience == 1) return most_likely;
@@ -181,7 +222,7 @@ Token Sampler::judge_guesses(std::span<const float> logits, Position position,
             guesses, [&](const Guess& guess) { return logits[guess.token] >= least; });
         return good == guesses.end() ? most_likely : good->token;
     }
-    softmax(candidates_.cut(logits, peaks_), options_.temperature, p_);
+    softmax(cut(logits), options_.temperature, p_);
     return judge(p_, guesses, options_.lenience, Noise(NoiseStream::accept, seed(), position),
                  uniform(Noise(NoiseStream::residual, seed(), position).bits(0)));
 }
@@ -193,7 +234,7 @@ Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& d
     const Noise noise(draft_stream(), seed(), position);
     const Token token = beside.empty() ? pick(logits, noise) : pick(logits, noise, beside);
     if (token >= 0 && rejects()) {
-        softmax(candidates_.cut(logits, peaks_), options_.temperature, drawn_from);
+        softmax(cut(logits), options_.temperature, drawn_from);
         // Tokens that have probability 0 there, being cut or too unlikely, are no guesses.
         std::ranges::replace_if(
             beside, [&](Token other) { return probability(drawn_from, other) == 0; }, kNoToken);
@@ -237,8 +278,8 @@ void Sampler::each_left(std::span<const float> logits, Noise noise, const double
         if (scaled + (std::countl_one(bits) + 1) * std::numbers::ln2 <= best) return;
         consider(scaled + gumbel(bits), token);
     };
-    if (candidates_.cuts()) {
-        for (const Candidate& candidate : candidates_.cut(logits, peaks_))
+    if (candidates_.cuts() || excludes_) {
+        for (const Candidate& candidate : cut(logits))
             score(candidate.logit, noise.bits(candidate.token), candidate.token);
         return;
     }
@@ -259,9 +300,9 @@ void Sampler::each_left(std::span<const float> logits, Noise noise, const double
 }
 
 Token Sampler::pick(std::span<const float> logits, Noise noise) {
+    if (options_.temperature == 0) return pick_likeliest(logits);
     const Token most_likely = likeliest(logits);
     if (most_likely < 0) return most_likely;
-    if (options_.temperature == 0) return most_likely;
 
     double best = -kInfinity;
     Token chosen = most_likely;
@@ -296,15 +337,22 @@ Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> besid
     return best[0].token;
 }
 
+// What temperature 0 chooses.
+Token Sampler::pick_likeliest(std::span<const float> logits) {
+    const Token most_likely = likeliest(logits);
+    if (most_likely < 0 || (!excludes_ && candidates_.keep_likeliest())) return most_likely;
+    return std::ranges::min(cut(logits), likelier).token;
+}
+
 // Finding the largest logit takes so little time that it is done once per token; those found before
 // are hidden meanwhile.
 Token Sampler::pick_likeliest(std::span<float> logits, std::span<Token> beside) {
+    const Token first = pick_likeliest(logits);
+    if (first < 0) return first;
     const auto likeliest = [&] {
         const Token token = argmax(logits);
         return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;
     };
-    const Token first = likeliest();
-    if (first < 0) return first;
     std::array<float, kMaxGuesses> hidden{};
     std::size_t n = 0;  // number of tokens in `beside`
     for (Token token = first; n < beside.size(); ++n) {

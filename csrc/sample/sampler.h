@@ -9,6 +9,7 @@
 
 #include "sample/candidates.h"
 #include "sample/distribution.h"
+#include "sample/dry.h"
 #include "sample/mask.h"
 #include "sample/noise.h"
 #include "sample/rejection.h"
@@ -39,14 +40,16 @@ void check(const SamplingOptions& options, std::size_t n_vocab);
 // the grammar keeps a state.
 class Sampler {
  public:
-    // Allocates for rows of n_vocab logits. Throws as `check` does.
+    // Allocates for rows of n_vocab logits. append_text: where DRY finds the texts of tokens.
+    // Throws as `check` does.
     Sampler(const SamplingOptions& options, std::size_t n_vocab,
-            std::unique_ptr<Mask> mask = nullptr);
+            std::unique_ptr<Mask> mask = nullptr, AppendText append_text = nullptr);
 
     // As given, but with the seed that is used, and temperature 0 in place of any below 1e-30.
     const SamplingOptions& options() const { return options_; }
     std::uint64_t seed() const { return *options_.seed; }
     std::size_t n_vocab() const { return n_vocab_; }
+    const AppendText& append_text() const { return dry_.append_text(); }
     // Whether draft tokens must be drawn from a distribution, which `choose` is then told.
     bool rejects() const {
         return options_.acceptance == AcceptanceRule::rejection && options_.temperature > 0;
@@ -94,9 +97,12 @@ class Sampler {
  private:
     void shift(std::span<float> logits, TokenSpan context);
     void penalise(std::span<float> logits, TokenSpan context);
+    void penalise_repetitions(std::span<float> logits, TokenSpan context);
+    std::span<const Candidate> cut(std::span<const float> logits);
     Token pick(std::span<const float> logits, Noise noise);
     Token pick(std::span<float> logits, Noise noise, std::span<Token> beside);
-    static Token pick_likeliest(std::span<float> logits, std::span<Token> beside);
+    Token pick_likeliest(std::span<const float> logits);
+    Token pick_likeliest(std::span<float> logits, std::span<Token> beside);
     Token choose_shifted(std::span<float> logits, Position position,
                          std::span<const Guess> guesses);
     Token judge_guesses(std::span<const float> logits, Position position,
@@ -114,7 +120,9 @@ class Sampler {
     std::size_t n_vocab_;
     std::unique_ptr<Mask> mask_;
     bool penalises_;
+    Dry dry_;
     Candidates candidates_;
+    bool excludes_ = false;     // whether XTC takes top choices out of the row that is looked at
     std::vector<float> peaks_;  // of the row that was looked at last, see argmax
     std::vector<Token> recent_;
     Distribution p_;  // the target's probabilities, in rejection sampling

@@ -1,3 +1,4 @@
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -76,12 +77,23 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
     return out;
 }
 
+// texts: of the tokens, by id; those behind the last one have none.
+std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options, std::size_t n_vocab,
+                                      std::vector<py::bytes> texts) {
+    return std::make_unique<Sampler>(options, n_vocab, nullptr,
+                                     [texts = std::vector<std::string>(texts.begin(), texts.end())](
+                                         Token token, std::string& out) {
+                                         if (static_cast<std::size_t>(token) < texts.size())
+                                             out += texts[token];
+                                     });
+}
+
 }  // namespace
 
 void bind_sampling(py::module_& m) {
     py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
-        .def(py::init<const SamplingOptions&, std::size_t>(), py::arg("options"),
-             py::arg("n_vocab"))
+        .def(py::init(&make_sampler), py::arg("options"), py::arg("n_vocab"),
+             py::arg("texts") = std::vector<py::bytes>())
         .def(
             "choose",
             [](Sampler& sampler, const Logits& logits, const Tokens& context) {

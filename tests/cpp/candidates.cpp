@@ -42,12 +42,13 @@ std::vector<Token> tokens(std::span<const Candidate> candidates) {
     return tokens;
 }
 
-std::vector<Token> left(const SamplingOptions& options, const std::vector<float>& logits) {
+std::vector<Token> left(const SamplingOptions& options, const std::vector<float>& logits,
+                        bool exclude = false) {
     Candidates candidates(options, logits.size());
     const auto cut = [&](const std::vector<float>& one) {
         std::vector<float> peaks(n_parts(one.size()));
         argmax(one, peaks);
-        return tokens(candidates.cut(one, peaks));
+        return tokens(candidates.cut(one, peaks, exclude));
     };
     cut(row(logits.size(), 99));  // nothing of one row is left for the next
     return cut(logits);
@@ -140,4 +141,38 @@ TEST(what_is_cut_is_what_the_definitions_say) {
             CHECK(left(top_p, logits) == tokens(std::span(all).first(kept)));
         }
     }
+}
+
+TEST(what_is_near_the_average_information_is_typical) {
+    // Probabilities 0.4, 0.3, 0.2, 0.1: -log p is 0.92, 1.20, 1.61, 2.30, and on average 1.28.
+    std::vector<float> logits;
+    for (const double p : {0.1, 0.4, 0.2, 0.3}) logits.push_back(static_cast<float>(std::log(p)));
+    SamplingOptions options;
+    for (const auto& [typical, kept] : std::vector<std::pair<double, std::vector<Token>>>{
+             {0.0, {3}}, {0.29, {3}}, {0.45, {2, 3}}, {0.85, {1, 2, 3}}, {0.95, {0, 1, 2, 3}}}) {
+        options.typical_p = typical;
+        CHECK(left(options, logits) == kept);
+    }
+    options.typical_p = 0.2;
+    options.min_p = 0.9;  // of the likeliest that is left
+    CHECK(left(options, logits) == std::vector<Token>{3});
+}
+
+TEST(top_choices_are_excluded_but_for_the_least_likely_one) {
+    std::vector<float> logits;
+    for (const double p : {0.1, 0.4, 0.2, 0.3}) logits.push_back(static_cast<float>(std::log(p)));
+    SamplingOptions options;
+    for (const auto& [threshold, kept] :
+         std::vector<std::pair<double, std::vector<Token>>>{{0.5, {0, 1, 2, 3}},
+                                                            {0.35, {0, 1, 2, 3}},
+                                                            {0.25, {0, 2, 3}},
+                                                            {0.15, {0, 2}},
+                                                            {0.0, {0}}}) {
+        options.xtc_threshold = threshold;
+        CHECK(left(options, logits, true) == kept);
+    }
+    // Of what the steps before have left, the likeliest has 0.44 and the next one 0.33.
+    options.top_k = 3;
+    options.xtc_threshold = 0.32;
+    CHECK(left(options, logits, true) == (std::vector<Token>{2, 3}));
 }

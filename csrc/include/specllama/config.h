@@ -130,17 +130,28 @@ enum class AcceptanceRule {
     rejection,
 };
 
-// How a token is chosen from the target's logits. The steps come in this order: bias and penalties,
-// grammar, top_k, top_p, min_p, temperature.
+// How a token is chosen from the target's logits. The steps come in this order: bias, penalties,
+// DRY, grammar, top_n_sigma, top_k, typical_p, top_p, min_p, XTC, temperature.
 struct SamplingOptions {
     // 0: always the most likely token. The higher, the more often less likely tokens are chosen.
     double temperature = 0;
+    // Only tokens whose logits are at most this many standard deviations of all logits below the
+    // highest one (Tang et al., "Top-n-sigma", 2024); 0 or less: off.
+    double top_n_sigma = 0;
     // Only the k most likely tokens; 0 or -1: off.
     int top_k = 0;
+    // Only the tokens whose information is nearest to the average, of together this probability
+    // (Meister et al., "Locally typical sampling", 2023); 1: off.
+    double typical_p = 1;
     // Only the most likely tokens whose probabilities add up to this; 1: off.
     double top_p = 1;
     // Only tokens at least this fraction as likely as the most likely one; 0: off.
     double min_p = 0;
+    // XTC, "exclude top choices": at each position, with this probability, of the tokens at least
+    // xtc_threshold likely only the least likely one is kept; 0: off. (By p-e-w,
+    // text-generation-webui, pull request 6335, 2024.)
+    double xtc_probability = 0;
+    double xtc_threshold = 0.1;
     // Penalties for tokens that occur in the last penalty_last_n tokens, prompt included (-1: all,
     // 0: off). repeat_penalty (1: off) divides a positive logit and multiplies a negative one. Then
     // the logit is lowered by frequency_penalty per occurrence and by presence_penalty once (0:
@@ -149,6 +160,15 @@ struct SamplingOptions {
     double frequency_penalty = 0;
     double presence_penalty = 0;
     int penalty_last_n = 64;
+    // DRY, "don't repeat yourself": a token that would lengthen a repetition of `length` tokens,
+    // dry_allowed_length or more of them, loses dry_multiplier * dry_base ^ (length -
+    // dry_allowed_length); multiplier 0: off. What lies before one of the breakers is not compared.
+    // dry_penalty_last_n: how many tokens are looked at, the prompt's included (-1: all, 0: off).
+    double dry_multiplier = 0;
+    double dry_base = 1.75;
+    int dry_allowed_length = 2;
+    int dry_penalty_last_n = 64;
+    std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
     // Added to the logits of these tokens; -infinity forbids a token.
     std::vector<std::pair<Token, float>> logit_bias;
     // Number of likeliest tokens whose log-probabilities are given at each position, beside that of

@@ -612,13 +612,22 @@ class SamplingOptions:
         self,
         *,
         temperature: float,
+        top_n_sigma: float,
         top_k: int,
+        typical_p: float,
         top_p: float,
         min_p: float,
+        xtc_probability: float,
+        xtc_threshold: float,
         repeat_penalty: float,
         frequency_penalty: float,
         presence_penalty: float,
         penalty_last_n: int,
+        dry_multiplier: float,
+        dry_base: float,
+        dry_allowed_length: int,
+        dry_penalty_last_n: int,
+        dry_sequence_breakers: list[str],
         logit_bias: list[tuple[int, float]],
         logprobs: int,
         processed_logprobs: bool,
@@ -631,11 +640,19 @@ class SamplingOptions:
     @property
     def temperature(self) -> float: ...
     @property
+    def top_n_sigma(self) -> float: ...
+    @property
     def top_k(self) -> int: ...
+    @property
+    def typical_p(self) -> float: ...
     @property
     def top_p(self) -> float: ...
     @property
     def min_p(self) -> float: ...
+    @property
+    def xtc_probability(self) -> float: ...
+    @property
+    def xtc_threshold(self) -> float: ...
     @property
     def repeat_penalty(self) -> float: ...
     @property
@@ -644,6 +661,16 @@ class SamplingOptions:
     def presence_penalty(self) -> float: ...
     @property
     def penalty_last_n(self) -> int: ...
+    @property
+    def dry_multiplier(self) -> float: ...
+    @property
+    def dry_base(self) -> float: ...
+    @property
+    def dry_allowed_length(self) -> int: ...
+    @property
+    def dry_penalty_last_n(self) -> int: ...
+    @property
+    def dry_sequence_breakers(self) -> list[str]: ...
     @property
     def logit_bias(self) -> list[tuple[int, float]]: ...
     @property
@@ -735,12 +762,13 @@ class Sampler:
     Args:
         options: Which tokens to cut off and to penalise.
         n_vocab: Length of the rows of logits.
+        texts: The tokens' texts, by id, in which DRY looks for breakers.
 
     Raises:
         ArgumentError: An option is out of range.
     """
 
-    def __init__(self, options: SamplingOptions, n_vocab: int) -> None: ...
+    def __init__(self, options: SamplingOptions, n_vocab: int, texts: list[bytes] = []) -> None: ...
     def choose(self, logits: NDArray[np.float32], context: Iterable[int]) -> int:
         """Return the token that follows `context`, whose length is the position of the choice.
 

@@ -15,16 +15,13 @@ from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import ArgumentError, SpecllamaError
 from specllama.model.bundled import BUNDLED_MODEL
 from specllama.model.hub import SCHEME
-from specllama.requests.options import GenerateOptions
+from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.settings import Settings
 from specllama.session import SpecSession
 
 _STDERR = 2
 
-_FOR_REQUESTS = (
-    "temperature", "top_k", "top_p", "min_p",
-    "repeat_penalty", "presence_penalty", "frequency_penalty", "penalty_last_n",
-)  # fmt: skip
+_FOR_REQUESTS = [name for name, field in FIELDS.items() if field.api]
 """Options of a generation that get a default here, for requests that leave them open."""
 
 

@@ -41,9 +41,12 @@ SWITCHES = _ABOUT.union((
 like."""
 
 OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
-    "-n", "--n-predict", "--predict", "-r", "--stop", "--temp", "--temperature", "--top-k",
-    "--top-p", "--min-p", "--repeat-penalty", "--presence-penalty", "--frequency-penalty",
-    "--repeat-last-n", "--logprobs", "--acceptance", "--lenience", "--grammar", "--grammar-file",
+    "-n", "--n-predict", "--predict", "-r", "--stop", "--temp", "--temperature", "--top-nsigma",
+    "--top-n-sigma", "--top-k", "--typical", "--typical-p", "--top-p", "--min-p",
+    "--xtc-probability", "--xtc-threshold", "--repeat-penalty", "--presence-penalty",
+    "--frequency-penalty", "--repeat-last-n", "--dry-multiplier", "--dry-base",
+    "--dry-allowed-length", "--dry-penalty-last-n", "--dry-sequence-breaker", "--logprobs",
+    "--acceptance", "--lenience", "--grammar", "--grammar-file",
     "-s", "--seed", "-c", "--ctx-size", "-b", "--batch-size", "-t", "--threads", "-ngl",
     "--n-gpu-layers", "--gpu-layers", "-ts", "--tensor-split", "-ncmoe", "--n-cpu-moe", "-dev",
     "--device", "--rpc", "-fa", "--flash-attn", "-kv", "--kv-type", "-ngld", "--n-gpu-layers-draft",

@@ -149,8 +149,10 @@ def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
     named: dict[str, Any] = {
         name: getattr(sampling, name)
         for name in (
-            "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "frequency_penalty",
-            "presence_penalty", "penalty_last_n", "processed_logprobs",
+            "temperature", "top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "xtc_probability",
+            "xtc_threshold", "repeat_penalty", "frequency_penalty", "presence_penalty",
+            "penalty_last_n", "dry_multiplier", "dry_base", "dry_allowed_length",
+            "dry_penalty_last_n", "dry_sequence_breakers", "processed_logprobs",
         )
     }  # fmt: skip
     named["seed"] = seed

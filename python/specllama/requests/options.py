@@ -19,8 +19,8 @@ class GenerateOptions(TypedDict, total=False):
     """Options that `generate`, `stream`, `submit` and the others take besides the prompt; all are
     keyword arguments, and all are optional.
 
-    The steps of sampling run in llama.cpp's order: bias and penalties, grammar, top_k, top_p,
-    min_p, temperature.
+    The steps of sampling run in llama.cpp's order: bias, penalties, DRY, grammar, top_n_sigma,
+    top_k, typical_p, top_p, min_p, XTC, temperature.
     """
 
     max_tokens: Annotated[int | None, Field(
@@ -38,9 +38,21 @@ class GenerateOptions(TypedDict, total=False):
         "0 is greedy: the most likely token, always; more: less likely ones, too.",
         float, Range(0), ("--temp", "--temperature"), "temperature",
     )]  # fmt: skip
+    top_n_sigma: Annotated[float, Field(
+        0.0, "0: off", _check.number,
+        "Only tokens whose logits are at most this many standard deviations below the highest; 0 "
+        "or -1: all. The deviation is that of the model's whole row of logits (Tang et al. 2024).",
+        float, Range(-1), ("--top-nsigma", "--top-n-sigma"), "top_n_sigma",
+    )]  # fmt: skip
     top_k: Annotated[int, Field(
         0, "0: off", read.most_likely, "Only the k most likely tokens; 0 or -1: all.",
         int, Range(-1, INT32), ("--top-k",), "top_k",
+    )]  # fmt: skip
+    typical_p: Annotated[float, Field(
+        1.0, "1: off", _check.number,
+        "Only the tokens whose information is nearest to the average, together this likely. "
+        "Locally typical sampling (Meister et al. 2023); it may leave the likeliest token out.",
+        float, Range(0, 1), ("--typical", "--typical-p"), "typical_p",
     )]  # fmt: skip
     top_p: Annotated[float, Field(
         1.0, "1: off", _check.number,
@@ -51,6 +63,18 @@ class GenerateOptions(TypedDict, total=False):
         0.0, "0: off", _check.number,
         "Only tokens at least this fraction as likely as the most likely one.",
         float, Range(0, 1), ("--min-p",), "min_p",
+    )]  # fmt: skip
+    xtc_probability: Annotated[float, Field(
+        0.0, "0: off", _check.number,
+        "How often the top choices are excluded. "
+        "Then, of the tokens at least xtc_threshold likely, only the least likely one is left "
+        "(XTC, by p-e-w, 2024). It depends on seed and position whether they are.",
+        float, Range(0, 1), ("--xtc-probability",), "xtc_probability",
+    )]  # fmt: skip
+    xtc_threshold: Annotated[float, Field(
+        0.1, "0.1", _check.number,
+        "How likely a top choice is at least; above 0.5 nothing is excluded.",
+        float, Range(0, 1), ("--xtc-threshold",), "xtc_threshold",
     )]  # fmt: skip
     repeat_penalty: Annotated[float, Field(
         1.0, "1: off", _check.number,
@@ -70,6 +94,30 @@ class GenerateOptions(TypedDict, total=False):
         64, "64", _check.integer,
         "How many tokens, the prompt's included, are recent; -1: all.",
         int, Range(-1, INT32), ("--repeat-last-n",), "repeat_last_n",
+    )]  # fmt: skip
+    dry_multiplier: Annotated[float, Field(
+        0.0, "0: off", _check.number,
+        "Penalises tokens that lengthen a repetition. "
+        "DRY, \"don't repeat yourself\" (p-e-w, 2024): a token that followed the last `length` "
+        "tokens before loses dry_multiplier * dry_base ** (length - dry_allowed_length).",
+        float, Range(0), ("--dry-multiplier",), "dry_multiplier",
+    )]  # fmt: skip
+    dry_base: Annotated[float, Field(
+        1.75, "1.75", _check.number, "How fast that grows with the repetition.",
+        float, Range(1), ("--dry-base",), "dry_base",
+    )]  # fmt: skip
+    dry_allowed_length: Annotated[int, Field(
+        2, "2", _check.integer, "Repetitions of fewer tokens are not penalised by DRY.",
+        int, Range(1, INT32), ("--dry-allowed-length",), "dry_allowed_length",
+    )]  # fmt: skip
+    dry_penalty_last_n: Annotated[int, Field(
+        64, "64", _check.integer,
+        "How many tokens, the prompt's included, DRY looks at; -1: all, 0: none.",
+        int, Range(-1, INT32), ("--dry-penalty-last-n",), "dry_penalty_last_n",
+    )]  # fmt: skip
+    dry_sequence_breakers: Annotated[str | Iterable[str] | None, Field(
+        ("\n", ":", '"', "*"), "newline, colon, quotation mark, asterisk", read.breakers,
+        "Texts where a repetition ends for DRY: what comes before is not compared. None: none.",
     )]  # fmt: skip
     logit_bias: Annotated[Mapping[int, float] | None, Field(
         None, "none", read.biases,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 from specllama.requests.field import INT32
@@ -35,6 +36,8 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     if seed is not None and seed != -1:  # -1 is a fresh one, as for llama-server
         options["seed"] = seed % 2**64
     options["stop"] = stop_strings(fields)
+    if "dry_sequence_breakers" in fields:
+        options["dry_sequence_breakers"] = _texts(fields, "dry_sequence_breakers")
     options["logit_bias"] = _logit_bias(fields)
     if grammar := fields.text("grammar"):  # an empty one comes from a form left blank
         options["grammar"] = grammar
@@ -96,6 +99,18 @@ def stop_strings(fields: Fields, name: str = "stop") -> list[str]:
     if len(stops) > _MAX_STOPS:
         raise ApiError(400, f"{name} has more than {_MAX_STOPS} strings.", param=name)
     return stops
+
+
+def _texts(fields: Fields, name: str) -> list[str]:
+    texts = fields.any(name)
+    if isinstance(texts, str):  # as SillyTavern sends it: a list written as JSON
+        try:
+            texts = json.loads(texts)
+        except ValueError:
+            texts = None
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        fields.refuse(name, "a list of strings")
+    return texts
 
 
 def _logit_bias(fields: Fields) -> dict[int, float]:

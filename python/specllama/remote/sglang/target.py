@@ -120,6 +120,10 @@ class SGLang:
         )
         if sampling.penalty_last_n != 0 and penalties != (1, 0, 0):
             _refuse("penalties")
+        if sampling.dry_multiplier > 0 and sampling.dry_penalty_last_n != 0:
+            _refuse("DRY")
+        if sampling.typical_p < 1 or sampling.top_n_sigma > 0 or sampling.xtc_probability > 0:
+            _refuse("typical_p, top_n_sigma and XTC")
 
     def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
         return Lockstep(party, Rounds(self._generate, self._tokenizer, party.text, party.trip))
