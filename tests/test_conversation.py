@@ -39,11 +39,16 @@ def test_there_and_back(tmp_path: Path, system: str | None) -> None:
     again = Conversation("another")
     again.load(str(path))
     assert (again.system, again.messages) == (system, said.messages)
-    # The body of a request is one, too.
-    path.write_text(json.dumps({"model": "any", "messages": said.messages}))
-    again.clear()
-    again.load(str(path))
-    assert again.messages == said.messages
+    # The body of a request is one, too, and a text may come in parts.
+    parted = [
+        {**one, "content": [{"type": "text", "text": line} for line in one["content"].split("\n")]}
+        for one in said.messages
+    ]
+    for messages in (said.messages, parted):
+        path.write_text(json.dumps({"model": "any", "messages": messages}))
+        again.clear()
+        again.load(str(path))
+        assert again.messages == said.messages
 
 
 @pytest.mark.parametrize(
@@ -56,6 +61,7 @@ def test_there_and_back(tmp_path: Path, system: str | None) -> None:
         ('"hello"', "no list of messages"),
         ("[1]", "message 1 has no role of system, user, assistant"),
         ('[{"role": "tool", "content": ""}]', "message 1 has no role"),
+        ('[{"role": "user", "content": [{"type": "image_url"}]}]', "message 1 has no text"),
         ('[{"role": "user"}]', "message 1 has no text"),
         ('[{"role": "user", "content": "\\ud800"}]', "lone surrogate"),
         ('[{"role": "user", "content": ""}, {"role": "system", "content": ""}]', "message 2"),

@@ -16,6 +16,7 @@ from prompts import PROMPTS
 from random_model import write_dense
 from serving import Server, serve
 from specllama import ArgumentError, ModelError, RemoteError, SpecllamaError, SpecSession
+from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT
 
 MODULE = PROMPTS["module"]
@@ -110,10 +111,19 @@ def test_a_server_that_is_not_there() -> None:
         SpecSession(target="http://127.0.0.1:1")
 
 
+def test_chat_by_command(server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    template = tmp_path / "template"
+    template.write_text("{% for one in messages %}{{ one.content }}{% endfor %}")
+    expected = server.session.generate(MODULE, max_tokens=9).text
+    arguments = ["-p", MODULE, "-n", "9", "--temp", "0", "--chat-template-file", str(template)]
+    assert main(["chat", "-u", server.url, *arguments]) == 0
+    assert capfd.readouterr().out.strip() == expected.strip()
+
+
 def test_keys() -> None:
     options = EXACT | {"draft": None, "offers": True, "exact": EXACT_HERE}
     key = "secret \N{LATIN SMALL LETTER E WITH ACUTE}"
-    with SpecSession(**options) as session, serve(session, api_key=key) as server:
+    with SpecSession(**options) as session, serve(session, api_keys=(key,)) as server:
         for wrong in (None, "secret"):
             with pytest.raises(RemoteError, match="target_key"):
                 SpecSession(target=server.url, target_key=wrong)

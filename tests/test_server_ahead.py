@@ -117,7 +117,7 @@ def test_who_may_open_a_socket(session: SpecSession) -> None:
         except InvalidStatus as error:
             return error.response.status_code
 
-    with serve(session, api_key="secret") as server:
+    with serve(session, api_keys=("secret",)) as server:
         assert status(server) == 403
         assert status(server, Authorization="Bearer wrong") == 403
         assert status(server, Authorization="Bearer secret") == 101

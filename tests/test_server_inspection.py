@@ -28,6 +28,12 @@ def test_tokens_and_back(server: Server) -> None:
     pieces = server.post("/tokenize", {"content": TEXT, "with_pieces": True}).json()["tokens"]
     assert [one["id"] for one in pieces] == tokens
     assert "".join(one["piece"] for one in pieces) == TEXT
+    # A character of several tokens, none of which is text by itself.
+    body = {"content": "é\N{PARTY POPPER}", "with_pieces": True}
+    pieces = [one["piece"] for one in server.post("/tokenize", body).json()["tokens"]]
+    whole = b"".join(bytes(one) if isinstance(one, list) else one.encode() for one in pieces)
+    assert whole.decode() == body["content"]
+    assert any(isinstance(one, list) for one in pieces)
     special = server.post("/tokenize", {"content": TEXT, "add_special": True}).json()["tokens"]
     assert special == server.session.tokenize(TEXT)
     assert server.post("/detokenize", {"tokens": tokens}).json() == {"content": TEXT}

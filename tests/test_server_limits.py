@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import re
 import socket
@@ -268,7 +269,7 @@ def test_a_slow_reader_slows_nobody(server: Server) -> None:
 
 
 def test_the_api_key(session: SpecSession) -> None:
-    with serve(session, api_key="secret é") as server:
+    with serve(session, api_keys=("secret é",)) as server:
         for path in ("/v1/models", "/metrics"):
             error = refused(server.get(path), 401)
             assert error["code"] == "invalid_api_key"
@@ -288,8 +289,18 @@ def test_the_api_key(session: SpecSession) -> None:
         assert server.get("/").is_success
         with pytest.raises(openai.AuthenticationError):
             server.openai("wrong").models.list()
-    with serve(session, api_key="secret") as server:
-        assert server.openai("secret").models.list().data[0].id == "test"
+    with serve(session, api_keys=("secret", "other")) as server:
+        for key in ("secret", "other"):
+            assert server.openai(key).models.list().data[0].id == "test"
+        with pytest.raises(openai.AuthenticationError):
+            server.openai("secret,other").models.list()
+
+
+def test_a_compressed_body(session: SpecSession) -> None:
+    with serve(session) as server:
+        packed = gzip.compress(b'{"prompt": "x", "max_tokens": 1}')
+        answer = server.post("/v1/completions", packed, headers={"Content-Encoding": "gzip"})
+        assert "is compressed" in refused(answer, 415)["message"]
 
 
 def test_web_pages_of_others(session: SpecSession) -> None:

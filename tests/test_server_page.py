@@ -30,7 +30,7 @@ TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e =>
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Continues texts; it wants a key."""
-    with SpecSession(**EXACT, **FIXED) as session, serve(session, api_key="key") as running:
+    with SpecSession(**EXACT, **FIXED) as session, serve(session, api_keys=("key",)) as running:
         yield running
 
 

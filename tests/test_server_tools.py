@@ -287,7 +287,7 @@ def test_schemas_out_of_the_ordinary(servers: dict[str, Server], schema: Any) ->
         ({"type": "function", "function": {"name": "f"}}, "[0].id"),
         ({"id": "1"}, "[0].function"),
         ({"id": "1", "function": {}}, "[0].function.name"),
-        ({"id": "1", "function": {"name": "f", "arguments": {}}}, "[0].function.arguments"),
+        ({"id": "1", "function": {"name": "f", "arguments": []}}, "[0].function.arguments"),
         ({"id": "1", "function": {"name": "f", "arguments": "[]"}}, "[0].function.arguments"),
     ],
 )

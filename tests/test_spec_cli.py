@@ -229,7 +229,7 @@ def test_help_version_devices() -> None:
         (["-ngld", "few"], '-ngld needs a whole number, not "few"'),
         (["--grammar-file", "/no/such"], "There is no grammar file /no/such"),
         (["--grammar-file", "/dev/null"], "The grammar file /dev/null is empty"),
-        (["-s", "-2"], "-s needs a whole number from 0"),
+        (["-s", "-2"], "-s needs a whole number from -1"),
         (["hello"], 'What is "hello" for?'),
         (["-p", ""], "The prompt is empty"),
         (["-p", "x", "-f", "y"], "not both"),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from prompts import PROMPTS, most_tokens
@@ -86,3 +90,23 @@ def test_stats_of_a_running_stream(open_session: Open) -> None:
     list(stream)
     assert early.generated_tokens < 50  # a snapshot
     assert stream.stats.generated_tokens == 50
+
+
+def test_a_generation_can_be_copied(open_session: Open) -> None:
+    options: dict[str, Any] = {"max_tokens": 40, "logprobs": 2, "temperature": 0.5, "seed": 1}
+    session = open_session(draft="ngram")
+    found = session.generate(PROMPTS["module"], trace=True, **options)
+    assert found.stats.drafted > 0
+    for again in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert (again.text, again.tokens) == (found.text, found.tokens)
+        assert again.stats.to_dict() == found.stats.to_dict()
+        assert repr(again.logprobs) == repr(found.logprobs)
+        assert [one.top for one in again.logprobs] == [one.top for one in found.logprobs]
+        assert str(again.trace) == str(found.trace)
+        assert again.trace is not None
+        assert found.trace is not None
+        assert again.trace.to_html() == found.trace.to_html()
+    assert dataclasses.asdict(found)["stats"].to_dict() == found.stats.to_dict()
+    chunks = list(session.stream(PROMPTS["module"], **options))
+    assert repr(pickle.loads(pickle.dumps(chunks))) == repr(chunks)
+    assert copy.copy(chunks[-1]).finish_reason == chunks[-1].finish_reason

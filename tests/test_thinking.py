@@ -285,7 +285,7 @@ def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:
     """The prompt ends with what was said, so that the script goes on."""
     begun = [*MESSAGES, {"role": "assistant", "content": "ab"}]
     prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
-    assert prompt == "u<s>ab"
+    assert prompt == "<s>u<s>ab"
     assert message(servers["letters"], messages=begun)["content"] == "cd"
 
 

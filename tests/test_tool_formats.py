@@ -111,6 +111,10 @@ def test_what_only_looks_like_a_call() -> None:
     assert reader.push("box> y") == [Content(" <tool_box> y")]
     assert reader.push(" <tool_call> is how") == []
     assert reader.finish() == [Content(" <tool_call> is how")]
+    # A call that was cut off where nothing else may come is no content.
+    reader = CallReader(HermesFormat(), [TOOL], only=True)
+    assert reader.push(' <tool_call>\n{"name": "ad') == []
+    assert reader.finish() == []
     reader = CallReader(HermesFormat(), [TOOL])
     shown = 'It is {"name": "subtract", "arguments": {}}.'
     assert reader.push(shown) == [Content(shown)]

@@ -102,6 +102,7 @@ std::string reason(const std::string& printed, const std::string& logged) {
     std::string text = at == std::string::npos ? logged : printed.substr(at + kMark.size());
     if (text == "failed to parse grammar") return "it has no rules";
     while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
+    if (text.ends_with(" at")) text += " its end";
     if (text.size() <= kLongest) return text;
     text.resize(kLongest);
     text.resize(std::min(find_invalid_utf8(text), kLongest));  // not in the middle of a character

@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,9 @@ FinishReason finish_reason(const std::optional<std::string>& name) {
     return *name == "stop" ? FinishReason::stop : FinishReason::length;
 }
 
+using LogprobsState = std::tuple<Token, float, std::vector<std::pair<Token, float>>>;
+using ChunkState = std::tuple<std::string, Token, bool, std::optional<TokenLogprobs>, int>;
+
 }  // namespace
 
 void bind_chunk(py::module_& m) {
@@ -38,6 +42,11 @@ void bind_chunk(py::module_& m) {
         .def_readonly("token", &TokenLogprobs::token)
         .def_readonly("logprob", &TokenLogprobs::logprob)
         .def_readonly("top", &TokenLogprobs::top)
+        .def(py::pickle(
+            [](const TokenLogprobs& self) {
+                return LogprobsState(self.token, self.logprob, self.top);
+            },
+            [](LogprobsState state) { return std::make_from_tuple<TokenLogprobs>(state); }))
         .def("__repr__", [](const TokenLogprobs& self) {
             return py::str("TokenLogprobs(token={}, logprob={:.4f}, top={})")
                 .format(self.token, self.logprob, self.top);
@@ -65,6 +74,19 @@ void bind_chunk(py::module_& m) {
         .def_readonly("logprobs", &Chunk::logprobs)
         .def_property_readonly("finish_reason",
                                [](const Chunk& chunk) { return to_python(chunk.finish_reason); })
+        .def(py::pickle(
+            [](const Chunk& self) {
+                return ChunkState(self.text, self.token, self.from_draft, self.logprobs,
+                                  static_cast<int>(self.finish_reason));
+            },
+            [](ChunkState state) {
+                auto& [text, token, from_draft, logprobs, reason] = state;
+                return Chunk{.text = std::move(text),
+                             .token = token,
+                             .from_draft = from_draft,
+                             .logprobs = std::move(logprobs),
+                             .finish_reason = static_cast<FinishReason>(reason)};
+            }))
         .def("__repr__", [](const py::object& self) {
             return py::str("Chunk(text={!r}, token={!r}, from_draft={!r}, finish_reason={!r})")
                 .format(self.attr("text"), self.attr("token"), self.attr("from_draft"),

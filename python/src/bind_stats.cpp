@@ -1,6 +1,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -101,6 +102,39 @@ py::dict to_plain(const Stats& stats) {
     return dict;
 }
 
+// All that a copy of the statistics needs: the figures, and what is no figure.
+py::dict state_of(const Stats& stats) {
+    py::dict state = to_plain(stats);
+    state["prefill_generated_tokens"] = stats.prefill_generated_tokens;
+    return state;
+}
+
+Stats from_state(const py::dict& state) {
+    Stats stats;
+    visit_stats([&](const char* name, auto figure) {
+        if constexpr (std::is_member_object_pointer_v<decltype(figure)>) {
+            using Figure = std::remove_cvref_t<decltype(stats.*figure)>;
+            if constexpr (std::is_same_v<Figure, Seconds>) {
+                visit_seconds([&](const char* part, auto seconds) {
+                    stats.*figure.*seconds = state[name][part].template cast<double>();
+                });
+            } else if constexpr (std::is_same_v<Figure, decltype(Stats::by_source)>) {
+                for (std::size_t i = 0; i < kSourceNames.size(); ++i) {
+                    const auto pair = state[name][kSourceNames[i]];
+                    stats.by_source[i] = {pair[py::int_(0)].template cast<int>(),
+                                          pair[py::int_(1)].template cast<int>()};
+                }
+            } else {
+                stats.*figure = state[name].template cast<Figure>();
+            }
+        }
+    });
+    for (const auto& [drafted, accepted] : state["by_round"].cast<Pairs>())
+        stats.by_round.push_back({drafted, accepted});
+    stats.prefill_generated_tokens = state["prefill_generated_tokens"].cast<int>();
+    return stats;
+}
+
 }  // namespace
 
 void bind_stats(py::module_& m) {
@@ -121,6 +155,7 @@ void bind_stats(py::module_& m) {
               py::arg("draft_step_seconds"), py::arg("drafter_errors"),
               py::arg("last_drafter_error"), py::arg("seconds"));
     stats.def("to_dict", [](const Stats& one) { return to_plain(one); })
+        .def(py::pickle(&state_of, &from_state))
         .def("__repr__", [](const Stats& one) {
             return py::str(
                        "Stats(prompt_tokens={}, generated_tokens={}, rounds={}, drafted={}, "

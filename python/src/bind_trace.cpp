@@ -1,7 +1,18 @@
+#include <tuple>
+#include <vector>
+
 #include "bind.h"
 #include "specllama/trace.h"
 
 namespace specllama {
+
+namespace {
+
+using DraftedState = std::tuple<Token, int, int, float, int, bool>;
+using RoundState = std::tuple<int, std::vector<DraftedToken>, int, Token, std::vector<Token>,
+                              double, double, double, double>;
+
+}  // namespace
 
 void bind_trace(py::module_& m) {
     py::class_<DraftedToken>(m, "DraftedToken", "A token that was proposed and verified.")
@@ -16,6 +27,16 @@ void bind_trace(py::module_& m) {
                                                           : py::int_(self.parent);
                                })
         .def_readonly("accepted", &DraftedToken::accepted)
+        .def(py::pickle(
+            [](const DraftedToken& self) {
+                return DraftedState(self.token, static_cast<int>(self.source), self.length,
+                                    self.confidence, self.parent, self.accepted);
+            },
+            [](const DraftedState& state) {
+                const auto [token, source, length, confidence, parent, accepted] = state;
+                return DraftedToken{
+                    token, static_cast<Source>(source), length, confidence, parent, accepted};
+            }))
         .def("__repr__", [](const py::object& self) {
             return py::str("DraftedToken(token={}, drafter={!r}, length={}, confidence={:.3f})")
                 .format(self.attr("token"), self.attr("drafter"), self.attr("length"),
@@ -35,6 +56,13 @@ void bind_trace(py::module_& m) {
         .def_readonly("decode_seconds", &RoundTrace::decode_seconds)
         .def_readonly("expected_tokens", &RoundTrace::expected_tokens)
         .def_readonly("expected_seconds", &RoundTrace::expected_seconds)
+        .def(py::pickle(
+            [](const RoundTrace& self) {
+                return RoundState(self.position, self.draft, self.accepted, self.next, self.certain,
+                                  self.draft_seconds, self.decode_seconds, self.expected_tokens,
+                                  self.expected_seconds);
+            },
+            [](const RoundState& state) { return std::make_from_tuple<RoundTrace>(state); }))
         .def("__repr__", [](const py::object& self) {
             return py::str("RoundTrace(position={}, draft={}, accepted={}, next={})")
                 .format(self.attr("position"), self.attr("draft"), self.attr("accepted"),

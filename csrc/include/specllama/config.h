@@ -65,8 +65,8 @@ struct ContextOptions {
     std::optional<std::string> kv_type;
 };
 
-// A second GGUF that drafts for the target: a smaller model, or an EAGLE-3 head. It must have the
-// target's vocabulary.
+// A second GGUF that drafts for the target: a smaller model, an EAGLE-3 head or an assistant of
+// Gemma 4. It must have the target's vocabulary.
 struct DraftModelOptions {
     ModelOptions model;
     // Use the layers of multi-token prediction in the target's own file instead; see brings_head.
@@ -140,8 +140,8 @@ struct SamplingOptions {
     double top_n_sigma = 0;
     // Only the k most likely tokens; 0 or -1: off.
     int top_k = 0;
-    // Only the tokens whose information is nearest to the average, of together this probability
-    // (Meister et al., "Locally typical sampling", 2023); 1: off.
+    // Only the tokens whose information (-log p) is nearest to the average, of together this
+    // probability (Meister et al., "Locally typical sampling", 2023); 1: off.
     double typical_p = 1;
     // Only the most likely tokens whose probabilities add up to this; 1: off.
     double top_p = 1;

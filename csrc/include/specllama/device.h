@@ -19,7 +19,7 @@ struct Device {
 std::vector<Device> list_devices(const std::string& rpc = "");
 
 // The weight kernels that llama.cpp has for this processor, e.g. "AMX, repacked, plain"; a kernel
-// that is not used has the reason in brackets. May try AMX in a child process; see README.
+// that is not used has the reason in brackets. May try AMX in a child process; see docs/install.md.
 std::string cpu_kernels();
 
 // Version of this library.

@@ -100,13 +100,23 @@ def _read(path: str) -> list[dict[str, Any]]:
     messages = held.get("messages") if isinstance(held, dict) else held
     if not isinstance(messages, list):
         raise ArgumentError(f"{path} holds no conversation: it is no list of messages.")
+    read = []
     for i, message in enumerate(messages):
         roles = ("system", *_ROLES) if i == 0 else _ROLES
         if not isinstance(message, dict) or message.get("role") not in roles:
             raise ArgumentError(
                 f"{path} holds no conversation: message {i + 1} has no role of {', '.join(roles)}."
             )
-        if not isinstance(message.get("content"), str):
+        texts = _texts(message.get("content"))
+        if not all(isinstance(one, str) for one in texts):
             raise ArgumentError(f"{path} holds no conversation: message {i + 1} has no text.")
-        _check.text(f"{path}: message {i + 1}", message["content"])
-    return messages
+        said = _check.text(f"{path}: message {i + 1}", "\n".join(texts))
+        read.append({**message, "content": said})
+    return read
+
+
+def _texts(content: Any) -> list[Any]:
+    """Return the texts of a message's parts, or the one text that it is."""
+    if not isinstance(content, list):
+        return [content]
+    return [part.get("text") if isinstance(part, dict) else None for part in content]

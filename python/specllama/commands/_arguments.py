@@ -172,7 +172,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "draft_device": arguments.device_draft,
         "kv_type": arguments.kv_type,
         "rpc": arguments.rpc,
-        "lora": arguments.lora,
+        "lora": arguments.lora or None,
         "spec_length": arguments.spec_length,
         "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,

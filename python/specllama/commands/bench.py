@@ -205,7 +205,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
     parser.add_argument("-c", "--ctx-size", type=whole(), help="tokens of context")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=whole(), default=-1, help="GPU layers (all)")
+    parser.add_argument(
+        "-ngl", "--n-gpu-layers", type=whole(), default=-1, help="GPU layers (as many as fit)"
+    )
     _arguments.add_rpc(parser)
     parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
     parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")

@@ -111,7 +111,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
     parser.add_argument("-c", "--ctx-size", type=whole(), help="tokens of context")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=whole(), help="GPU layers (all)")
+    parser.add_argument("-ngl", "--n-gpu-layers", type=whole(), help="GPU layers (as many as fit)")
     _arguments.add_rpc(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

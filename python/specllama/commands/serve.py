@@ -45,16 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
     sampling = _arguments.generate_options(arguments)
     if arguments.n_predict is not None:
         sampling["max_tokens"] = arguments.n_predict
-    key = arguments.api_key or os.environ.get("SPECLLAMA_API_KEY") or None
-    if key is not None and (not key.isprintable() or key != key.strip()):
+    keys = arguments.api_key or os.environ.get("SPECLLAMA_API_KEY")
+    api_keys = tuple(keys.split(",")) if keys else ()
+    if not all(key and key.isprintable() and key == key.strip() for key in api_keys):
         raise ArgumentError(
-            "The API key (--api-key or SPECLLAMA_API_KEY) has spaces around it, or characters that "
-            "are not printable."
+            "An API key (--api-key or SPECLLAMA_API_KEY) is empty, has spaces around it, or has "
+            "characters that are not printable."
         )
     settings = Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
-        api_key=key,
+        api_keys=api_keys,
         cors_origins=tuple(arguments.cors_origin),
         max_body=arguments.max_body,
         max_prompt=arguments.max_prompt,
@@ -130,7 +131,9 @@ def _addresses(value: str) -> list[str]:
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
-    parser = commands.add_parser("serve", help="serve the OpenAI API", description=__doc__)
+    parser = commands.add_parser(
+        "serve", help="serve the OpenAI API and Anthropic's", description=__doc__
+    )
     _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
     _arguments.add_chat_template(parser)
     parser.add_argument(
@@ -163,7 +166,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--api-key", type=_key,
-        help="what requests must carry (the variable SPECLLAMA_API_KEY, or nothing)",
+        help="what requests must carry; several with commas between them (the variable "
+        "SPECLLAMA_API_KEY, or nothing)",
     )  # fmt: skip
     parser.add_argument(
         "--cors-origin", action="append", default=[], metavar="ORIGIN",
@@ -171,7 +175,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--forwarded-allow-ips", type=_addresses, default=[], metavar="ADDRESS,...",
-        help="proxies that are believed who asks, by X-Forwarded-For (none)",
+        help="proxies whose X-Forwarded-For is believed (none)",
     )  # fmt: skip
     parser.add_argument(
         "--max-body", type=whole(1), default=1 << 20, help="bytes of a request (1048576)"

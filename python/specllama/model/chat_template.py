@@ -29,6 +29,8 @@ class ChatTemplate:
         source: The template; None if the model has none.
         bos: Text of the model's BOS token, "" if it has none.
         eos: Text of the EOS token, "" likewise.
+        begins_with_bos: Whether every text is to begin with BOS, also where the template leaves it
+            out.
         arguments: Passed to the template in every call.
 
     Attributes:
@@ -44,6 +46,7 @@ class ChatTemplate:
         *,
         bos: str,
         eos: str,
+        begins_with_bos: bool = False,
         arguments: Mapping[str, Any] | None = None,
     ) -> None:
         if not source:
@@ -56,8 +59,10 @@ class ChatTemplate:
         try:
             self._formatter = Jinja2ChatFormatter(source, eos_token=eos, bos_token=bos)
         except TemplateError as error:
-            raise ModelError(f"The model's chat template cannot be read: {error}.") from None
+            why = str(error).rstrip(".")
+            raise ModelError(f"The model's chat template cannot be read: {why}.") from None
         self._source = source
+        self._begin = bos if begins_with_bos else ""
         self._arguments = arguments or {}
         self.thinking = thinking_of(source)
 
@@ -76,8 +81,8 @@ class ChatTemplate:
 
         Args:
             messages: The conversation. The model is to answer the last message; if that is the
-                assistant's, it is the beginning of the answer, and the model continues it. If it is
-                empty, it is left out.
+                assistant's, and not the only one, it is the beginning of the answer, and the model
+                continues it. If it is empty, it is left out.
             arguments: Passed to the template, e.g. {"enable_thinking": False}; they override those
                 of the constructor.
 
@@ -112,7 +117,7 @@ class ChatTemplate:
 
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
         prompt: str = self._formatter(messages=conversation, **passed).prompt
-        return prompt
+        return prompt if prompt.startswith(self._begin) else self._begin + prompt
 
     def opened_thought(self, prompt: str) -> Thinking | None:
         """Return the texts around a thought if the prompt ends with the opening one, else None."""

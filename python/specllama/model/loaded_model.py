@@ -98,9 +98,16 @@ class LoadedModel:
                 for token in (self._core.bos, self._core.eos)
             )
             self._chat_template = ChatTemplate(
-                self.chat_template_source, bos=bos, eos=eos, arguments=self._template.arguments
-            )
+                self.chat_template_source, bos=bos, eos=eos, begins_with_bos=bool(self._begin),
+                arguments=self._template.arguments,
+            )  # fmt: skip
         return self._chat_template
+
+    @property
+    def _begin(self) -> list[int]:
+        """The BOS token, if the model wants every text to begin with it."""
+        begin = self.tokenize("")[:1]
+        return begin if begin == [self._core.bos] else []
 
     @property
     def chat_template_source(self) -> str | None:
@@ -130,10 +137,10 @@ class LoadedModel:
         """
         if self._infill_prompts is None:
             fim = FimTokens(*self._core.fim)
-            begin = self.tokenize("")[:1]
-            bos = begin if begin == [self._core.bos] else []
             # A method of the session here would make a reference cycle.
-            self._infill_prompts = InfillPrompts(fim, bos, partial(_plain_tokens, self._core))
+            self._infill_prompts = InfillPrompts(
+                fim, self._begin, partial(_plain_tokens, self._core)
+            )
         most = self.n_ctx * 3 // 4 if max_prompt is None else max_prompt
         texts = (_check.text("prefix", prefix), _check.text("suffix", suffix))
         others = [

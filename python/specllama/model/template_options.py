@@ -37,7 +37,8 @@ class TemplateOptions:
             try:  # a broken template is reported now, not with the first message
                 ChatTemplate(source, bos="", eos="")
             except ModelError as error:
-                raise ArgumentError(f"chat_template is no such template: {error}") from None
+                why = str(error).removeprefix("The model's chat template ")
+                raise ArgumentError(f"chat_template {why}") from None
         return cls(source, dict(template_arguments(arguments)))
 
 

@@ -50,7 +50,7 @@ class GenerateOptions(TypedDict, total=False):
     )]  # fmt: skip
     typical_p: Annotated[float, Field(
         1.0, "1: off", _check.number,
-        "Only the tokens whose information is nearest to the average, together this likely. "
+        "Only the tokens that are nearly as surprising as the average one, together this likely. "
         "Locally typical sampling (Meister et al. 2023); it may leave the likeliest token out.",
         float, Range(0, 1), ("--typical", "--typical-p"), "typical_p",
     )]  # fmt: skip
@@ -130,7 +130,7 @@ class GenerateOptions(TypedDict, total=False):
     )]  # fmt: skip
     processed_logprobs: Annotated[bool, Field(
         False, "False", _check.flag,
-        "They are of what the steps above make of the distribution, not of the model's own.",
+        "They are those after the steps above, not those of the model itself.",
     )]  # fmt: skip
     seed: Annotated[int | None, Field(
         None, "a fresh one", read.seed,

@@ -155,6 +155,8 @@ class App:
         return JSONResponse({"object": "list", "data": [self._model()]})
 
     async def _show_model(self, request: Request) -> Response:
+        if not request.path_params["name"]:  # a slash behind the path
+            return await self._list_models(request)
         if request.path_params["name"] != self._settings.name:
             raise ApiError(404, "There is no such model here.", code="model_not_found")
         return JSONResponse(self._model())

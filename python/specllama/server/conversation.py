@@ -135,7 +135,8 @@ class Conversation:
         triggers = options.get("grammar_triggers") or ()
         # A grammar without triggers leaves no room for the end of a thought.
         opened = bool(self._closing) and ("grammar" not in options or bool(triggers))
-        calls = CallReader(self._format, self._choice.tools) if self._choice.tools else None
+        tools, must = self._choice.tools, self._choice.must
+        calls = CallReader(self._format, tools, only=must) if tools else None
         thoughts = None
         if self._thinking is not None:
             thoughts = ThoughtReader(self._thinking, opened=opened)

@@ -23,6 +23,8 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     A body that is too long is read to its end, up to a bound, else its sender would not get the
     error.
     """
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise ApiError(415, "The body is compressed; send it as it is.")
     body = bytearray()
     n_bytes = 0
 

@@ -18,7 +18,7 @@ _OPEN = frozenset({"/", "/health", "/v1/health"})
 
 
 class Guard:
-    """Lets requests through that carry the key, if there is one, and are not from a foreign web
+    """Lets requests through that carry a key, if there are any, and are not from a foreign web
     page.
 
     A page on another site can make its visitor's browser send requests to this machine. With a DNS
@@ -30,7 +30,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._only_loopback = settings.api_key is None and settings.host in LOOPBACK
+        self._only_loopback = not settings.api_keys and settings.host in LOOPBACK
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
@@ -58,9 +58,10 @@ class Guard:
             raise ApiError(
                 403, f"Pages of {origin:.80} may not use this server; see --cors-origin."
             )
-        if self._settings.api_key is not None and not (path in _OPEN or path.startswith(PREFIX)):
-            key = self._settings.api_key.encode()
-            if not any(hmac.compare_digest(one.encode("latin-1"), key) for one in _keys(headers)):
+        if self._settings.api_keys and not (path in _OPEN or path.startswith(PREFIX)):
+            given = [one.encode("latin-1") for one in _keys(headers)]
+            known = [key.encode() for key in self._settings.api_keys]
+            if not any(hmac.compare_digest(one, key) for one in given for key in known):
                 raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
 
 

@@ -59,7 +59,7 @@ class Inspection:
             )
             if not pieces:
                 return tokens
-            return [{"id": one, "piece": self._session.token_text(one)} for one in tokens]
+            return [{"id": one, "piece": _piece(self._session.token_bytes(one))} for one in tokens]
 
         return JSONResponse({"tokens": await self._reading.run(fields, tokenize)})
 
@@ -108,3 +108,11 @@ class Inspection:
             {"id": i, "n_ctx": self._session.n_ctx, "is_processing": i < n_running}
             for i in range(self._session.n_seq)
         ])  # fmt: skip
+
+
+def _piece(piece: bytes) -> str | list[int]:
+    """Return what a token adds to a text: as text, or as bytes where it is no whole UTF-8."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return list(piece)

@@ -63,13 +63,14 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) ->
 
 
 def read_arguments(fields: Fields) -> dict[str, Any] | str:
-    """Return the field `arguments`, a JSON object given as text, as an object. If the text is not
-    JSON, for example as the call was cut at its last token, return the text: templates take that
-    too, and the conversation can go on. For the same reason U+FFFD replaces half surrogate pairs,
-    which some models write."""
-    text = fields.text("arguments") or "{}"
+    """Return the field `arguments` as an object. It is a JSON object or, as OpenAI's API has it,
+    the text of one. If the text is not JSON, for example as the call was cut at its last token,
+    return the text: templates take that too, and the conversation can go on. For the same reason
+    U+FFFD replaces half surrogate pairs, which some models write."""
+    given = fields.any("arguments")
+    text = "{}" if isinstance(given, dict) else fields.text("arguments") or "{}"
     try:
-        arguments = with_whole_characters(parsed(text))
+        arguments = with_whole_characters(given if isinstance(given, dict) else parsed(text))
     except json.JSONDecodeError:
         return whole_characters(text)
     except ValueError as error:
@@ -82,8 +83,10 @@ def read_arguments(fields: Fields) -> dict[str, Any] | str:
 
 def _part_text(fields: Fields, name: str, part: Any) -> str:
     field = fields.full_name(name)
-    if isinstance(part, dict) and isinstance(part.get("text"), str):
-        return str(part["text"])
+    if isinstance(part, dict):
+        text = part.get("refusal" if part.get("type") == "refusal" else "text")
+        if isinstance(text, str):
+            return text
     raise ApiError(
         400, f"{field} must have a text; images, sounds and files are not supported.", param=field
     )

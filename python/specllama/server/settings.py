@@ -17,7 +17,7 @@ class Settings:
     Attributes:
         name: The model's name in answers.
         host: Address at which the server listens.
-        api_key: Bearer token that requests must carry; None: none is needed.
+        api_keys: Bearer tokens of which requests must carry one; empty: none is needed.
         cors_origins: Origins of web pages that may use the server, besides its own page.
         max_body: Most bytes of a request.
         max_prompt: Most tokens of a prompt; None: as many as the context holds.
@@ -30,7 +30,7 @@ class Settings:
 
     name: str
     host: str = "127.0.0.1"
-    api_key: str | None = None
+    api_keys: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     max_body: int = 1 << 20
     max_prompt: int | None = None

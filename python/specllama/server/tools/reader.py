@@ -18,9 +18,10 @@ class CallReader:
     Args:
         calls: How the model writes calls.
         tools: The tools that it may call.
+        only: Whether the text has nothing but calls.
     """
 
-    def __init__(self, calls: CallFormat, tools: Sequence[Tool]) -> None:
+    def __init__(self, calls: CallFormat, tools: Sequence[Tool], *, only: bool = False) -> None:
         self._head = calls.head
         self._openings = tuple(calls.openings(tools))
         first = {one[0] for one in self._openings}
@@ -28,6 +29,7 @@ class CallReader:
         self._text = ""
         self._read: Callable[[], Iterator[Part]] = self._read_content
         self._object = _ObjectEnd()
+        self._only = only
         self.n_calls = 0
 
     @property
@@ -46,8 +48,9 @@ class CallReader:
         return parts
 
     def finish(self) -> list[Part]:
-        """Return the text that was held back. After a call it is the format's own: return none."""
-        if self._text and not self.n_calls:
+        """Return the text that was held back. After a call, or where there are only calls, it is
+        the format's own: return none."""
+        if self._text and not self.n_calls and not self._only:
             return [Content(self._text)]
         return []
 
