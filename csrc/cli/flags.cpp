@@ -61,7 +61,8 @@ void set_seed(Options& options, const std::string& value) {
     const char* end = value.data() + value.size();
     const auto [at, error] = std::from_chars(value.data(), end, seed);
     if (error != std::errc{} || at != end)
-        throw UsageError("needs a whole number from -1 (a fresh one) to 2^64 - 1, not \"" + value + "\"");
+        throw UsageError("needs a whole number from -1 (a fresh one) to 2^64 - 1, not \"" + value +
+                         "\"");
     options.generate.sampling.seed = seed;
 }
 
