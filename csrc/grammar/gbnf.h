@@ -29,8 +29,8 @@ struct Gbnf {
 // whatever is not GBNF: llama.cpp's parser tells why.
 // Throws InvalidArgument where that parser would end the process or take all memory: for more than
 // 64 groups inside each other, more than 4096 rules and repetitions, more than 262144 symbols in
-// the copies of repeated literals and character sets, and a repetition whose least number is above 2000 or above its
-// most.
+// the copies of repeated literals and character sets, and a repetition whose least number is above
+// 2000 or above its most.
 Gbnf parse_gbnf(std::string_view text);
 
 }  // namespace specllama
