@@ -39,6 +39,7 @@ void name_models(Options& options) {
     session.draft_model->model.device =
         options.draft_device.value_or(like_target ? session.model.device : "");
     session.draft_model->context = session.context;
+    session.draft_model->model.load_mode = session.model.load_mode;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
+#include "llama/rope.h"
 #include "llama/staging.h"
 #include "specllama/error.h"
 #include "system/host.h"
@@ -103,6 +104,7 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
     // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
     // when it is too late to cut.
     params.swa_full = plan.whole_window;
+    apply(plan.rope, params);
     return params;
 }
 
@@ -148,6 +150,7 @@ void check(const ContextOptions& options) {
     check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
                 options.n_seq == 1 ? "" : " (from n_seq on)");
     check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
+    check(options.rope);
 }
 
 int settled_threads(const ContextOptions& options) {

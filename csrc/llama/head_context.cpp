@@ -7,6 +7,7 @@
 #include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
+#include "llama/rope.h"
 #include "llama/staging.h"
 #include "specllama/error.h"
 
@@ -33,6 +34,7 @@ llama_context_params head_params(HeadContext::Kind kind, const ContextOptions& o
     params.no_perf = true;
     if (kind == HeadContext::Kind::mtp) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
     params.ctx_other = target.get();
+    apply(options.rope, params);
     return params;
 }
 

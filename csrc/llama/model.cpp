@@ -42,6 +42,15 @@ struct Progress {
 
 }  // namespace
 
+llama_load_mode load_mode(const std::string& name) {
+    for (const llama_load_mode mode :
+         {LLAMA_LOAD_MODE_AUTO, LLAMA_LOAD_MODE_NONE, LLAMA_LOAD_MODE_MMAP, LLAMA_LOAD_MODE_MLOCK,
+          LLAMA_LOAD_MODE_MMAP_MLOCK, LLAMA_LOAD_MODE_DIRECT_IO})
+        if (name == llama_load_mode_name(mode)) return mode;
+    throw InvalidArgument("load_mode must be auto, none, mmap, mlock, mmap+mlock or dio, not \"" +
+                          name + "\".");
+}
+
 Model::Model(llama_model_ptr model, ModelOptions options, Header header)
     : model_(std::move(model)),
       vocab_(llama_model_get_vocab(model_.get())),
@@ -58,6 +67,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
     params.load_mtp = with_mtp;
+    params.load_mode = load_mode(options.load_mode);
     std::vector<float> split = options.tensor_split;
     split.resize(llama_max_devices());
     if (!options.tensor_split.empty()) params.tensor_split = split.data();

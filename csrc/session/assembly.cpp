@@ -21,6 +21,7 @@
 #include "llama/head_file.h"
 #include "llama/kv_type.h"
 #include "llama/offload.h"
+#include "llama/rope.h"
 #include "session/calibration.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
@@ -83,6 +84,7 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
     check(options.context);
+    load_mode(options.model.load_mode);
     if (options.cache_ram < -1)
         throw InvalidArgument("cache_ram must be 0 (off) or more, or -1 (no limit), not " +
                               std::to_string(options.cache_ram) + ".");
@@ -131,6 +133,7 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     if (options.draft_model) {
         options.draft_model->context.n_seq = plan.context.n_seq;
         options.draft_model->context.n_batch = plan.context.n_batch;
+        options.draft_model->context.rope = plan.context.rope;
     }
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
@@ -234,7 +237,7 @@ std::string state_key(const Headers& headers, const ContextOptions& context, int
            ", memory in " + number(n_parts) + " parts of type " + kv_type_name(context) +
            ", flash attention " + number(context.flash_attn) +
            (header.long_rope ? ", turned for " + number(n_ctx) + " tokens" : "") +
-           (exact ? ", exact" : ", not exact");
+           in_words(context.rope) + (exact ? ", exact" : ", not exact");
 }
 
 }  // namespace

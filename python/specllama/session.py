@@ -78,6 +78,15 @@ class SpecSession(BackgroundRequests, Closing):
             path of one, or its name as above, a list of several (8 at most) or of pairs of a path
             and a scale, or a dict with the scale of each (1: as it was trained). A session with
             adapters is not exact, and a draft model has none.
+        load_mode: How weights get into main memory: "mmap" (mapped from the file), "none" (read
+            from it), "mlock" (and locked there, so that they are never swapped out), "mmap+mlock",
+            "dio" (read without the system's cache), or "auto": mapped, unless a GPU does not
+            support it.
+        rope_scaling, rope_scale, rope_freq_base, yarn_orig_ctx: How positions are turned, for
+            contexts longer than the model was trained with, of target and draft model alike:
+            "none", "linear" or "yarn"; by how much the context is stretched; the base of the
+            frequencies; for YaRN, the tokens of context that the model was trained with. None: as
+            the model's file says. For Qwen2.5 with 131072 tokens, e.g.: "yarn", 4, None, 32768.
         flash_attn: Flash attention: True, False, or "auto" (where the device supports it, except
             for models on a CPU that are faster without it: docs/attention.md).
         kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
@@ -182,6 +191,11 @@ class SpecSession(BackgroundRequests, Closing):
         | Sequence[str | os.PathLike[str] | tuple[str | os.PathLike[str], float]]
         | Mapping[Any, float]
         | None = None,
+        load_mode: Literal["auto", "none", "mmap", "mlock", "mmap+mlock", "dio"] = "auto",
+        rope_scaling: Literal["none", "linear", "yarn"] | None = None,
+        rope_scale: float | None = None,
+        rope_freq_base: float | None = None,
+        yarn_orig_ctx: int | None = None,
         flash_attn: bool | Literal["auto"] = "auto",
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
@@ -231,6 +245,11 @@ class SpecSession(BackgroundRequests, Closing):
             "device": device,
             "rpc": rpc,
             "lora": lora,
+            "load_mode": load_mode,
+            "rope_scaling": rope_scaling,
+            "rope_scale": rope_scale,
+            "rope_freq_base": rope_freq_base,
+            "yarn_orig_ctx": yarn_orig_ctx,
             "flash_attn": flash_attn,
             "kv_type": kv_type,
             "exact": exact,

@@ -55,12 +55,18 @@ void bind_options(py::module_& m) {
                               pair("n_cpu_moe", &ModelOptions::n_cpu_moe),
                               pair("tensor_split", &ModelOptions::tensor_split),
                               pair("device", &ModelOptions::device),
-                              pair("rpc", &ModelOptions::rpc), pair("lora", &ModelOptions::lora));
+                              pair("rpc", &ModelOptions::rpc), pair("lora", &ModelOptions::lora),
+                              pair("load_mode", &ModelOptions::load_mode));
+    bind_struct<RopeOptions>(m, "RopeOptions", pair("scaling", &RopeOptions::scaling),
+                             pair("scale", &RopeOptions::scale),
+                             pair("freq_base", &RopeOptions::freq_base),
+                             pair("yarn_orig_ctx", &RopeOptions::yarn_orig_ctx));
     bind_struct<ContextOptions>(
         m, "ContextOptions", pair("n_ctx", &ContextOptions::n_ctx),
         pair("n_seq", &ContextOptions::n_seq), pair("n_batch", &ContextOptions::n_batch),
         pair("n_threads", &ContextOptions::n_threads),
-        pair("flash_attn", &ContextOptions::flash_attn), pair("kv_type", &ContextOptions::kv_type));
+        pair("flash_attn", &ContextOptions::flash_attn), pair("kv_type", &ContextOptions::kv_type),
+        pair("rope", &ContextOptions::rope));
     bind_struct<NGramOptions>(m, "NGramOptions", pair("max_order", &NGramOptions::max_order),
                               pair("window", &NGramOptions::window),
                               pair("max_bytes", &NGramOptions::max_bytes),

@@ -45,6 +45,23 @@ struct ModelOptions {
     std::string rpc;
     // What is added to the weights. A session with adapters is never exact.
     std::vector<LoraAdapter> lora;
+    // How weights get into main memory: mmap (mapped from the file), none (read from it), mlock (and
+    // locked, so that the system never swaps them out), mmap+mlock, dio (read without the system's
+    // cache), or auto: mapped, unless a device does not support that.
+    std::string load_mode = "auto";
+};
+
+// How positions are turned, for contexts longer than a model was trained with. What is left out is
+// as the model's file says.
+struct RopeOptions {
+    // "none", "linear" or "yarn" (Peng et al., "YaRN", 2023).
+    std::optional<std::string> scaling;
+    // By how much the context is stretched, more than 0.
+    std::optional<double> scale;
+    // Base of the frequencies, more than 0.
+    std::optional<double> freq_base;
+    // For yarn: tokens of context that the model was trained with.
+    std::optional<int> yarn_orig_ctx;
 };
 
 struct ContextOptions {
@@ -63,6 +80,7 @@ struct ContextOptions {
     // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: q8_0 if
     // SessionOptions::exact is on, else f16.
     std::optional<std::string> kv_type;
+    RopeOptions rope;
 };
 
 // A second GGUF that drafts for the target: a smaller model, an EAGLE-3 head or an assistant of
@@ -71,7 +89,7 @@ struct DraftModelOptions {
     ModelOptions model;
     // Use the layers of multi-token prediction in the target's own file instead; see brings_head.
     bool mtp = false;
-    // n_ctx, n_seq and n_batch are replaced by the target's.
+    // n_ctx, n_seq, n_batch and rope are replaced by the target's.
     ContextOptions context;
     // A draft ends before a token whose probability by the draft model is less than this; 0: off.
     // (With rejection, the probability of the likeliest token counts, not of the one drawn.)

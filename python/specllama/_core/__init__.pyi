@@ -475,6 +475,7 @@ class ModelOptions:
         device: str,
         rpc: str,
         lora: list[LoraAdapter],
+        load_mode: str,
     ) -> None: ...
     @property
     def path(self) -> str: ...
@@ -490,6 +491,28 @@ class ModelOptions:
     def rpc(self) -> str: ...
     @property
     def lora(self) -> list[LoraAdapter]: ...
+    @property
+    def load_mode(self) -> str: ...
+
+class RopeOptions:
+    """How positions are turned. None: as the model's file says."""
+
+    def __init__(
+        self,
+        *,
+        scaling: str | None,
+        scale: float | None,
+        freq_base: float | None,
+        yarn_orig_ctx: int | None,
+    ) -> None: ...
+    @property
+    def scaling(self) -> str | None: ...
+    @property
+    def scale(self) -> float | None: ...
+    @property
+    def freq_base(self) -> float | None: ...
+    @property
+    def yarn_orig_ctx(self) -> int | None: ...
 
 class ContextOptions:
     """The memory of a model and how it decodes. n_ctx or n_threads 0: the default."""
@@ -503,6 +526,7 @@ class ContextOptions:
         n_threads: int,
         flash_attn: Switch,
         kv_type: str | None,
+        rope: RopeOptions,
     ) -> None: ...
     @property
     def n_ctx(self) -> int: ...
@@ -516,6 +540,8 @@ class ContextOptions:
     def flash_attn(self) -> Switch: ...
     @property
     def kv_type(self) -> str | None: ...
+    @property
+    def rope(self) -> RopeOptions: ...
 
 class NGramOptions:
     """Options of the n-gram predictor."""

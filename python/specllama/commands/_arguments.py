@@ -105,6 +105,12 @@ def add_session(
     add_rpc(parser)
     add_lora(parser)
     parser.add_argument(
+        "-lm", "--load-mode", default="auto",
+        choices=("auto", "none", "mmap", "mlock", "mmap+mlock", "dio"),
+        help="how weights get into main memory, e.g. mapped or locked there (auto)",
+    )  # fmt: skip
+    _add_rope(parser)
+    parser.add_argument(
         "--spec-length", type=whole(1, 64, words={"auto": "auto"}), default="auto",
         help="most drafted tokens, or auto: as many as pay (auto)",
     )  # fmt: skip
@@ -127,6 +133,21 @@ def add_lora(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS, metavar="FILE:SCALE,...",
         help="the same, and how much of each counts (1)",
     )  # fmt: skip
+
+
+def _add_rope(parser: argparse.ArgumentParser) -> None:
+    """Add how positions are turned; what is left out is as the model's file says."""
+    parser.add_argument(
+        "--rope-scaling", choices=("none", "linear", "yarn"),
+        help="how positions are turned in contexts longer than trained (the file's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rope-scale", type=float, metavar="N", help="by how much the context is stretched"
+    )
+    parser.add_argument("--rope-freq-base", type=float, metavar="N", help="base of the frequencies")
+    parser.add_argument(
+        "--yarn-orig-ctx", type=whole(), help="for yarn: tokens of context trained with"
+    )
 
 
 def _parts(value: str) -> list[float]:
@@ -173,6 +194,11 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "kv_type": arguments.kv_type,
         "rpc": arguments.rpc,
         "lora": arguments.lora or None,
+        "load_mode": arguments.load_mode,
+        "rope_scaling": arguments.rope_scaling,
+        "rope_scale": arguments.rope_scale,
+        "rope_freq_base": arguments.rope_freq_base,
+        "yarn_orig_ctx": arguments.yarn_orig_ctx,
         "spec_length": arguments.spec_length,
         "spec_tree": arguments.spec_tree,
         "corpus": arguments.corpus,

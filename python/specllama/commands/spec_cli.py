@@ -46,12 +46,13 @@ OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
     "--xtc-probability", "--xtc-threshold", "--repeat-penalty", "--presence-penalty",
     "--frequency-penalty", "--repeat-last-n", "--dry-multiplier", "--dry-base",
     "--dry-allowed-length", "--dry-penalty-last-n", "--dry-sequence-breaker", "--logprobs",
-    "--acceptance", "--lenience", "--grammar", "--grammar-file",
-    "-s", "--seed", "-c", "--ctx-size", "-b", "--batch-size", "-t", "--threads", "-ngl",
-    "--n-gpu-layers", "--gpu-layers", "-ts", "--tensor-split", "-ncmoe", "--n-cpu-moe", "-dev",
-    "--device", "--rpc", "-fa", "--flash-attn", "-kv", "--kv-type", "-ngld", "--n-gpu-layers-draft",
-    "--gpu-layers-draft", "-devd", "--device-draft", "--lora", "--lora-scaled", "--draft",
-    "--spec-length", "--spec-tree", "--color",
+    "--acceptance", "--lenience", "--grammar", "--grammar-file", "-s", "--seed", "-c", "--ctx-size",
+    "-b", "--batch-size", "-t", "--threads", "-ngl", "--n-gpu-layers", "--gpu-layers", "-ts",
+    "--tensor-split", "-ncmoe", "--n-cpu-moe", "-dev", "--device", "--rpc", "-fa", "--flash-attn",
+    "-kv", "--kv-type", "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", "-devd",
+    "--device-draft", "--lora", "--lora-scaled", "-lm", "--load-mode", "--rope-scaling",
+    "--rope-scale", "--rope-freq-base", "--yarn-orig-ctx", "--draft", "--spec-length",
+    "--spec-tree", "--color",
 ))  # fmt: skip
 """All options that the executable knows."""
 

@@ -16,6 +16,7 @@ def draft_options(
     device: Any,
     n_threads: Any,
     kv_type: Any,
+    load_mode: str = "auto",
 ) -> tuple[_core.ModelOptions, _core.ContextOptions]:
     """Check the options of a draft model, and return those of its model and of its context.
 
@@ -24,6 +25,7 @@ def draft_options(
         context: Makes the options of its context, given `n_threads` and `kv_type`.
         n_gpu_layers, device, n_threads, kv_type: The arguments of `SpecSession` with these names
             after "draft_"; None: the core's default.
+        load_mode: As of `SpecSession`, checked.
 
     Raises:
         ArgumentError: A value is of a wrong type.
@@ -37,6 +39,7 @@ def draft_options(
         # RPC servers are only for the target: a draft that crosses a network gains little.
         rpc="",
         lora=[],
+        load_mode=load_mode,
     )
     return model, context(
         n_threads=_check.integer("draft_n_threads", _check.first(n_threads, 0)),

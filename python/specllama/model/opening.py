@@ -29,6 +29,11 @@ def open_core(
     device: str | None,
     rpc: str | None,
     lora: Any,
+    load_mode: str,
+    rope_scaling: str | None,
+    rope_scale: float | None,
+    rope_freq_base: float | None,
+    yarn_orig_ctx: int | None,
     flash_attn: bool | Literal["auto"],
     kv_type: str | None,
     exact: bool | Literal["auto"],
@@ -61,7 +66,14 @@ def open_core(
         n_seq=_check.integer("n_seq", n_seq),
         n_batch=_check.integer("n_batch", n_batch),
         flash_attn=_check.switch("flash_attn", flash_attn),
+        rope=_core.RopeOptions(
+            scaling=_check.optional(_check.named, "rope_scaling", rope_scaling),
+            scale=_check.optional(_check.number, "rope_scale", rope_scale),
+            freq_base=_check.optional(_check.number, "rope_freq_base", rope_freq_base),
+            yarn_orig_ctx=_check.optional(_check.integer, "yarn_orig_ctx", yarn_orig_ctx),
+        ),
     )
+    load_mode = _check.named("load_mode", load_mode)
     ngram = _core.NGramOptions(
         max_order=_check.integer("ngram_order", ngram_order),
         window=_check.integer("ngram_window", ngram_window),
@@ -83,6 +95,7 @@ def open_core(
         device=_check.named("device", _check.first(device, "")),
         rpc=_servers(rpc),
         lora=_adapters(lora),
+        load_mode=load_mode,
     )
     target_context = context(
         n_threads=_check.integer("n_threads", _check.first(n_threads, 0)),
@@ -100,6 +113,7 @@ def open_core(
             device=_check.first(draft_device, device if rpc is None and layers != 0 else None),
             n_threads=_check.first(draft_n_threads, n_threads),
             kv_type=_check.first(draft_kv_type, kv_type),
+            load_mode=load_mode,
         )
         draft_model = _core.DraftModelOptions(
             mtp=mtp,

@@ -183,6 +183,9 @@ def _loader(
                 # Small batches: during one, news of a server that goes ahead must wait.
                 n_batch=max(_BATCH, n_seq),
                 flash_attn=_core.Switch.automatic,
+                rope=_core.RopeOptions(
+                    scaling=None, scale=None, freq_base=None, yarn_orig_ctx=None
+                ),
             ),
             n_gpu_layers=options["draft_n_gpu_layers"],
             device=options["draft_device"],
