@@ -45,9 +45,9 @@ struct ModelOptions {
     std::string rpc;
     // What is added to the weights. A session with adapters is never exact.
     std::vector<LoraAdapter> lora;
-    // How weights get into main memory: mmap (mapped from the file), none (read from it), mlock (and
-    // locked, so that the system never swaps them out), mmap+mlock, dio (read without the system's
-    // cache), or auto: mapped, unless a device does not support that.
+    // How weights get into main memory: mmap (mapped from the file), none (read from it), mlock
+    // (and locked, so that the system never swaps them out), mmap+mlock, dio (read without the
+    // system's cache), or auto: mapped, unless a device does not support that.
     std::string load_mode = "auto";
 };
 
