@@ -27,6 +27,7 @@ from specllama.server.guard import Guard
 from specllama.server.infill import Infill
 from specllama.server.inspection import Inspection
 from specllama.server.metrics import Metrics
+from specllama.server.native_completion import NativeCompletion
 from specllama.server.reading import Reading
 from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
@@ -38,11 +39,11 @@ _CALLS: dict[str, type[Call]] = {
     "/v1/chat/completions": ChatCompletion,
     "/v1/responses": ResponseCall,
     "/v1/messages": MessageCall,
+    "/completion": NativeCompletion,
     "/infill": Infill,
 }
 
 _INSTEAD = {
-    "/completion": "use /v1/completions",
     "/api/generate": "use /v1/completions",
     "/api/chat": "use /v1/chat/completions",
     "/api/tags": "use /v1/models",

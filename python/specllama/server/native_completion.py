@@ -1,0 +1,32 @@
+"""/completion: continues a prompt, in the form of llama.cpp's server."""
+
+from __future__ import annotations
+
+from specllama import _check
+from specllama.server.fields import Fields
+from specllama.server.native import NativeCall
+
+
+class NativeCompletion(NativeCall):
+    """A request to /completion."""
+
+    prompt_field = "prompt"
+
+    def _read_prompt(self, fields: Fields) -> list[int]:
+        fields.required("prompt")
+        prompt = fields.any("prompt")
+        parts = prompt if isinstance(prompt, list) else [prompt]
+        if not all(isinstance(one, (str, int)) and not isinstance(one, bool) for one in parts):
+            fields.refuse("prompt", "a string, or a list of strings and token ids")
+        if len(parts) > 1 and all(
+            isinstance(one, str) for one in parts
+        ):  # several, in llama-server
+            fields.refuse("prompt", "one prompt; /v1/completions takes several")
+        tokens: list[int] = []
+        for i, one in enumerate(parts):
+            if isinstance(one, int):
+                tokens.append(one)
+            else:
+                text = _check.text("prompt", one)
+                tokens += self._model.tokenize(text, add_special=i == 0)
+        return tokens
