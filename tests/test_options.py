@@ -106,6 +106,13 @@ def test_the_server_takes_what_its_document_says() -> None:
     assert read_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
 
 
+def test_the_server_takes_ignore_eos() -> None:
+    assert "ignore_eos" not in read_options(Fields({}), {})
+    assert read_options(Fields({"ignore_eos": True}), {})["ignore_eos"] is True
+    with pytest.raises(ApiError, match="ignore_eos must be true or false"):
+        read_options(Fields({"ignore_eos": 1}), {})
+
+
 def test_the_server_takes_breakers_as_a_list_or_as_its_json() -> None:
     for given in (["\n", "x"], '["\\n", "x"]'):
         options = read_options(Fields({"dry_sequence_breakers": given}), {})

@@ -147,6 +147,16 @@ def test_flags_of_creative_sampling(open_session: Callable[..., SpecSession]) ->
     assert len(texts) == 3
 
 
+def test_going_on_past_the_end(open_session: Callable[..., SpecSession]) -> None:
+    asked: dict[str, Any] = {"max_tokens": 300, "temperature": 1.3, "seed": 2}
+    ended = open_session().generate(PROMPT, **asked)
+    assert ended.finish_reason == "stop"
+    expected = open_session().generate(PROMPT, ignore_eos=True, **asked)
+    assert expected.stats.generated_tokens == 300
+    flags = ["-n", "300", "--temp", "1.3", "-s", "2", "--ignore-eos"]
+    assert run(*EXACT, "-p", PROMPT, *flags).stdout.decode() == expected.text
+
+
 @pytest.mark.parametrize("when", ["always", "never", "auto"])
 def test_color(when: str) -> None:
     process = run(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)

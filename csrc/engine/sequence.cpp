@@ -1,6 +1,7 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -10,11 +11,23 @@
 
 namespace specllama {
 
+namespace {
+
+// With a bias for each token that is forbidden because it ends the text.
+SamplingOptions settled(SamplingOptions options, const Vocab& vocab) {
+    if (options.ignore_eos)
+        for (const Token token : vocab.ends())
+            options.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
+    return options;
+}
+
+}  // namespace
+
 Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
-      sampler_(options.sampling, vocab.size(),
+      sampler_(settled(options.sampling, vocab), vocab.size(),
                options.sampling.grammar.empty() ? nullptr
                                                 : make_grammar(vocab, options.sampling.grammar,
                                                                options.sampling.grammar_triggers),

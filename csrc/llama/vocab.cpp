@@ -70,6 +70,7 @@ Vocab::Vocab(const llama_vocab* vocab)
         const std::string_view text = llama_vocab_get_text(vocab_, token);
         const auto n = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
         lengths_[token] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(n, 255));
+        if (is_end(token)) ends_.push_back(token);
     }
     constexpr int kControl = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
     own_texts_ = special_texts(vocab_, LLAMA_TOKEN_ATTR_USER_DEFINED);

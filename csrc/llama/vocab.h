@@ -22,6 +22,8 @@ class Vocab {
     Token bos() const;
     Token eos() const;
     bool is_end(Token token) const;
+    // All tokens of which that is true.
+    TokenSpan ends() const { return ends_; }
     bool contains(Token token) const { return token >= 0 && token < size_; }
     // Throws InvalidArgument, and names the first token that the vocabulary does not contain. what:
     // what the tokens are part of, as in "prompt"; "": nothing is said of that.
@@ -62,8 +64,9 @@ class Vocab {
     const llama_vocab* vocab_;
     int size_;
     std::vector<std::uint8_t> lengths_;  // [token]
-    SpecialTexts own_texts_;             // of tokens that are special also where texts are plain
-    SpecialTexts special_texts_;         // of these and of all others
+    std::vector<Token> ends_;
+    SpecialTexts own_texts_;      // of tokens that are special also where texts are plain
+    SpecialTexts special_texts_;  // of these and of all others
 };
 
 }  // namespace specllama

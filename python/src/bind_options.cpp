@@ -109,6 +109,7 @@ void bind_options(py::module_& m) {
         pair("dry_penalty_last_n", &SamplingOptions::dry_penalty_last_n),
         pair("dry_sequence_breakers", &SamplingOptions::dry_sequence_breakers),
         pair("logit_bias", &SamplingOptions::logit_bias),
+        pair("ignore_eos", &SamplingOptions::ignore_eos),
         pair("logprobs", &SamplingOptions::logprobs),
         pair("processed_logprobs", &SamplingOptions::processed_logprobs),
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),

@@ -181,6 +181,7 @@ class Draws:
             **self.maybe(0.2, {"xtc_probability": rng.choice([0.3, 1.0]), "xtc_threshold": 0.05}),
             **self.maybe(0.2, {"dry_multiplier": rng.choice([0.5, 5.0])}),
             **self.maybe(0.1, {"dry_sequence_breakers": rng.choice([None, [" w1", "e"]])}),
+            **self.maybe(0.1, {"ignore_eos": True}),
             **self.maybe(0.3, {"logprobs": rng.choice([0, 3])}),
             **self.maybe(0.1, {"processed_logprobs": True}),
             **self.maybe(0.2, {"trace": True}),

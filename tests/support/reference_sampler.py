@@ -31,6 +31,7 @@ OFF: dict[str, Any] = {
     "dry_penalty_last_n": 64,
     "dry_sequence_breakers": [],
     "logit_bias": [],
+    "ignore_eos": False,
     "logprobs": -1,
     "processed_logprobs": False,
     "seed": 0,

@@ -189,6 +189,8 @@ struct SamplingOptions {
     std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
     // Added to the logits of these tokens; -infinity forbids a token.
     std::vector<std::pair<Token, float>> logit_bias;
+    // Whether tokens that end a text are forbidden, too.
+    bool ignore_eos = false;
     // Number of likeliest tokens whose log-probabilities are given at each position, beside that of
     // the token itself, 0 to 100; -1: none. They are those of the model's own distribution, or,
     // with processed_logprobs, of what the steps above make of it.

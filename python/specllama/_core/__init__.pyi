@@ -655,6 +655,7 @@ class SamplingOptions:
         dry_penalty_last_n: int,
         dry_sequence_breakers: list[str],
         logit_bias: list[tuple[int, float]],
+        ignore_eos: bool,
         logprobs: int,
         processed_logprobs: bool,
         seed: int | None,
@@ -699,6 +700,8 @@ class SamplingOptions:
     def dry_sequence_breakers(self) -> list[str]: ...
     @property
     def logit_bias(self) -> list[tuple[int, float]]: ...
+    @property
+    def ignore_eos(self) -> bool: ...
     @property
     def logprobs(self) -> int: ...
     @property

@@ -35,7 +35,7 @@ _ABOUT = frozenset(("-h", "--help", "--version", "--list-devices"))
 
 SWITCHES = _ABOUT.union((
     "-", "-e", "--escape", "--speculative-decoding", "--no-spec", "--stats", "--json",
-    "-v", "--verbose",
+    "-v", "--verbose", "--ignore-eos",
 ))  # fmt: skip
 """Options without a value. After any other option the next argument is its value, whatever it looks
 like."""

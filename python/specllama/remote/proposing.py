@@ -271,6 +271,7 @@ def draft_sampling(
         dry_penalty_last_n=target.dry_penalty_last_n,
         dry_sequence_breakers=target.dry_sequence_breakers,
         logit_bias=target.logit_bias,
+        ignore_eos=target.ignore_eos,
         logprobs=n_told if n_beside > 0 else 0,
         processed_logprobs=False,
         seed=seed,

@@ -152,7 +152,7 @@ def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
             "temperature", "top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "xtc_probability",
             "xtc_threshold", "repeat_penalty", "frequency_penalty", "presence_penalty",
             "penalty_last_n", "dry_multiplier", "dry_base", "dry_allowed_length",
-            "dry_penalty_last_n", "dry_sequence_breakers", "processed_logprobs",
+            "dry_penalty_last_n", "dry_sequence_breakers", "processed_logprobs", "ignore_eos",
         )
     }  # fmt: skip
     named["seed"] = seed

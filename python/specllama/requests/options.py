@@ -123,6 +123,10 @@ class GenerateOptions(TypedDict, total=False):
         None, "none", read.biases,
         "Added to the logits of token ids; minus infinity forbids one.",
     )]  # fmt: skip
+    ignore_eos: Annotated[bool, Field(
+        False, "False", _check.flag,
+        "Forbid the tokens that end a text. It ends where a grammar leaves no other.",
+    )]  # fmt: skip
     logprobs: Annotated[int | None, Field(
         None, "none", read.logprobs,
         "Log-probabilities of each token and of this many most likely ones at its position.",

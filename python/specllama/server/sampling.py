@@ -39,6 +39,8 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     if "dry_sequence_breakers" in fields:
         options["dry_sequence_breakers"] = _texts(fields, "dry_sequence_breakers")
     options["logit_bias"] = _logit_bias(fields)
+    if "ignore_eos" in fields:
+        options["ignore_eos"] = fields.flag("ignore_eos")
     if grammar := fields.text("grammar"):  # an empty one comes from a form left blank
         options["grammar"] = grammar
     wanted = fields.object("response_format")

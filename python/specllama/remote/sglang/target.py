@@ -113,6 +113,8 @@ class SGLang:
             _refuse("a grammar or a schema")
         if sampling.logit_bias:
             _refuse("logit_bias")
+        if sampling.ignore_eos:
+            _refuse("ignore_eos")
         penalties = (
             sampling.repeat_penalty,
             sampling.frequency_penalty,
