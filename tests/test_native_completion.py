@@ -101,6 +101,7 @@ def test_probabilities(server: Server) -> None:
         assert bytes(one["bytes"]) == server.session.token_bytes(one["id"])
         assert one["logprob"] == pytest.approx(logprobs.logprob)
         assert [top["id"] for top in one["top_logprobs"]] == [top for top, _ in logprobs.top]
+    assert complete(server, logprobs=3)["completion_probabilities"] == found
     streamed = [one for part in events(server, n_probs=3)[:-1]
                 for one in part["completion_probabilities"]]  # fmt: skip
     assert streamed == found

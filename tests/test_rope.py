@@ -88,16 +88,20 @@ def test_states_are_for_one_way_of_turning(open_session: Open, tmp_path: Path) -
     open_session(draft=None, **ours).load_state(state)
     with pytest.raises(ArgumentError, match="scaling yarn"):
         open_session(draft=None).load_state(state)
+    for other in ({"yarn_orig_ctx": 64}, {"rope_scale": 2}, {"rope_freq_base": 5e5}):
+        with pytest.raises(ArgumentError, match="not of this one"):
+            open_session(draft=None, **(ours | other)).load_state(state)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"rope_scaling": "long"}, 'rope_scaling must be "none", "linear" or "yarn", not "long"'),
-        ({"rope_scale": 0}, "rope_scale must be a number above 0, not 0"),
-        ({"rope_scale": float("nan")}, "rope_scale must be a number above 0"),
-        ({"rope_freq_base": -1}, "rope_freq_base must be a number above 0"),
-        ({"rope_freq_base": float("inf")}, "rope_freq_base must be a number above 0"),
+        ({"rope_scale": 0}, r"rope_scale must be from 0\.001 to 1000, not 0\."),
+        ({"rope_scale": 1e300}, r"rope_scale must be from 0\.001 to 1000, not 1e\+300\."),
+        ({"rope_scale": float("nan")}, "rope_scale must be from 0"),
+        ({"rope_freq_base": 0.5}, r"rope_freq_base must be from 1 to 1e\+12, not 0\.5\."),
+        ({"rope_freq_base": float("inf")}, "rope_freq_base must be from 1"),
         ({"yarn_orig_ctx": 0}, "yarn_orig_ctx must be 1 or more, not 0"),
         ({"yarn_orig_ctx": 1.5}, "yarn_orig_ctx must be a whole number"),
         ({"load_mode": "fast"}, "load_mode must be auto, none, mmap, mlock, mmap\\+mlock or dio"),

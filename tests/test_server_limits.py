@@ -301,6 +301,9 @@ def test_a_compressed_body(session: SpecSession) -> None:
         packed = gzip.compress(b'{"prompt": "x", "max_tokens": 1}')
         answer = server.post("/v1/completions", packed, headers={"Content-Encoding": "gzip"})
         assert "is compressed" in refused(answer, 415)["message"]
+        body = {"prompt": "x", "max_tokens": 1}
+        headers = {"Content-Encoding": "Identity"}
+        assert server.post("/v1/completions", body, headers=headers).is_success
 
 
 def test_web_pages_of_others(session: SpecSession) -> None:

@@ -193,7 +193,8 @@ def test_the_prompt_as_text(servers: dict[str, Server], name: str) -> None:
     """By it editors count what a conversation takes."""
     server = servers[name]
     answer = server.post("/apply-template", {"messages": MESSAGES, "tools": TOOLS})
-    tokens = server.post("/tokenize", {"content": answer.json()["prompt"]}).json()["tokens"]
+    text = {"content": answer.json()["prompt"], "add_special": True}
+    tokens = server.post("/tokenize", text).json()["tokens"]
     assert len(tokens) == chat(server, max_tokens=1).usage.prompt_tokens
     broken_one = {"messages": MESSAGES, "tools": [{"type": "retrieval"}]}
     refused = server.post("/apply-template", broken_one)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS, most_tokens
-from specllama import SpecSession
+from specllama import SpecSession, _core
 from specllama._core import Source
 
 Open = Callable[..., SpecSession]
@@ -106,7 +106,22 @@ def test_a_generation_can_be_copied(open_session: Open) -> None:
         assert again.trace is not None
         assert found.trace is not None
         assert again.trace.to_html() == found.trace.to_html()
+    assert repr(copy.copy(found.stats.seconds)) == repr(found.stats.seconds)
     assert dataclasses.asdict(found)["stats"].to_dict() == found.stats.to_dict()
     chunks = list(session.stream(PROMPTS["module"], **options))
     assert repr(pickle.loads(pickle.dumps(chunks))) == repr(chunks)
     assert copy.copy(chunks[-1]).finish_reason == chunks[-1].finish_reason
+
+
+def test_copies_of_what_nobody_made(open_session: Open) -> None:
+    """A state that was tampered with is refused; it is not read as anything else."""
+    drafted = _core.DraftedToken
+    whole = (1, Source.match, 1, 0.5, 0, True)
+    for i, wrong in ((1, 99), (1, "match"), (0, "x"), (3, None)):
+        state = (*whole[:i], wrong, *whole[i + 1 :])
+        with pytest.raises((TypeError, RuntimeError)):
+            drafted.__new__(drafted).__setstate__(state)  # type: ignore[attr-defined]
+    for source in Source:
+        one = drafted.__new__(drafted)
+        one.__setstate__((1, source, 1, 0.5, 0, True))  # type: ignore[attr-defined]
+        assert pickle.loads(pickle.dumps(one)).drafter == source.name

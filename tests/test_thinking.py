@@ -285,7 +285,7 @@ def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:
     """The prompt ends with what was said, so that the script goes on."""
     begun = [*MESSAGES, {"role": "assistant", "content": "ab"}]
     prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
-    assert prompt == "<s>u<s>ab"
+    assert prompt == "u<s>ab"
     assert message(servers["letters"], messages=begun)["content"] == "cd"
 
 
@@ -310,3 +310,13 @@ def test_a_greeting_is_no_beginning_of_an_answer() -> None:
     greeting = [{"role": "assistant", "content": "Hello!"}]
     template = ChatTemplate(SHOWN, bos="", eos="")
     assert template.render(greeting) == "<assistant>Hello!<assistant>"
+
+
+def test_a_prompt_that_is_continued_as_a_text_has_one_bos(servers: dict[str, Server]) -> None:
+    """Who asks for the text of a prompt has BOS put before it again, as of llama-server."""
+    server = servers["letters"]
+    prompt = server.post("/apply-template", {"messages": MESSAGES}).json()["prompt"]
+    answer = server.post("/completion", {"prompt": prompt, "n_predict": 1, "temperature": 0})
+    asked = {"messages": MESSAGES, "max_tokens": 1, "temperature": 0}
+    counted = server.post("/v1/chat/completions", asked).json()["usage"]["prompt_tokens"]
+    assert answer.json()["tokens_evaluated"] == counted

@@ -14,11 +14,11 @@
 
 namespace specllama {
 
-// Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 // llama.cpp's constant for a ModelOptions::load_mode. Throws InvalidArgument if there is no such
 // mode.
 llama_load_mode load_mode(const std::string& name);
 
+// Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 class Model {
  public:
     // kernels: those of the CPU. header: what check_gguf returned for the file. with_mtp: whether

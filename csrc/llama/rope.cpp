@@ -1,7 +1,7 @@
 #include "llama/rope.h"
 
 #include <array>
-#include <cmath>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -24,18 +24,20 @@ llama_rope_scaling_type scaling_type(const std::string& scaling) {
                           scaling + "\".");
 }
 
-void check_positive(const char* name, const std::optional<double>& value) {
-    if (value && !(*value > 0 && std::isfinite(*value)))
-        throw InvalidArgument(std::string(name) + " must be a number above 0, not " +
-                              std::to_string(*value) + ".");
+// llama.cpp counts in float.
+void check_range(const char* name, const std::optional<double>& value, double least, double most) {
+    if (!value || (*value >= least && *value <= most)) return;
+    std::ostringstream message;
+    message << name << " must be from " << least << " to " << most << ", not " << *value << '.';
+    throw InvalidArgument(message.str());
 }
 
 }  // namespace
 
 void check(const RopeOptions& options) {
     if (options.scaling) scaling_type(*options.scaling);
-    check_positive("rope_scale", options.scale);
-    check_positive("rope_freq_base", options.freq_base);
+    check_range("rope_scale", options.scale, 0.001, 1000);
+    check_range("rope_freq_base", options.freq_base, 1, 1e12);
     if (options.yarn_orig_ctx && *options.yarn_orig_ctx < 1)
         throw InvalidArgument("yarn_orig_ctx must be 1 or more, not " +
                               std::to_string(*options.yarn_orig_ctx) + ".");

@@ -145,7 +145,7 @@ void Candidates::keep_from(double least) {
 void Candidates::keep_typical(float highest) {
     const double total = kept_weight(highest);
     double sum = 0;
-    for (const Candidate& one : kept_) sum += weight(one, highest) * (one.logit - highest);
+    for (const Candidate& one : kept_) sum += weight(one, highest) * (double{one.logit} - highest);
     const double average = highest + sum / total;
     keep_first(typical_p_ * total, highest, [&](const Candidate& a, const Candidate& b) {
         const double from_a = std::abs(a.logit - average);

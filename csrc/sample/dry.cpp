@@ -26,7 +26,7 @@ void Dry::find(TokenSpan context) {
                     : context.last(std::min(context.size(), static_cast<std::size_t>(last_n_)));
     match(last);
     for (std::size_t k = 1; k < last.size(); ++k)
-        if (matched_[k] >= allowed_length_) found_.push_back({last[last.size() - k], matched_[k]});
+        if (matched_[k] >= allowed_length_) add({last[last.size() - k], matched_[k]});
     if (found_.empty()) return;
     // The longest one of each token.
     std::ranges::sort(found_, [](const Match& a, const Match& b) {
@@ -43,13 +43,22 @@ void Dry::find(TokenSpan context) {
     });
 }
 
+// Where one token repeats itself, it is added once.
+void Dry::add(const Match& match) {
+    if (!found_.empty() && found_.back().token == match.token)
+        found_.back().length = std::max(found_.back().length, match.length);
+    else
+        found_.push_back(match);
+}
+
 // The Z algorithm over the tokens in reverse: whatever lies within the match that reaches farthest
 // has been compared with the last tokens before. (Gusfield, "Algorithms on strings, trees, and
 // sequences", 1997, section 1.4.)
 void Dry::match(TokenSpan last) {
     const std::size_t n = last.size();
     const auto backwards = [&](std::size_t i) { return last[n - 1 - i]; };
-    matched_.assign(n, 0);
+    matched_.resize(n);  // unlike assign, it doubles the capacity
+    if (n > 0) matched_[0] = 0;
     std::size_t from = 0;  // the match that reaches farthest: [from, to)
     std::size_t to = 0;
     for (std::size_t k = 1; k < n; ++k) {
@@ -67,17 +76,20 @@ void Dry::match(TokenSpan last) {
 std::size_t Dry::behind_breaker(TokenSpan last, std::size_t most) {
     text_.clear();
     ends_.clear();
-    // Breakers that end in one of the `most` last tokens may begin before them.
-    std::size_t n_bytes = 0;  // of these tokens
+    std::size_t at = std::string::npos;  // where a breaker ends, counted from the text's end
+    // A breaker that is found later may be longer and end nearer to the text's end; and breakers
+    // that end in one of the `most` last tokens may begin before these.
+    std::size_t n_bytes = std::string::npos;
     for (std::size_t i = 0; i < last.size(); ++i) {
-        if (i >= most && text_.size() + 1 >= n_bytes + longest_breaker_) break;
+        if (i == most) n_bytes = text_.size();
+        const std::size_t enough = std::min(n_bytes, at);
+        if (enough != std::string::npos && text_.size() + 1 >= enough + longest_breaker_) break;
         take_text(last[last.size() - 1 - i]);
+        const std::size_t from = text_.size() - std::min(text_.size(), longest_breaker_ - 1);
         text_ += piece_;
         ends_.push_back(text_.size());
-        if (i < most) n_bytes = text_.size();
+        for (const std::string& breaker : breakers_) at = std::min(at, text_.find(breaker, from));
     }
-    std::size_t at = std::string::npos;
-    for (const std::string& breaker : breakers_) at = std::min(at, text_.find(breaker));
     const auto behind = std::ranges::upper_bound(ends_, at) - ends_.begin();
     return std::min(most, static_cast<std::size_t>(behind));
 }

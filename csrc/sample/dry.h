@@ -46,6 +46,7 @@ class Dry {
     };
 
     void find(TokenSpan context);
+    void add(const Match& match);
     void match(TokenSpan last);
     std::size_t behind_breaker(TokenSpan last, std::size_t most);
     bool breaks(Token token);

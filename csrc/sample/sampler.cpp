@@ -191,7 +191,6 @@ TokenLogprobs Sampler::processed(std::span<float> logits, Token token) {
         if (options_.logprobs > 0) only.top.emplace_back(token, 0.0F);
         return only;
     }
-    if (mask_) mask_->apply(logits);
     likeliest(logits);
     return log_softmax(cut(logits), options_.temperature, token, options_.logprobs);
 }
@@ -218,8 +217,12 @@ Token Sampler::judge_guesses(std::span<const float> logits, Position position,
     if (options_.temperature == 0) {
         if (options_.lenience == 1) return most_likely;
         const double least = logits[most_likely] + std::log(options_.lenience);
-        const auto good = std::ranges::find_if(
-            guesses, [&](const Guess& guess) { return logits[guess.token] >= least; });
+        const bool whole = keeps_likeliest();
+        const auto left = whole ? std::span<const Candidate>() : cut(logits);
+        const auto good = std::ranges::find_if(guesses, [&](const Guess& guess) {
+            return logits[guess.token] >= least &&
+                   (whole || std::ranges::count(left, guess.token, &Candidate::token) > 0);
+        });
         return good == guesses.end() ? most_likely : good->token;
     }
     softmax(cut(logits), options_.temperature, p_);
@@ -340,8 +343,22 @@ Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> besid
 // What temperature 0 chooses.
 Token Sampler::pick_likeliest(std::span<const float> logits) {
     const Token most_likely = likeliest(logits);
-    if (most_likely < 0 || (!excludes_ && candidates_.keep_likeliest())) return most_likely;
+    if (most_likely < 0 || keeps_likeliest()) return most_likely;
     return std::ranges::min(cut(logits), likelier).token;
+}
+
+// Fills `beside` with the tokens that are the likeliest but for `first`, in order.
+void Sampler::next_likeliest(std::span<const Candidate> left, Token first,
+                             std::span<Token> beside) {
+    Candidate last = *std::ranges::find(left, first, &Candidate::token);
+    for (Token& token : beside) {
+        const Candidate* next = nullptr;
+        for (const Candidate& one : left)
+            if (likelier(last, one) && (next == nullptr || likelier(one, *next))) next = &one;
+        if (next == nullptr) return;
+        last = *next;
+        token = last.token;
+    }
 }
 
 // Finding the largest logit takes so little time that it is done once per token; those found before
@@ -349,6 +366,10 @@ Token Sampler::pick_likeliest(std::span<const float> logits) {
 Token Sampler::pick_likeliest(std::span<float> logits, std::span<Token> beside) {
     const Token first = pick_likeliest(logits);
     if (first < 0) return first;
+    if (!keeps_likeliest()) {
+        next_likeliest(cut(logits), first, beside);
+        return first;
+    }
     const auto likeliest = [&] {
         const Token token = argmax(logits);
         return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;

@@ -36,8 +36,8 @@ void check(const SamplingOptions& options, std::size_t n_vocab);
 // its own.
 //
 // Choosing a token does not allocate, except for log-probabilities, grammars, distributions written
-// for the caller and, with penalties, longer contexts. The same calls give the same tokens; only
-// the grammar keeps a state.
+// for the caller and, with penalties or DRY, longer contexts. The same calls give the same tokens;
+// only the grammar keeps a state.
 class Sampler {
  public:
     // Allocates for rows of n_vocab logits. append_text: where DRY finds the texts of tokens.
@@ -101,7 +101,10 @@ class Sampler {
     std::span<const Candidate> cut(std::span<const float> logits);
     Token pick(std::span<const float> logits, Noise noise);
     Token pick(std::span<float> logits, Noise noise, std::span<Token> beside);
+    bool keeps_likeliest() const { return !excludes_ && candidates_.keep_likeliest(); }
     Token pick_likeliest(std::span<const float> logits);
+    static void next_likeliest(std::span<const Candidate> left, Token first,
+                               std::span<Token> beside);
     Token pick_likeliest(std::span<float> logits, std::span<Token> beside);
     Token choose_shifted(std::span<float> logits, Position position,
                          std::span<const Guess> guesses);

@@ -28,7 +28,7 @@ FinishReason finish_reason(const std::optional<std::string>& name) {
 }
 
 using LogprobsState = std::tuple<Token, float, std::vector<std::pair<Token, float>>>;
-using ChunkState = std::tuple<std::string, Token, bool, std::optional<TokenLogprobs>, int>;
+using ChunkState = std::tuple<std::string, Token, bool, std::optional<TokenLogprobs>, py::object>;
 
 }  // namespace
 
@@ -77,15 +77,16 @@ void bind_chunk(py::module_& m) {
         .def(py::pickle(
             [](const Chunk& self) {
                 return ChunkState(self.text, self.token, self.from_draft, self.logprobs,
-                                  static_cast<int>(self.finish_reason));
+                                  to_python(self.finish_reason));
             },
             [](ChunkState state) {
                 auto& [text, token, from_draft, logprobs, reason] = state;
-                return Chunk{.text = std::move(text),
-                             .token = token,
-                             .from_draft = from_draft,
-                             .logprobs = std::move(logprobs),
-                             .finish_reason = static_cast<FinishReason>(reason)};
+                return Chunk{
+                    .text = std::move(text),
+                    .token = token,
+                    .from_draft = from_draft,
+                    .logprobs = std::move(logprobs),
+                    .finish_reason = finish_reason(reason.cast<std::optional<std::string>>())};
             }))
         .def("__repr__", [](const py::object& self) {
             return py::str("Chunk(text={!r}, token={!r}, from_draft={!r}, finish_reason={!r})")

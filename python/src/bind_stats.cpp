@@ -102,6 +102,14 @@ py::dict to_plain(const Stats& stats) {
     return dict;
 }
 
+Seconds seconds_from(const py::dict& state) {
+    Seconds seconds;
+    visit_seconds([&](const char* name, auto figure) {
+        seconds.*figure = state[name].template cast<double>();
+    });
+    return seconds;
+}
+
 // All that a copy of the statistics needs: the figures, and what is no figure.
 py::dict state_of(const Stats& stats) {
     py::dict state = to_plain(stats);
@@ -115,9 +123,7 @@ Stats from_state(const py::dict& state) {
         if constexpr (std::is_member_object_pointer_v<decltype(figure)>) {
             using Figure = std::remove_cvref_t<decltype(stats.*figure)>;
             if constexpr (std::is_same_v<Figure, Seconds>) {
-                visit_seconds([&](const char* part, auto seconds) {
-                    stats.*figure.*seconds = state[name][part].template cast<double>();
-                });
+                stats.*figure = seconds_from(state[name]);
             } else if constexpr (std::is_same_v<Figure, decltype(Stats::by_source)>) {
                 for (std::size_t i = 0; i < kSourceNames.size(); ++i) {
                     const auto pair = state[name][kSourceNames[i]];
@@ -144,8 +150,10 @@ void bind_stats(py::module_& m) {
     sources.finalize();
     py::class_<Seconds> seconds(m, "Seconds", "Time in the parts of a generation, in seconds.");
     visit_seconds(attributes_of(seconds));
-    seconds.def("__repr__",
-                [](const Seconds& one) { return py::str("Seconds({})").format(to_plain(one)); });
+    seconds
+        .def("__repr__",
+             [](const Seconds& one) { return py::str("Seconds({})").format(to_plain(one)); })
+        .def(py::pickle([](const Seconds& one) { return to_plain(one); }, &seconds_from));
     py::class_<Stats> stats(m, "Stats", "What a generation did: counts, rates and times.");
     visit_stats(attributes_of(stats));
     stats.def(py::init(&made), py::kw_only(), py::arg("seed"), py::arg("exact"),

@@ -1,6 +1,8 @@
 #include <tuple>
 #include <vector>
 
+#include <pybind11/native_enum.h>
+
 #include "bind.h"
 #include "specllama/trace.h"
 
@@ -8,7 +10,7 @@ namespace specllama {
 
 namespace {
 
-using DraftedState = std::tuple<Token, int, int, float, int, bool>;
+using DraftedState = std::tuple<Token, Source, int, float, int, bool>;
 using RoundState = std::tuple<int, std::vector<DraftedToken>, int, Token, std::vector<Token>,
                               double, double, double, double>;
 
@@ -29,14 +31,10 @@ void bind_trace(py::module_& m) {
         .def_readonly("accepted", &DraftedToken::accepted)
         .def(py::pickle(
             [](const DraftedToken& self) {
-                return DraftedState(self.token, static_cast<int>(self.source), self.length,
-                                    self.confidence, self.parent, self.accepted);
+                return DraftedState(self.token, self.source, self.length, self.confidence,
+                                    self.parent, self.accepted);
             },
-            [](const DraftedState& state) {
-                const auto [token, source, length, confidence, parent, accepted] = state;
-                return DraftedToken{
-                    token, static_cast<Source>(source), length, confidence, parent, accepted};
-            }))
+            [](const DraftedState& state) { return std::make_from_tuple<DraftedToken>(state); }))
         .def("__repr__", [](const py::object& self) {
             return py::str("DraftedToken(token={}, drafter={!r}, length={}, confidence={:.3f})")
                 .format(self.attr("token"), self.attr("drafter"), self.attr("length"),

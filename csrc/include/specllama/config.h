@@ -56,9 +56,9 @@ struct ModelOptions {
 struct RopeOptions {
     // "none", "linear" or "yarn" (Peng et al., "YaRN", 2023).
     std::optional<std::string> scaling;
-    // By how much the context is stretched, more than 0.
+    // By how much the context is stretched, 0.001 to 1000.
     std::optional<double> scale;
-    // Base of the frequencies, more than 0.
+    // Base of the frequencies, 1 to 10^12.
     std::optional<double> freq_base;
     // For yarn: tokens of context that the model was trained with.
     std::optional<int> yarn_orig_ctx;

@@ -34,6 +34,7 @@ class ChatTemplate:
         arguments: Passed to the template in every call.
 
     Attributes:
+        begin: What every prompt begins with, as the model wants it: the text of BOS, or "".
         thinking: The texts around the model's thoughts; None: the template mentions none.
 
     Raises:
@@ -62,7 +63,7 @@ class ChatTemplate:
             why = str(error).rstrip(".")
             raise ModelError(f"The model's chat template cannot be read: {why}.") from None
         self._source = source
-        self._begin = bos if begins_with_bos else ""
+        self.begin = bos if begins_with_bos else ""
         self._arguments = arguments or {}
         self.thinking = thinking_of(source)
 
@@ -74,7 +75,8 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
     ) -> str:
-        """Return the prompt, special tokens included as text. If the template refuses a
+        """Return the prompt, special tokens included as text: to be tokenized with
+        `add_special=False`. If the template refuses a
         conversation, it is made simpler, step by step: all system messages are joined into one at
         the front; neighbouring turns of the same side are joined, and a user's message after the
         result of a tool becomes a part of that; calls whose arguments are no JSON lose them.
@@ -117,7 +119,7 @@ class ChatTemplate:
 
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
         prompt: str = self._formatter(messages=conversation, **passed).prompt
-        return prompt if prompt.startswith(self._begin) else self._begin + prompt
+        return prompt if prompt.startswith(self.begin) else self.begin + prompt
 
     def opened_thought(self, prompt: str) -> Thinking | None:
         """Return the texts around a thought if the prompt ends with the opening one, else None."""

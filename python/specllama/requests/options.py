@@ -41,7 +41,7 @@ class GenerateOptions(TypedDict, total=False):
     top_n_sigma: Annotated[float, Field(
         0.0, "0: off", _check.number,
         "Only tokens whose logits are at most this many standard deviations below the highest; 0 "
-        "or -1: all. The deviation is that of the model's whole row of logits (Tang et al. 2024).",
+        "or -1: all. The deviation is of the logits after the steps before (Tang et al. 2024).",
         float, Range(-1), ("--top-nsigma", "--top-n-sigma"), "top_n_sigma",
     )]  # fmt: skip
     top_k: Annotated[int, Field(

@@ -23,8 +23,6 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     A body that is too long is read to its end, up to a bound, else its sender would not get the
     error.
     """
-    if request.headers.get("content-encoding", "identity") != "identity":
-        raise ApiError(415, "The body is compressed; send it as it is.")
     body = bytearray()
     n_bytes = 0
 
@@ -45,6 +43,8 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
         raise ApiError(408, f"The request took more than {_READ_SECONDS:.0f} s.") from None
     if n_bytes > max_bytes:
         raise ApiError(413, f"The request has more than {max_bytes} bytes; shorten it.")
+    if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+        raise ApiError(415, "The body is compressed; send it as it is.")
     return bytes(body)
 
 

@@ -77,9 +77,13 @@ class Inspection:
 
     async def _apply_template(self, request: Request) -> Response:
         fields = await self._reading.fields(request)
-        text = await self._reading.run(
-            fields, lambda: Conversation.read(self._session, fields).text
-        )
+
+        def render() -> str:
+            text = Conversation.read(self._session, fields).text
+            # As llama-server does: whoever continues a text puts BOS before it again.
+            return text.removeprefix(self._session.chat_template.begin)
+
+        text = await self._reading.run(fields, render)
         return Response(encoded({"prompt": text}), media_type="application/json")
 
     async def _count_tokens(self, request: Request) -> Response:

@@ -68,7 +68,9 @@ def read_arguments(fields: Fields) -> dict[str, Any] | str:
     return the text: templates take that too, and the conversation can go on. For the same reason
     U+FFFD replaces half surrogate pairs, which some models write."""
     given = fields.any("arguments")
-    text = "{}" if isinstance(given, dict) else fields.text("arguments") or "{}"
+    if not isinstance(given, (str, dict, type(None))):
+        fields.refuse("arguments", "a JSON object, or its text")
+    text = given if isinstance(given, str) and given else "{}"
     try:
         arguments = with_whole_characters(given if isinstance(given, dict) else parsed(text))
     except json.JSONDecodeError:
@@ -77,7 +79,7 @@ def read_arguments(fields: Fields) -> dict[str, Any] | str:
         field = fields.full_name("arguments")
         raise ApiError(400, f"{field} is not JSON: {error!s:.200}.", param=field) from None
     if not isinstance(arguments, dict):
-        fields.refuse("arguments", "a JSON object, as text")
+        fields.refuse("arguments", "a JSON object, or its text")
     return arguments
 
 

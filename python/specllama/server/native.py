@@ -35,7 +35,8 @@ class NativeCall(Call):
         self._only_reads = most == 0
         options["max_tokens"] = 1 if self._only_reads else most
         self._tells_tokens = self.streams or fields.flag("return_tokens")
-        self._n_probs = fields.integer("n_probs", low=0, high=_MOST_PROBS) or 0
+        wanted = "n_probs" if "n_probs" in fields else "logprobs"
+        self._n_probs = fields.integer(wanted, low=0, high=_MOST_PROBS) or 0
         self._of_choice = fields.flag("post_sampling_probs")
         if self._n_probs > 0:
             options |= {"logprobs": self._n_probs, "processed_logprobs": self._of_choice}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
 from specllama.requests.field import INT32
+from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -107,7 +107,7 @@ def _texts(fields: Fields, name: str) -> list[str]:
     texts = fields.any(name)
     if isinstance(texts, str):  # as SillyTavern sends it: a list written as JSON
         try:
-            texts = json.loads(texts)
+            texts = parsed(texts)
         except ValueError:
             texts = None
     if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
