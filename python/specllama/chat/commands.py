@@ -165,7 +165,10 @@ COMMANDS = (
         ("/draft",), "[WHO]", "show or set who drafts: auto, ngram, mtp, none, or a smaller GGUF",
         _draft,
     ),
-    Command(("/color",), "[on|off]", "have accepted drafts in green, or not; alone: the other way", _color),
+    Command(
+        ("/color",), "[on|off]", "have accepted drafts in green, or not; alone: the other way",
+        _color,
+    ),
     Command(("/stats",), "", "what the last answer took, and all of them", _stats),
     Command(("/exit", "/quit", "/bye"), "", "end the conversation", _exit),
 )  # fmt: skip
