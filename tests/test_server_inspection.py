@@ -101,7 +101,7 @@ def test_what_it_is_not(server: Server) -> None:
     answer = server.post("/v1/embeddings", {"input": "x", "model": "m"})
     assert answer.status_code == 404
     assert "/v1/embeddings is not served here" in answer.json()["error"]["message"]
-    instead_of = {"/completion": "/v1/completions", "/api/chat": "/v1/chat/completions"}
+    instead_of = {"/api/generate": "/v1/completions", "/api/chat": "/v1/chat/completions"}
     for path, instead in instead_of.items():
         message = server.post(path, {}).json()["error"]["message"]
         assert message == f"{path} is not served here; use {instead}."

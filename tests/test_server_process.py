@@ -78,7 +78,7 @@ def test_what_a_model_is_called(model: str, name: str) -> None:
     assert model_name(model) == name
 
 
-@pytest.mark.parametrize("key", ["a\nb", "\x7f", "secret ", "\udcff"])
+@pytest.mark.parametrize("key", ["a\nb", "\x7f", "secret ", "\udcff", "a,,b", "a, b", ","])
 def test_a_key_that_no_request_can_carry(
     key: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_key_that_no_request_can_carry(
     assert main(["serve", "--port", "0"]) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first == second
-    assert first.startswith("specllama: The API key (--api-key or SPECLLAMA_API_KEY) has spaces")
+    assert first.startswith("specllama: An API key (--api-key or SPECLLAMA_API_KEY) is empty, has")
 
 
 def test_ctrl_c(process: Any) -> None:
