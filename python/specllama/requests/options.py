@@ -30,7 +30,7 @@ class GenerateOptions(TypedDict, total=False):
         int, Range(-1, INT32),
     )]  # fmt: skip
     stop: Annotated[str | Iterable[str] | None, Field(
-        None, "none", read.stop, "Text, or several, before which the generation ends.",
+        None, "none", _check.texts, "Text, or several, before which the generation ends.",
     )]  # fmt: skip
     echo: Annotated[bool, Field(False, "False", _check.flag, "Put the prompt before the text.")]
     temperature: Annotated[float, Field(
@@ -116,7 +116,7 @@ class GenerateOptions(TypedDict, total=False):
         int, Range(-1, INT32), ("--dry-penalty-last-n",), "dry_penalty_last_n",
     )]  # fmt: skip
     dry_sequence_breakers: Annotated[str | Iterable[str] | None, Field(
-        ("\n", ":", '"', "*"), "newline, colon, quotation mark, asterisk", read.breakers,
+        ("\n", ":", '"', "*"), "newline, colon, quotation mark, asterisk", _check.texts,
         "Texts where a repetition ends for DRY: what comes before is not compared. None: none.",
     )]  # fmt: skip
     logit_bias: Annotated[Mapping[int, float] | None, Field(
@@ -169,7 +169,7 @@ class GenerateOptions(TypedDict, total=False):
         "{}: any JSON value.",
     )]  # fmt: skip
     grammar_triggers: Annotated[str | Iterable[str] | None, Field(
-        None, "none", read.triggers,
+        None, "none", _check.texts,
         "Text, or several, at the first of which the grammar begins, that text included. "
         "Before it anything may come. None: the grammar holds from the start.",
     )]  # fmt: skip

@@ -16,21 +16,6 @@ def anything(name: str, value: Any) -> Any:
     return value
 
 
-def stop(name: str, value: Any) -> list[str]:
-    """Return the strings."""
-    return _check.texts(name, value)
-
-
-def triggers(name: str, value: Any) -> list[str]:
-    """Return the texts."""
-    return _check.texts(name, value)
-
-
-def breakers(name: str, value: Any) -> list[str]:
-    """Return the texts."""
-    return _check.texts(name, value)
-
-
 def most_tokens(name: str, value: Any) -> int | None:
     """Return the limit: -1 is until the context is full, None (for `...`) the core's default."""
     if value is None:
