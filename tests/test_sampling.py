@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
 from reference_sampler import OFF, chi_square, kept_probabilities, reference_choice, sampler
 from specllama import ArgumentError, Drafter, SpecSession, _core
-from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
 
@@ -340,64 +340,3 @@ def test_penalties_beyond_all_floats(
         assert 61 not in generation.tokens
         for one in generation.logprobs:
             assert all(math.isfinite(logprob) for _, logprob in one.top)
-
-
-P = np.log(np.array([0.1, 0.4, 0.2, 0.3])).astype(np.float32)
-
-
-@pytest.mark.parametrize(
-    ("options", "left"),
-    [
-        ({"xtc_probability": 1.0, "xtc_threshold": 0.25}, {0, 2, 3}),
-        ({"typical_p": 0.1}, {3}),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_lenience_brings_back_nothing_that_was_excluded(
-    options: dict[str, Any], left: set[int], temperature: float
-) -> None:
-    one = sampler(4, temperature=temperature, acceptance="rejection", lenience=0.3, **options)
-    for guess in range(4):
-        draft = np.full(4, -50, np.float32)
-        draft[guess] = 0
-        found = one.speculate_many(P, draft, 1, 200, point_mass=True)
-        assert set(found[:, -1].tolist()) <= left
-
-
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_guesses_beside_the_first_can_come(temperature: float) -> None:
-    """In the order in which they would, if those before were forbidden."""
-    row = np.log(np.array([0.3, 0.25, 0.2, 0.15, 0.06, 0.04])).astype(np.float32)
-    one = sampler(6, temperature=temperature, xtc_probability=1.0, xtc_threshold=0.12)
-    found = one.speculate_many(row, row, 1, 200, n_guesses=4)
-    assert set(found.ravel().tolist()) == {-1, 3, 4, 5}  # three are left
-    if temperature == 0:
-        assert found[0].tolist() == [3, 4, 5, -1, 3]
-
-
-@pytest.mark.parametrize("name", ["top_p", "typical_p", "xtc_probability"])
-def test_what_came_was_possible(name: str, open_session: Open) -> None:
-    """Also where a grammar refused what was chosen first."""
-    options: dict[str, Any] = {name: 0.5, "temperature": 1.0, "logprobs": 3, "max_tokens": 30}
-    session = open_session(draft="ngram")
-    for seed in range(8):
-        found = session.generate(
-            PROMPTS["module"], seed=seed, grammar=r"root ::= ([ (]{1,2} [a-z0-9]+)+",
-            processed_logprobs=True, **options,
-        )  # fmt: skip
-        assert found.logprobs
-        assert all(math.isfinite(one.logprob) for one in found.logprobs)
-        assert all(one.top[0][1] >= one.logprob for one in found.logprobs)
-
-
-def test_a_draft_model_repeats_itself_as_little_as_its_target(open_session: Open) -> None:
-    """The target drafts for itself, by the same samplers: all it drafts is accepted."""
-    session = open_session(draft=BUNDLED_MODEL, spec_length=4)
-    options: dict[str, Any] = {
-        "dry_multiplier": 4.0, "dry_penalty_last_n": -1, "dry_sequence_breakers": ["e", "\n"],
-        "xtc_probability": 0.5, "xtc_threshold": 0.05, "temperature": 0.8, "ignore_eos": True,
-    }  # fmt: skip
-    found = session.generate(PROMPTS["module"], max_tokens=60, seed=3, **options)
-    drafted, accepted = found.stats.by_drafter["model"]
-    assert drafted == accepted > 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -101,3 +102,12 @@ def test_how_tokens_are_chosen_by_default(server: Server) -> None:
         assert other.post("/v1/completions", body).json()["choices"] == greedy
         hot = {**body, "temperature": 5, "top_k": 0, "seed": 1}
         assert other.post("/v1/completions", hot).json()["choices"] != greedy
+
+
+def test_a_compressed_body(server: Server) -> None:
+    packed = gzip.compress(b'{"prompt": "x", "max_tokens": 1}')
+    refused = server.post("/v1/completions", packed, headers={"Content-Encoding": "gzip"})
+    assert refused.status_code == 415
+    assert "is compressed" in refused.json()["error"]["message"]
+    body, same = {"prompt": "x", "max_tokens": 1}, {"Content-Encoding": "Identity"}
+    assert server.post("/v1/completions", body, headers=same).is_success

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import gzip
 import json
 import re
 import socket
@@ -294,16 +293,6 @@ def test_the_api_key(session: SpecSession) -> None:
             assert server.openai(key).models.list().data[0].id == "test"
         with pytest.raises(openai.AuthenticationError):
             server.openai("secret,other").models.list()
-
-
-def test_a_compressed_body(session: SpecSession) -> None:
-    with serve(session) as server:
-        packed = gzip.compress(b'{"prompt": "x", "max_tokens": 1}')
-        answer = server.post("/v1/completions", packed, headers={"Content-Encoding": "gzip"})
-        assert "is compressed" in refused(answer, 415)["message"]
-        body = {"prompt": "x", "max_tokens": 1}
-        headers = {"Content-Encoding": "Identity"}
-        assert server.post("/v1/completions", body, headers=headers).is_success
 
 
 def test_web_pages_of_others(session: SpecSession) -> None:

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/actions.h"
 
 namespace specllama::cli {
 
@@ -13,9 +12,7 @@ struct Flag {
     std::vector<std::string_view> names;
     std::string_view value;  // the value's name in the help; "": the flag takes no value
     std::string_view help;
-    // Stores the flag's value in the options. May throw a UsageError whose message continues a
-    // sentence that begins with the flag's name.
-    std::function<void(Options&, const std::string& value)> action;
+    Action action;
 };
 
 // All flags, in the order of the help.

@@ -24,6 +24,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "T = 1": {"temperature": 1.0},
     "T = 1, top-p 0.9": {"temperature": 1.0, "top_p": 0.9},
     "T = 1, min-p 0.05": {"temperature": 1.0, "min_p": 0.05},
+    "and XTC": {"temperature": 1.0, "min_p": 0.05, "xtc_probability": 1.0},
+    "T = 1, n-sigma 1": {"temperature": 1.0, "top_n_sigma": 1.0},
+    "T = 1, typical": {"temperature": 1.0, "typical_p": 0.9},
 }
 
 

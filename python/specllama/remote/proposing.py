@@ -16,6 +16,7 @@ from specllama._core.plan import Evidence, NGramFollower
 from specllama.drafter import Drafter, ProposedToken
 from specllama.remote.draft import Branch, Chain, Draft, joined, numbered
 from specllama.remote.guesses import Guesses
+from specllama.remote.sampling import named
 
 _MOST_CHAINS = 64
 """Most continuations of a custom drafter that are read, as in a local session."""
@@ -252,34 +253,15 @@ def draft_sampling(
     n_beside = guesses - 1
     # At temperatures above 0, the second choice is often not among the few likeliest tokens.
     n_told = n_beside + 1 if target.temperature == 0 else _TOLD_OF * n_beside
-    return _core.SamplingOptions(
-        temperature=target.temperature,
-        top_n_sigma=target.top_n_sigma,
-        top_k=target.top_k,
-        typical_p=target.typical_p,
-        top_p=target.top_p,
-        min_p=target.min_p,
-        xtc_probability=target.xtc_probability,
-        xtc_threshold=target.xtc_threshold,
-        repeat_penalty=target.repeat_penalty,
-        frequency_penalty=target.frequency_penalty,
-        presence_penalty=target.presence_penalty,
-        penalty_last_n=target.penalty_last_n,
-        dry_multiplier=target.dry_multiplier,
-        dry_base=target.dry_base,
-        dry_allowed_length=target.dry_allowed_length,
-        dry_penalty_last_n=target.dry_penalty_last_n,
-        dry_sequence_breakers=target.dry_sequence_breakers,
-        logit_bias=target.logit_bias,
-        ignore_eos=target.ignore_eos,
-        logprobs=n_told if n_beside > 0 else 0,
-        processed_logprobs=False,
-        seed=seed,
-        acceptance=target.acceptance,
-        lenience=1.0,
-        grammar="",
-        grammar_triggers=[],
-    )
+    own = {
+        "logprobs": n_told if n_beside > 0 else 0,
+        "processed_logprobs": False,
+        "seed": seed,
+        "lenience": 1.0,
+        "grammar": "",
+        "grammar_triggers": [],
+    }
+    return _core.SamplingOptions(**(named(target) | own))
 
 
 def add_guess(draft: Draft, drafted: Drafted) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from specllama import _check, _core
 from specllama._core import Chunk, TokenLogprobs
 from specllama.formats.wire import chunk_from_wire
+from specllama.remote.sampling import named
 
 _DEFAULT_MAX_TOKENS = 256
 
@@ -143,31 +144,29 @@ class Text:
             self.logprobs.append(chunk.logprobs)
 
 
+_APART = frozenset((
+    "logit_bias", "logprobs", "seed", "acceptance", "lenience", "grammar", "grammar_triggers",
+))  # fmt: skip
+"""Options that are written in another form, only where they are given, or that concern drafts."""
+
+
 def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
     """Return the options that concern the target, by their names in `GenerateOptions`."""
     sampling = options.sampling
-    named: dict[str, Any] = {
-        name: getattr(sampling, name)
-        for name in (
-            "temperature", "top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "xtc_probability",
-            "xtc_threshold", "repeat_penalty", "frequency_penalty", "presence_penalty",
-            "penalty_last_n", "dry_multiplier", "dry_base", "dry_allowed_length",
-            "dry_penalty_last_n", "dry_sequence_breakers", "processed_logprobs", "ignore_eos",
-        )
-    }  # fmt: skip
-    named["seed"] = seed
+    wanted = {name: value for name, value in named(sampling).items() if name not in _APART}
+    wanted["seed"] = seed
     if options.max_tokens is not None:
-        named["max_tokens"] = None if options.max_tokens < 0 else options.max_tokens
+        wanted["max_tokens"] = None if options.max_tokens < 0 else options.max_tokens
     if options.stop:
-        named["stop"] = options.stop
+        wanted["stop"] = options.stop
     if sampling.logit_bias:
-        named["logit_bias"] = [
+        wanted["logit_bias"] = [
             (token, None if bias == float("-inf") else bias) for token, bias in sampling.logit_bias
         ]
     if sampling.logprobs >= 0:
-        named["logprobs"] = sampling.logprobs
+        wanted["logprobs"] = sampling.logprobs
     if sampling.grammar:
-        named["grammar"] = sampling.grammar
+        wanted["grammar"] = sampling.grammar
         if sampling.grammar_triggers:
-            named["grammar_triggers"] = sampling.grammar_triggers
-    return named
+            wanted["grammar_triggers"] = sampling.grammar_triggers
+    return wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, SpecllamaError
@@ -102,8 +102,8 @@ class NativeCall(Call):
             "timings": timings(stats),
         }
 
-    def _probabilities(self, logprobs: Iterable[TokenLogprobs]) -> dict[str, Any]:
-        if self._n_probs == 0:
+    def _probabilities(self, logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:
+        if not logprobs:
             return {}
         top = "top_probs" if self._of_choice else "top_logprobs"
         return {

@@ -18,9 +18,8 @@ class NativeCompletion(NativeCall):
         parts = prompt if isinstance(prompt, list) else [prompt]
         if not all(isinstance(one, (str, int)) and not isinstance(one, bool) for one in parts):
             fields.refuse("prompt", "a string, or a list of strings and token ids")
-        if len(parts) > 1 and all(
-            isinstance(one, str) for one in parts
-        ):  # several, in llama-server
+        # To llama-server they would be several.
+        if len(parts) > 1 and all(isinstance(one, str) for one in parts):
             fields.refuse("prompt", "one prompt; /v1/completions takes several")
         tokens: list[int] = []
         for i, one in enumerate(parts):
