@@ -1,9 +1,6 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <exception>
-#include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "specllama/error.h"
@@ -66,10 +63,9 @@ void Engine::step(std::span<Sequence* const> sequences) {
     for (Sequence* sequence : sequences)
         (must_prefill(*sequence) ? in_prompt_ : ready_).push_back(sequence);
     try {
-        prefill();
-        std::ranges::copy_if(in_prompt_, std::back_inserter(ready_), [&](const Sequence* sequence) {
-            return static_cast<int>(sequence->pending().size()) <= n_left(*sequence);
-        });
+        if (!in_prompt_.empty()) prefill();
+        for (Sequence* sequence : in_prompt_)
+            if (sequence->n_pending() <= n_left(*sequence)) ready_.push_back(sequence);
         // A decode that failed may have ended some of them, or lost their state.
         std::erase_if(ready_, [this](const Sequence* sequence) {
             return sequence->done() || must_prefill(*sequence);
@@ -107,7 +103,7 @@ void Engine::recover(const Sequence* alone) {
         const int n_before = std::min(sequence->n_cached(), sequence->n_tokens());
         rewind(*sequence, n_before);
         if (sequence->done() || (sequence != alone && sequence->n_cached() == n_before)) continue;
-        sequence->fail(std::current_exception());
+        sequence->fail();
     }
 }
 
@@ -121,7 +117,7 @@ Engine::Ride Engine::ride(std::span<Sequence* const> sequences) const {
         if (sequence->in_prompt())
             ++n_prompts;
         else
-            n_rows += static_cast<int>(sequence->pending().size());
+            n_rows += sequence->n_pending();
     }
     if (n_rows == 0 || n_prompts == 0 || target_.memory().split()) return {quota_, 1};
     const int each = std::clamp((kMostRidden - n_rows) / n_prompts, 1, quota_);
@@ -130,9 +126,8 @@ Engine::Ride Engine::ride(std::span<Sequence* const> sequences) const {
 
 // Prompts that are to be marked are prefilled even if they are short.
 bool Engine::must_prefill(const Sequence& sequence) const {
-    const auto n_pending = static_cast<int>(sequence.pending().size());
-    if (is_marked(sequence)) return n_pending > n_left(sequence);
-    return n_pending > (sequence.in_prompt() ? ride_.most : quota_);
+    if (is_marked(sequence)) return sequence.n_pending() > n_left(sequence);
+    return sequence.n_pending() > (sequence.in_prompt() ? ride_.most : quota_);
 }
 
 // Whether the state of a prompt near its end is saved, for later requests that begin alike.
@@ -148,15 +143,9 @@ int Engine::n_left(const Sequence& sequence) const {
 
 // The batch holds prompt tokens only. Rows of a round beside them would cost kernels for wide
 // decodes as much as a decode of their own, and flash attention even more (see kMostRidden).
+//
+// The first sequence is that whose turn it is: the next id after the last one, or the first again.
 void Engine::prefill() {
-    if (in_prompt_.empty()) return;
-    take_chunks();
-    attempt(in_prompt_, {0, chunks_.size()}, [this](Group group) { decode_chunks(group); });
-}
-
-// Fills the batch with prompt tokens, beginning with the sequence whose turn it is: the next id
-// after the last one, or the first again.
-void Engine::take_chunks() {
     int room = target_.n_batch();
     const auto turn = [&](const Sequence* sequence) {
         return (sequence->id() - prefilled_ - 1 + target_.n_seq()) % target_.n_seq();
@@ -166,12 +155,12 @@ void Engine::take_chunks() {
     chunks_.clear();
     while (room > 0 && chunks_.size() < in_prompt_.size()) {
         const Sequence& sequence = *in_prompt_[chunks_.size()];
-        const auto n_pending = static_cast<int>(sequence.pending().size());
-        chunks_.push_back(std::min(n_pending - n_left(sequence), room));
+        chunks_.push_back(std::min(sequence.n_pending() - n_left(sequence), room));
         room -= chunks_.back();
     }
     in_prompt_.resize(chunks_.size());
     prefilled_ = in_prompt_.back()->id();
+    attempt(in_prompt_, {0, chunks_.size()}, [this](Group group) { decode_chunks(group); });
 }
 
 void Engine::decode_chunks(Group group) {
@@ -184,16 +173,16 @@ void Engine::decode_chunks(Group group) {
             batch_.add(token, position++, sequence.id(), false);
     }
     target_.decode(batch_);
-    speculator_.note_decode(batch_.size());
+    speculator_.observe_decode(batch_.size(), 0, 0);
     const double seconds = watch.seconds();
     int row = 0;
     for (std::size_t i = group.first; i < group.last; ++i) {
         Sequence& sequence = *in_prompt_[i];
-        absorb(sequence, sequence.n_cached(), row, chunks_[i], {});
+        speculator_.absorb(sequence, row, chunks_[i], {});
         row += chunks_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
-        if (is_marked(sequence) && std::ssize(sequence.pending()) == n_left(sequence))
+        if (is_marked(sequence) && sequence.n_pending() == n_left(sequence))
             target_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
     }
 }
@@ -210,18 +199,16 @@ void Engine::round() {
     }
 }
 
-int Engine::n_rows(std::size_t i) const {
-    return static_cast<int>(ready_[i]->pending().size()) + speculator_.draft(i).size();
-}
-
 // In a split memory, only neighbours with equal numbers of rows can be decoded at once.
 std::size_t Engine::end_of_group(std::size_t first) const {
     if (!target_.memory().split()) return ready_.size();
-    const int n = n_rows(first);
+    const auto n_rows = [&](std::size_t i) {
+        return ready_[i]->n_pending() + speculator_.draft(i).size();
+    };
     const std::size_t most = target_.one_by_one() ? first + 1 : ready_.size();
     std::size_t last = first + 1;
-    while (last < most && ready_[last]->id() == ready_[last - 1]->id() + 1 && n_rows(last) == n &&
-           !ready_[last]->done())
+    while (last < most && ready_[last]->id() == ready_[last - 1]->id() + 1 &&
+           n_rows(last) == n_rows(first) && !ready_[last]->done())
         ++last;
     return last;
 }
@@ -232,7 +219,7 @@ void Engine::accept(Group group, double seconds) {
         try {
             accept(i, sequence, seconds);
         } catch (const Error&) {
-            sequence.fail(std::current_exception());
+            sequence.fail();
             rewind(sequence, sequence.n_cached());
         }
     }
@@ -247,8 +234,7 @@ void Engine::accept(Group group, double seconds) {
 bool Engine::may_draft(const Sequence& sequence) const {
     return speculator_.speculates() && !sequence.in_prompt() &&
            (target_.memory().n_cuttable() > 0 ||
-            static_cast<int>(sequence.pending().size()) <=
-                std::min(speculator_.longest(), kMostPending) + 1);
+            sequence.n_pending() <= std::min(speculator_.longest(), kMostPending) + 1);
 }
 
 void Engine::draft() {
@@ -256,13 +242,12 @@ void Engine::draft() {
     for (const Sequence* sequence : ready_) {
         Limit& limit = limits_.emplace_back();
         if (!may_draft(*sequence)) continue;
-        const auto n_pending = static_cast<int>(sequence->pending().size());
+        const int n_room = quota_ - sequence->n_pending();
         // A round of g drafted tokens generates up to g + 1.
-        limit.depth = std::max(
-            std::min({longest_draft(), quota_ - n_pending, sequence->n_tokens_left() - 1}), 0);
+        limit.depth =
+            std::max(std::min({longest_draft(), n_room, sequence->n_tokens_left() - 1}), 0);
         // Every node takes a cell of the memory, also where several stand at one position.
-        limit.nodes =
-            std::min({most_nodes(), quota_ - n_pending, target_.n_ctx() - sequence->n_tokens()});
+        limit.nodes = std::min({most_nodes(), n_room, target_.n_ctx() - sequence->n_tokens()});
     }
     speculator_.propose(ready_, limits_);
 }
@@ -272,9 +257,11 @@ double Engine::verify(Group group) {
     batch_.clear();
     const int n_sequences = static_cast<int>(group.last - group.first);
     int n_context = 0;
+    bool ends_prompt = false;
     for (std::size_t i = group.first; i < group.last; ++i) {
         const Sequence& sequence = *ready_[i];
         n_context += sequence.n_tokens() / n_sequences;
+        ends_prompt |= sequence.in_prompt();
         const Tree& draft = speculator_.draft(i);
         Memory& memory = target_.memory();
         if (!draft.empty() && memory.n_cuttable() == 0)
@@ -290,73 +277,63 @@ double Engine::verify(Group group) {
         for (const Tree::Node& node : draft.nodes())
             batch_.add(node.token, position + node.depth, ids.subspan(node.leaf, node.n_leaves),
                        true);
-        if (i + 1 == group.last && draft.n_leaves() <= 1) pad(sequence, position + draft.size());
+        if (i + 1 < group.last || draft.n_leaves() > 1) continue;
+        // The decode is padded by rows that are cut off again as if they were rejected. They ask
+        // for logits, since the graph depends on how many rows do.
+        position += draft.size();
+        for (int n = std::min(speculator_.n_padding(), target_.n_ctx() - position); n > 0; --n)
+            batch_.add(pending.back(), position++, sequence.id(), true);
     }
     target_.decode(batch_);
     const double seconds = watch.seconds();
-    bool ends_prompt = false;
-    for (std::size_t i = group.first; i < group.last; ++i) {
-        Seconds& spent = ready_[i]->stats.seconds;
-        ends_prompt |= ready_[i]->in_prompt();
-        (ready_[i]->in_prompt() ? spent.prefill : spent.verify) += seconds;
-    }
     // The time of a decode that ends a prompt says nothing about the rounds that follow.
-    if (ends_prompt)
-        speculator_.note_decode(batch_.size());
-    else
-        speculator_.observe_decode(batch_.size(), n_context, seconds);
+    speculator_.observe_decode(batch_.size(), n_context, ends_prompt ? 0 : seconds);
     return seconds;
 }
 
-// Adds rows from `position` on, which are cut off again as if they were rejected. They ask for
-// logits, since the graph depends on how many rows do.
-void Engine::pad(const Sequence& last, Position position) {
-    const int room = target_.n_ctx() - position;
-    for (int n = std::min(speculator_.n_padding(), room); n > 0; --n)
-        batch_.add(last.pending().back(), position++, last.id(), true);
-}
-
 // Walks from the last committed token along the tokens that the target chooses, as far as they are
-// nodes of the draft, and commits them: these nodes are path_ then.
-Engine::Said Engine::walk(std::size_t i, Sequence& sequence) {
+// nodes of the draft, and commits them: these nodes are path_ then, and all that the target said is
+// heard_. Returns what it said last: a token, or a negative number as Sampler::choose has it.
+Token Engine::walk(std::size_t i, Sequence& sequence) {
     const Tree& draft = speculator_.draft(i);
     Seconds& seconds = sequence.stats.seconds;
     path_.clear();
-    Said said{.token = kNoToken, .agrees = true};
-    for (int node = Tree::kRoot; said.agrees;) {
+    heard_.clear();
+    for (int node = Tree::kRoot;;) {
         guesses_.clear();
         for (int at = draft.first_child(node); at != Tree::kNone; at = draft[at].next)
             guesses_.push_back({draft[at].token, draft[at].drawn_from});
+        Token token = kNoToken;
         {
             const Timer timer(seconds.choose);
-            said.token = sequence.choose(target_.logits(rows_[i] + 1 + node), guesses_);
+            token = sequence.choose(target_.logits(rows_[i] + 1 + node), guesses_);
         }
-        if (said.token < 0) break;
-        node = draft.child(node, said.token);
-        said.agrees = node != Tree::kNone;
-        if (said.agrees) path_.push_back(node);
+        if (token < 0) return token;
+        heard_.push_back(token);
+        node = draft.child(node, token);
+        const bool agrees = node != Tree::kNone;
+        if (agrees) path_.push_back(node);
         const Timer timer(seconds.text);
-        if (!sequence.commit(said.token, said.agrees)) break;
+        if (!sequence.commit(token, agrees) || !agrees) return token;
     }
-    return said;
 }
 
 void Engine::accept(std::size_t i, Sequence& sequence, double seconds) {
     Stats& stats = sequence.stats;
     const int n_before = sequence.n_tokens();
-    const int n_pending = n_before - sequence.n_cached();
-    const auto [token, agrees] = walk(i, sequence);
+    const int n_pending = sequence.n_pending();
     const bool was_prompt = sequence.in_prompt();
+    double& spent = was_prompt ? stats.seconds.prefill : stats.seconds.verify;
+    spent += seconds;
+    const Token token = walk(i, sequence);
     sequence.end_prompt();
     if (was_prompt) stats.prefill_generated_tokens = sequence.n_generated();
-    absorb(sequence, sequence.n_cached(), rows_[i] - n_pending + 1, n_pending, path_);
-    // If an accepted token ended the text, the target has said nothing behind it.
-    const Token next = agrees ? std::min(token, kNoToken) : token;
-    speculator_.observe(i, sequence, path_, next, was_prompt ? 0 : seconds);
+    speculator_.absorb(sequence, rows_[i] - n_pending + 1, n_pending, path_);
+    speculator_.observe(i, sequence, path_, heard_, was_prompt ? 0 : seconds);
     // A text that its grammar does not let go on is complete.
-    if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
+    if (token == kNothingLeft && sequence.sampler().mask()) sequence.finish(FinishReason::stop);
     {
-        const Timer timer(was_prompt ? stats.seconds.prefill : stats.seconds.verify);
+        const Timer timer(spent);
         // At least one token stays undecoded, since the target has not said what follows it.
         // Accepted tokens of a side branch are cut, too, and come again with the next decode: they
         // do not lie in the memory as they would without a draft, which may change a bit.
@@ -387,17 +364,6 @@ void Engine::commit_certain(Sequence& sequence) {
         if (sequence.n_tokens() < sequence.n_cached()) rewind(sequence, sequence.n_tokens());
         ++sequence.stats.certain;
     }
-}
-
-// Tells the drafter that reads states which rows of the decode stay: those of n tokens from `row`
-// on, and those of the accepted nodes of the draft behind them. This includes accepted tokens of a
-// side branch, which come again with the next decode: a head that waited for that could not draft.
-void Engine::absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path) {
-    if (!speculator_.reads_states()) return;
-    stay_.resize(n);
-    std::iota(stay_.begin(), stay_.end(), row);
-    for (const int node : path) stay_.push_back(row + n + node);
-    speculator_.absorb(sequence, first, stay_);
 }
 
 void Engine::rewind(Sequence& sequence, int keep) {

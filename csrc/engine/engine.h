@@ -54,13 +54,6 @@ class Engine {
         int rest;  // the last tokens that prompt batches leave for the round
     };
 
-    // What the target said last of a draft: a token, or a negative number as Sampler::choose has
-    // it; and whether the draft had that token, too.
-    struct Said {
-        Token token;
-        bool agrees;
-    };
-
     Ride ride(std::span<Sequence* const> sequences) const;
     bool must_prefill(const Sequence& sequence) const;
     bool is_marked(const Sequence& sequence) const;
@@ -69,19 +62,15 @@ class Engine {
     void attempt(std::span<Sequence* const> sequences, Group group, Decode decode);
     void recover(const Sequence* alone);
     void prefill();
-    void take_chunks();
     void decode_chunks(Group group);
     void round();
     void draft();
     bool may_draft(const Sequence& sequence) const;
-    int n_rows(std::size_t i) const;
     std::size_t end_of_group(std::size_t first) const;
     double verify(Group group);
-    void pad(const Sequence& last, Position position);
     void accept(Group group, double seconds);
     void accept(std::size_t i, Sequence& sequence, double seconds);
-    Said walk(std::size_t i, Sequence& sequence);
-    void absorb(Sequence& sequence, Position first, int row, int n, std::span<const int> path);
+    Token walk(std::size_t i, Sequence& sequence);
     void commit_certain(Sequence& sequence);
     void rewind(Sequence& sequence, int keep);
 
@@ -100,7 +89,7 @@ class Engine {
     std::vector<int> rows_;             // [i]: row of the logits after its last committed token
     std::vector<Guess> guesses_;        // at the position being verified
     std::vector<int> path_;             // accepted nodes of a draft
-    std::vector<int> stay_;             // rows of a decode whose tokens stay
+    std::vector<Token> heard_;          // tokens that the target has said of it
 };
 
 }  // namespace specllama

@@ -13,10 +13,7 @@ void JoinedDraft::join(std::span<const Draft* const> drafts, std::size_t own,
         for (const Draft* draft : drafts)
             if (!draft->drawn()) tree.add(*draft, limits);
     for (const Tree::Node& node : tree.nodes().subspan(trunk.size()))
-        sides.push_back({.evidence = node.evidence,
-                         .parent = node.parent,
-                         .rank = node.rank,
-                         .elder = node.elder});
+        sides.push_back({node.evidence, node.parent, node.rank});
 }
 
 void JoinedDraft::judge(TokenSpan heard) {

@@ -5,7 +5,7 @@
 namespace specllama {
 
 void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
-                  std::span<const int> accepted, Token next, double decode_seconds) {
+                  std::span<const int> accepted, TokenSpan heard, double decode_seconds) {
     Stats& stats = sequence.stats;
     const auto n_accepted = static_cast<int>(accepted.size());
     const auto add = [](std::vector<int>& counts, int at, int n) {
@@ -44,7 +44,7 @@ void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree
                                .parent = node.parent});
     for (const int node : accepted) trace.draft[node].accepted = true;
     trace.accepted = n_accepted;
-    trace.next = std::max(next, kNoToken);
+    if (heard.size() > accepted.size()) trace.next = heard.back();
 }
 
 }  // namespace specllama

@@ -91,9 +91,9 @@ void Sequence::finish(FinishReason reason) {
     finish_reason_ = reason;
 }
 
-void Sequence::fail(std::exception_ptr error) {
+void Sequence::fail() {
     finish(FinishReason::none);
-    error_ = std::move(error);
+    error_ = std::current_exception();
 }
 
 void Sequence::take_chunks(std::vector<Chunk>& chunks) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "plan/acceptance.h"
 #include "sample/sampler.h"
 #include "specllama/config.h"
 #include "specllama/stats.h"
@@ -47,6 +48,7 @@ class Sequence {
 
     // Tokens that the KV memory does not hold yet; at least 1 while not done.
     TokenSpan pending() const { return tokens().subspan(n_cached_); }
+    int n_pending() const { return n_tokens() - n_cached_; }
     // Whether the logits after the prompt have not been read yet. Who reads them ends the prompt.
     bool in_prompt() const { return in_prompt_; }  // safe from any thread
     void end_prompt() { in_prompt_ = false; }
@@ -64,7 +66,6 @@ class Sequence {
     bool replays() const { return !replayed_.empty(); }
     // Whether each round but the first waits for a draft from outside.
     bool paced() const { return paced_; }
-    bool has_grammar() const { return !sampler_.options().grammar.empty(); }
 
     // Appends a token that the target chose, unless it ends the text. Returns whether the
     // generation goes on; if not, tokens that a stop string touches have been removed again, and
@@ -73,8 +74,8 @@ class Sequence {
 
     // Ends the generation; `none`: its reader left it.
     void finish(FinishReason reason);
-    // Ends the generation by an error, which take_chunks throws.
-    void fail(std::exception_ptr error);
+    // Ends the generation by the error that is being handled, which take_chunks throws.
+    void fail();
     // Asks for the generation's end; may be called from any thread.
     void abandon() { abandoned_ = true; }
     bool abandoned() const { return abandoned_; }
@@ -93,6 +94,9 @@ class Sequence {
     std::vector<RoundTrace> trace;
 
     Stats stats;
+
+    // What the planner knows of its text.
+    Phase phase;
 
     // The number under which Offers know this request; 0: it takes no offers.
     std::uint64_t ticket = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -43,7 +44,7 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
-    phases_[sequence.id()] = planner_.begin(temperature, sequence.n_tokens());
+    sequence.phase = planner_.begin(temperature, sequence.n_tokens());
     grammar_->begin(sequence.id(), sequence.tokens(), reference);
     for (const auto& drafter : drafters_)
         contained(sequence, [&] { drafter->begin(sequence.id(), sequence.tokens(), reference); });
@@ -52,11 +53,9 @@ void Speculator::begin(Sequence& sequence, TokenSpan reference) {
 void Speculator::end(Sequence& sequence) {
     grammar_->end(sequence.id());
     for (const auto& drafter : drafters_) contained(sequence, [&] { drafter->end(sequence.id()); });
-    phases_.erase(sequence.id());
     if (!plans()) return;
     sequence.stats.decode_seconds = planner_.cost().points().seconds;
-    if (planner_.draft_cost().measured())
-        sequence.stats.draft_step_seconds = planner_.draft_cost().seconds(1, 0);
+    sequence.stats.draft_step_seconds = planner_.draft_cost().step(1, 0);
 }
 
 void Speculator::propose(std::span<Sequence* const> sequences, std::span<const Limit> limits) {
@@ -67,9 +66,9 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
     for (std::size_t i = 0; i < n; ++i) {
         Sequence& sequence = *sequences[i];
         Turn& turn = turns_[i];
-        turn.phase = &phases_.at(sequence.id());
+        turn.phase = &sequence.phase;
         turn.n_tokens = sequence.n_tokens();
-        turn.n_pending = static_cast<int>(sequence.pending().size());
+        turn.n_pending = sequence.n_pending();
         turn.max_rows = limits[i].nodes;
         turn.n_left = sequence.n_tokens_left();
         turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
@@ -84,7 +83,6 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
         turn.place = sequence.id();
         turn.candidates.clear();
         turn.choice = {};
-        turn.rows.clear();
         work_[i].replays = sequence.replays();
         work_[i].n_prefix = work_[i].n_rest = 0;
         work_[i].verified.clear();
@@ -151,9 +149,8 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.max_drawn = decided ? std::min(proposal.max_tokens, kDrawn) : proposal.max_tokens;
         // Drawn drafts are verified whole, so the planner keeps them chains. (A draft model may
         // draw even where the target, at temperature 0, does not.)
-        const bool may_be_drawn =
-            sequence.sampler().options().acceptance == AcceptanceRule::rejection;
-        proposal.max_beside = plans() && may_be_drawn ? 0 : limits_.siblings - 1;
+        const bool draws = proposal.sampler->options().acceptance == AcceptanceRule::rejection;
+        proposal.max_beside = plans() && draws ? 0 : limits_.siblings - 1;
         proposal.another = nullptr;
         proposal.guess = {};
     }
@@ -187,13 +184,13 @@ void Speculator::go_on_from_forced(std::size_t row, std::span<Sequence* const> s
 // Asks a row's drafter about all sequences at once. Returns the seconds it took.
 double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     std::string error;
-    const Stopwatch watch;
+    asked_ = Stopwatch();
     try {
         drafter(row).propose(proposals_[row]);
     } catch (const Error& thrown) {
         error = thrown.what();
     }
-    const double seconds = watch.seconds();
+    const double seconds = asked_.seconds();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
         Proposal& proposal = proposals_[row][i];
@@ -201,12 +198,11 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
         sequence.stats.draft_decoded_tokens += proposal.n_decoded;
         turns_[i].spent += seconds;
         const std::string wrong = error.empty() ? fault(proposal, *vocab_) : error;
-        if (wrong.empty()) {
-            if (!sequence.replays()) cut_behind_end(proposal.draft, *vocab_);
-            continue;
+        if (!wrong.empty()) {
+            record_error(sequence, wrong);
+            proposal.draft.clear();
         }
-        record_error(sequence, wrong);
-        proposal.draft.clear();
+        if (!sequence.replays()) cut_behind_end(proposal.draft, *vocab_);
     }
     return seconds;
 }
@@ -218,7 +214,6 @@ void Speculator::tell_chosen(std::size_t i) {
     Proposal& proposal = proposals_[drafters_.size() - 1][i];
     const Tree& chosen = work.verified;
     work.guess.clear();
-    work.n_prefix = 0;
     if (reader_ != nullptr) return;  // a head has no states of tokens that others drafted
     int& n = work.n_prefix;
     for (; n < chosen.size() && chosen[n].evidence.source == Source::grammar; ++n)
@@ -238,7 +233,6 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
         tell_chosen(i);
-        work.asked = Stopwatch();
         work.another = [this, i](const Draft& draft) { return another(i, draft); };
         proposals[i].another = &work.another;
     }
@@ -246,8 +240,7 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_steps = 0;
     int n_drafted = 0;  // tokens that took a step
     int n_decoded = 0;
-    int n_drafting = 0;  // sequences with tokens of the costly drafter's own
-    std::int64_t n_context = 0;
+    std::int64_t n_context = 0;  // of each of these
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const TokenSpan all(proposals[i].draft.tokens);  // none at all if something went wrong
         const TokenSpan own = all.subspan(std::min<std::size_t>(work_[i].n_prefix, all.size()));
@@ -255,20 +248,18 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         const auto n_guessed = std::ranges::mismatch(own, work_[i].guess).in1 - own.begin();
         if (n > 0 || proposals[i].n_decoded > 0) turns_[i].unasked = turns_[i].choice;
         n_decoded += proposals[i].n_decoded;
-        if (n > 0) {
-            const int n_here = std::max(n - static_cast<int>(n_guessed), 1);
-            n_steps = std::max(n_steps, n_here);
-            n_drafted += n_here;
-            ++n_drafting;
-            n_context += turns_[i].n_tokens;
-        }
-        for (std::size_t row = 0; n > 0 && row < proposals_.size() && work_[i].n_rest == 0; ++row)
+        if (n == 0) continue;
+        const int n_here = std::max(n - static_cast<int>(n_guessed), 1);
+        n_steps = std::max(n_steps, n_here);
+        n_drafted += n_here;
+        n_context += std::int64_t{turns_[i].n_tokens} * n_here;
+        for (std::size_t row = 0; row < proposals_.size() && work_[i].n_rest == 0; ++row)
             work_[i].n_rest =
                 add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
     if (n_steps > 0)
-        planner_.observe_drafting(n_steps, n_drafted, std::max(n_decoded - n_drafted, 0),
-                                  static_cast<int>(n_context / n_drafting), seconds);
+        planner_.draft_cost().observe(n_steps, n_drafted, std::max(n_decoded - n_drafted, 0),
+                                      static_cast<int>(n_context / n_drafted), seconds);
     return n_steps > 0;
 }
 
@@ -277,7 +268,7 @@ bool Speculator::another(std::size_t i, const Draft& draft) {
     if (!work.replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
         vocab_->is_end(draft.tokens.back()))
         return false;
-    return planner_.goes_on(turns_[i], draft.evidence, work.asked.seconds());
+    return planner_.goes_on(turns_[i], draft.evidence, asked_.seconds());
 }
 
 // Chooses what is verified of the drafts at hand.
@@ -309,8 +300,7 @@ void Speculator::list_candidates(std::size_t i, Tree::Limits limits) {
         // choices it knows more than a copy does: where both agree, and where they do not.
         const bool required = proposal.another != nullptr && proposal.draft.size() > n_known;
         const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
-        turn.candidates.push_back(
-            {proposal.draft.evidence, {}, n_known, n_rest, drawn, required, 0});
+        turn.candidates.push_back({proposal.draft.evidence, n_known, n_rest, drawn, required});
         if (!trees) continue;
         JoinedDraft& joined = work_[i].joined[row];
         limits.nodes = plans() && !drawn ? kMostOffered : turn.max_rows;
@@ -349,37 +339,41 @@ void Speculator::keep(std::size_t i, const Tree::Limits& limits) {
     work.verified.take(tree, work.kept);
 }
 
-void Speculator::absorb(Sequence& sequence, Position first, std::span<const int> rows) {
-    contained(sequence, [&] { reader_->absorb(sequence.id(), sequence.tokens(), first, rows); });
+// Accepted tokens of a side branch stay here, though they come again with the next decode: a head
+// that waited for that could not draft.
+void Speculator::absorb(Sequence& sequence, int row, int n, std::span<const int> path) {
+    if (reader_ == nullptr) return;
+    stay_.resize(n);
+    std::iota(stay_.begin(), stay_.end(), row);
+    for (const int node : path) stay_.push_back(row + n + node);
+    contained(sequence, [&] {
+        reader_->absorb(sequence.id(), sequence.tokens(), sequence.n_cached(), stay_);
+    });
 }
 
-void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
-                         double seconds) {
-    Work& work = work_[i];
+void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path,
+                         TokenSpan heard, double seconds) {
     Turn& turn = turns_[i];
-    const Tree& verified = work.verified;
+    const Tree& verified = draft(i);
     const bool planned = plans() && !sequence.paced();
-    record_round(sequence, turn, planned, verified, path, next, seconds);
-    work.heard.clear();
-    for (const int node : path) work.heard.push_back(verified[node].token);
-    if (next >= 0) work.heard.push_back(next);
+    record_round(sequence, turn, planned, verified, path, heard, seconds);
     turn.n_accepted = static_cast<int>(path.size());
-    turn.n_judged = static_cast<int>(work.heard.size());
+    turn.n_judged = static_cast<int>(heard.size());
     turn.n_again = turn.n_accepted - n_in_trunk(path);
     if (planned) {
         const Timer timer(sequence.stats.seconds.draft);
-        judge(i);
+        judge(i, heard);
         planner_.learn(turn);
     }
-    if (!verified.empty() && next >= 0 && !sequence.done()) tell(i, sequence, path);
+    if (!verified.empty() && heard.size() > path.size() && !sequence.done())
+        tell(i, sequence, path, heard);
 }
 
-// A bias can forbid what the grammar leaves, log-probabilities need logits, and the makers of
-// offers for a paced sequence are told of rounds only.
+// A bias can forbid what the grammar leaves, and log-probabilities need logits. For paced
+// sequences, whose makers of offers are told of rounds only, nothing was ever drafted by a grammar.
 Token Speculator::certain(Sequence& sequence) {
     const SamplingOptions& options = sequence.sampler().options();
-    if (!speculates() || options.grammar.empty() || !options.logit_bias.empty() ||
-        options.logprobs >= 0 || sequence.paced() || sequence.replays())
+    if (options.grammar.empty() || !options.logit_bias.empty() || options.logprobs >= 0)
         return kNoToken;
     Token token = kNoToken;
     contained(sequence, [&] {
@@ -389,29 +383,25 @@ Token Speculator::certain(Sequence& sequence) {
 }
 
 // The drafters are told about the trunk only.
-void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> path) {
-    const Work& work = work_[i];
+void Speculator::tell(std::size_t i, Sequence& sequence, std::span<const int> path,
+                      TokenSpan heard) {
     told_.clear();
-    for (const Tree::Node& node : work.verified.nodes().first(work.verified.n_trunk()))
+    for (const Tree::Node& node : draft(i).nodes().first(draft(i).n_trunk()))
         told_.push(node.token, node.evidence, node.drawn_from);
     const int n_accepted = n_in_trunk(path);
     for (const auto& drafter : drafters_)
-        contained(sequence, [&] {
-            drafter->observe(sequence.id(), told_, n_accepted, work.heard[n_accepted]);
-        });
+        contained(sequence,
+                  [&] { drafter->observe(sequence.id(), told_, n_accepted, heard[n_accepted]); });
 }
 
 // Finds how much of every draft was right, verified or not: the target's tokens judge all of them.
-void Speculator::judge(std::size_t i) {
+void Speculator::judge(std::size_t i, TokenSpan heard) {
     Turn& turn = turns_[i];
-    Work& work = work_[i];
-    const TokenSpan heard = work.heard;
     for (std::size_t d = 0; d < turn.candidates.size(); ++d) {
         const TokenSpan tokens = proposals_[d][i].draft.tokens;
         const auto n_right = std::ranges::mismatch(tokens, heard).in1 - tokens.begin();
         turn.candidates[d].n_right = static_cast<int>(n_right);
-        if (turn.candidates[d].sides.empty()) continue;
-        work.joined[d].judge(heard);
+        if (!turn.candidates[d].sides.empty()) work_[i].joined[d].judge(heard);
     }
 }
 

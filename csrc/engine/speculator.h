@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -84,22 +83,21 @@ class Speculator {
     // WidthChange.
     int n_padding() const { return turns_.empty() ? 0 : turns_.front().choice.n_padding; }
 
-    // Whether a drafter reads the target's states.
-    bool reads_states() const { return reader_ != nullptr; }
-    // Tells that drafter what the target has decoded of a sequence: see StateReader::absorb.
-    void absorb(Sequence& sequence, Position first, std::span<const int> rows);
+    // Tells the drafter that reads the target's states, if there is one, which rows of a decode
+    // stay: those of n tokens of a sequence from `row` on, the first that the memory did not hold,
+    // and those of the accepted nodes of the draft behind them. See StateReader::absorb.
+    void absorb(Sequence& sequence, int row, int n, std::span<const int> path);
 
-    // A target decode of n rows took `seconds`: the planner learns from that if times().
+    // A target decode of n rows took `seconds`: the planner learns from that if times(). 0: prompts
+    // were a part of it, so that the time tells nothing.
     void observe_decode(int n, int n_context, double seconds) {
         if (times()) planner_.cost().observe(n, n_context, seconds);
     }
-    // The target decoded n rows of which prompts were a part, so that the time tells nothing.
-    void note_decode(int n) { planner_.cost().change().note(n); }
 
     // What came of draft(i), for statistics, trace, planner and drafters. path: the accepted nodes,
-    // each the child of the one before; next: the target's token behind them, negative: none.
-    // seconds: of the decode, for the trace; 0: not known.
-    void observe(std::size_t i, Sequence& sequence, std::span<const int> path, Token next,
+    // each the child of the one before; heard: what the target said, their tokens and the one
+    // behind them, unless the round broke off. seconds: of the decode, for the trace; 0: not known.
+    void observe(std::size_t i, Sequence& sequence, std::span<const int> path, TokenSpan heard,
                  double seconds);
 
     // The token that the target must choose next, since the sequence's grammar leaves no other;
@@ -113,14 +111,12 @@ class Speculator {
         std::vector<JoinedDraft> joined;  // [row of proposals_]
         std::vector<bool> kept;           // [node of the chosen tree]: whether it is verified
         Tree verified;
-        std::vector<Token> heard;  // tokens that the target has said
         std::vector<Token> guess;  // what the costly drafter is told
         // Tokens of other drafts in the costly drafter's draft: n_prefix, which a grammar forces,
         // before its own tokens, and n_rest behind them.
         int n_prefix = 0;
         int n_rest = 0;
-        Stopwatch asked;                            // since the costly drafter was asked
-        std::function<bool(const Draft&)> another;  // whether it should draft on
+        std::function<bool(const Draft&)> another;  // whether the costly drafter should draft on
     };
 
     // Rows of proposals_ behind those of the drafters: what the grammars force, and what the first
@@ -141,8 +137,8 @@ class Speculator {
     void list_candidates(std::size_t i, Tree::Limits limits);
     void take_first(Turn& turn) const;
     void keep(std::size_t i, const Tree::Limits& limits);
-    void judge(std::size_t i);
-    void tell(std::size_t i, Sequence& sequence, std::span<const int> path);
+    void judge(std::size_t i, TokenSpan heard);
+    void tell(std::size_t i, Sequence& sequence, std::span<const int> path, TokenSpan heard);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
     std::shared_ptr<Offers> offers_;
@@ -152,7 +148,7 @@ class Speculator {
     Tree::Limits limits_;
     const Vocab* vocab_;
     Planner planner_;
-    std::map<SequenceId, Phase> phases_;
+    Stopwatch asked_;  // since a drafter was last asked
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [row][i]
     std::vector<Turn> turns_;                       // [i]
@@ -160,6 +156,7 @@ class Speculator {
     std::vector<const Draft*> beside_;              // [row]: drafts for one sequence
     Draft told_;                                    // what the drafters are told: a trunk
     Tree offered_;                                  // what is offered to a paced sequence
+    std::vector<int> stay_;                         // rows of a decode whose tokens stay
 };
 
 }  // namespace specllama

@@ -1,6 +1,5 @@
 #include "plan/acceptance.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -56,12 +55,6 @@ const PhaseLanes kWrongOdds = [] {
     return factors;
 }();
 
-// Adds a token, by the probabilities of its phase, and lets older ones decay towards the prior.
-void count(Phase::Weights& met, const Phase::Weights& phase) {
-    for (int i = 0; i < kPhases; ++i)
-        met[i] += phase[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
-}
-
 std::size_t part(float fraction, std::size_t n_parts) {
     const float at = std::max(0.0F, fraction) * static_cast<float>(n_parts);  // of a NaN: 0
     return static_cast<std::size_t>(std::min(at, static_cast<float>(n_parts - 1)));
@@ -80,11 +73,6 @@ void believe(auto& bins, double low, double high) {
         bin.believe(rate);
         rate += step;
     }
-}
-
-std::size_t temperature_class(double temperature) {
-    if (!(temperature > 0)) return 0;
-    return temperature <= 0.5 ? 1 : temperature <= 1 ? 2 : 3;
 }
 
 }  // namespace
@@ -184,7 +172,7 @@ Acceptance::Acceptance() {
 
 Phase Acceptance::begin(double temperature, int position) const {
     Phase phase;
-    phase.temperature = static_cast<int>(temperature_class(temperature));
+    phase.temperature = temperature > 1 ? 3 : temperature > 0.5 ? 2 : temperature > 0 ? 1 : 0;
     for (std::size_t view = 0; view < kViews; ++view) {
         const Phase::Weights& met = tables_[phase.temperature].met[view];
         const double sum = std::accumulate(met.begin(), met.end(), 0.0);
@@ -238,10 +226,14 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
         for (double& weight : weights) weight /= sum;
         own.observe(weights, right);
         if (draft[j].source == Source::model) table.any_of_model.observe(weights, right);
-        count(table.met[view], weights);
+        // Of all requests older tokens decay towards the prior.
+        Phase::Weights& met = table.met[view];
         Phase::Weights& next = phase.next[view];
         const double n_met = ++phase.n_met[view];
-        for (int i = 0; i < kPhases; ++i) next[i] += (weights[i] - next[i]) / n_met;
+        for (int i = 0; i < kPhases; ++i) {
+            met[i] += weights[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
+            next[i] += (weights[i] - next[i]) / n_met;
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <span>
 
 #include "plan/constants.h"
@@ -25,10 +24,6 @@ static_assert(kPhases <= std::tuple_size_v<PhaseLanes>);
 // The same as a vector type of the compiler, for arithmetic: compilers do not vectorise these loops
 // over arrays. Its layout depends on the processor, so it is neither stored nor passed by value.
 using PhaseVector __attribute__((vector_size(sizeof(PhaseLanes)))) = float;
-
-inline void load(PhaseVector& to, const PhaseLanes& from) {
-    std::memcpy(&to, from.data(), sizeof(to));
-}
 
 // In pairs: a shorter chain of dependent additions.
 inline float sum(const PhaseVector& of) {

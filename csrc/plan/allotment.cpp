@@ -15,13 +15,11 @@ void Allotment::add_sequence(int n_rows, double stake, int place, int most) {
     participants_.push_back({n_rows, stake, place, most, rows_.size()});
 }
 
-// With a heap, only the rows that may pay get sorted.
 void Allotment::allot(Prices prices, int most_rows) {
     // Among equal gains the order of adding decides, so no row comes before its predecessor.
-    const auto later = [](const Row& a, const Row& b) {
-        return std::tie(a.gain, b.sequence, b.number) < std::tie(b.gain, a.sequence, a.number);
-    };
-    std::ranges::make_heap(rows_, later);
+    std::ranges::sort(rows_, [](const Row& a, const Row& b) {
+        return std::tie(b.gain, a.sequence, a.number) < std::tie(a.gain, b.sequence, b.number);
+    });
     chosen_.clear();
     tokens_.assign(1, 0);
     const int n = n_certain_;
@@ -29,16 +27,11 @@ void Allotment::allot(Prices prices, int most_rows) {
     double most_saved = 0;
     double gain = 0;
     double stake = 0;
-    std::span<Row> left(rows_);
-    for (; !left.empty() && std::ssize(chosen_) < most_rows - n;
-         left = left.first(left.size() - 1)) {
-        std::ranges::pop_heap(left, later);
-        const Row& row = left.back();
+    for (const Row& row : rows_) {
+        if (std::ssize(chosen_) >= most_rows - n) break;
         Participant& one = participants_[row.sequence];
         if (one.n_chosen >= one.most) continue;
         const std::size_t n_rows = n + chosen_.size() + 1;
-        const double step = prices[n_rows] - prices[n_rows - 1];
-        if (row.gain < 0 || (n_rows > kMaxSpecLength + 1 && row.gain < step)) break;
         if (one.n_chosen++ == 0) stake += one.stake;
         gain += row.gain;
         chosen_.push_back(row);

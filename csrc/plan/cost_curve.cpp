@@ -30,17 +30,9 @@ constexpr double kLeastWithoutContext = 0.1;
 
 CostCurve::CostCurve() {
     for (int n = 1; n <= kMaxTokens; ++n) log_seconds_[n - 1] = tuning::kPriorPower * kLogs[n - 1];
-    wander(tuning::kUnknownSd, tuning::kBelievedSd);
+    speed_ = square(tuning::kUnknownSd);
+    shape_ = square(tuning::kBelievedSd);
     derive();
-}
-
-void CostCurve::wander(double speed_sd, double shape_sd) {
-    speed_ += square(speed_sd);
-    shape_ += square(shape_sd);
-}
-
-double CostCurve::learned(int n, int m) const {
-    return learned_[std::max(n, m) - 1][std::min(n, m) - 1];
 }
 
 void CostCurve::observe(int n, int n_context, double seconds) {
@@ -48,7 +40,8 @@ void CostCurve::observe(int n, int n_context, double seconds) {
     change_.note(n);
     if (n > kMaxTokens || n_context < 0 || !usable(seconds) || !change_.settled()) return;
     last_ = n;
-    wander(tuning::kSpeedWander, tuning::kShapeWander);
+    speed_ += square(tuning::kSpeedWander);
+    shape_ += square(tuning::kShapeWander);
     const double of_context = slope_.seconds(n, n_context);
     const double alone = std::max(seconds - of_context, kLeastWithoutContext * seconds);
     const double log_seconds = learn(n, std::log(alone), tuning::kBeyondDoubt);
@@ -60,15 +53,15 @@ double CostCurve::learn(int n, double log_seconds, double most) {
     Row column;
     // The shape wanders as Brownian motion over log n, so its covariance is that of the smaller n.
     for (int m = 1; m <= kMaxTokens; ++m)
-        column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned(n, m);
+        column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned_[n - 1][m - 1];
     column[n - 1] += shape_ * tuning::kStep;
     const double sd = std::sqrt(column[n - 1] + square(tuning::kTimingSd));
     const double before = log_seconds_[n - 1];
     const double off = std::clamp((log_seconds - before) / sd, -most, most);
+    for (double& one : column) one /= sd;
     for (int i = 0; i < kMaxTokens; ++i) {
-        column[i] /= sd;
         log_seconds_[i] += column[i] * off;
-        for (int j = 0; j <= i; ++j) learned_[i][j] += column[i] * column[j];
+        for (int j = 0; j < kMaxTokens; ++j) learned_[i][j] += column[i] * column[j];
     }
     measured_[n - 1] = true;
     derive();
@@ -76,7 +69,6 @@ double CostCurve::learn(int n, double log_seconds, double most) {
 }
 
 void CostCurve::derive() {
-    prices_.clear();
     for (int n = 1; n <= kMaxTokens; ++n) {
         // More tokens cost less than one only where a processor's kernel for one is slow, so that
         // is believed only as far as it is beyond doubt.
@@ -85,39 +77,31 @@ void CostCurve::derive() {
             believed = std::min(log_seconds_[0], believed + tuning::kBeyondDoubt * doubt(n, 1));
         // In single precision, for its speed: nobody can time a decode as well.
         seconds_[n - 1] = std::exp(static_cast<float>(believed));
+        optimism_[n - 1] = std::exp(static_cast<float>(-tuning::kOptimism * doubt(n, last_)));
     }
 }
 
 std::span<const double> CostCurve::prices(int n_most, int n_context) const {
-    if (n_context != priced_context_) prices_.clear();
-    priced_context_ = n_context;
-    if (prices_.empty()) prices_.push_back(0);
-    double part = 1;
-    int known = 0;  // the n that `part` was computed for
-    for (int n = static_cast<int>(prices_.size()); n <= n_most; ++n) {
-        // Widths beyond kMaxTokens are as much in doubt as kMaxTokens.
-        if (std::min(n, kMaxTokens) != known) {
-            known = std::min(n, kMaxTokens);
-            part = std::exp(static_cast<float>(-tuning::kOptimism * doubt(known, last_)));
-        }
-        prices_.push_back(part * seconds(n, n_context));
-    }
+    // Widths beyond kMaxTokens are as much in doubt as kMaxTokens.
+    prices_.assign(1, 0);
+    for (int n = 1; n <= n_most; ++n)
+        prices_.push_back(optimism_[std::min(n, kMaxTokens) - 1] * seconds(n, n_context));
     return prices_;
 }
 
 double CostCurve::seconds(int n, int n_context) const {
     n = std::max(n, 1);
     const int known = std::min(n, kMaxTokens);
-    double alone = seconds_[known - 1];
-    if (n > known) alone *= static_cast<double>(n) / known;
+    const double alone = seconds_[known - 1] * (static_cast<double>(n) / known);
     return alone + slope_.seconds(n, std::max(n_context, 0));
 }
 
 // The speed is common to both, so only the shape's variance counts.
 double CostCurve::doubt(int n, int m) const {
     if (n == m) return 0;
-    const double variance = shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -
-                            (learned(n, n) + learned(m, m) - 2 * learned(n, m));
+    const double variance =
+        shape_ * (std::abs(kLogs[n - 1] - kLogs[m - 1]) + 2 * tuning::kStep) -
+        (learned_[n - 1][n - 1] + learned_[m - 1][m - 1] - 2 * learned_[n - 1][m - 1]);
     return std::sqrt(std::max(variance, 0.0));
 }
 
@@ -146,12 +130,11 @@ CurvePoints CostCurve::points() const {
 void CostCurve::restore(const CurvePoints& points) {
     *this = CostCurve();
     const int n_points = std::min<int>(static_cast<int>(points.seconds.size()), kMaxTokens);
-    for (int n = 1; n <= n_points; ++n) {
+    for (int n = 1; n <= n_points; ++n)
         if (usable(points.seconds[n - 1]))
             learn(n, std::log(points.seconds[n - 1]), std::numeric_limits<double>::infinity());
-    }
     if (!measured()) return;
-    wander(tuning::kBelievedSd, 0);
+    speed_ += square(tuning::kBelievedSd);
     // A token of context costs a small part of a decode, and a change of width some decodes. Other
     // numbers are those of a damaged file.
     const auto up_to = [this](double n_decodes, double x) {

@@ -80,20 +80,17 @@ class CostCurve {
     // One step of a Kalman filter: log(seconds) was seen for n, and counts as at most `most`
     // standard deviations off. Returns the value that it counted as.
     double learn(int n, double log_seconds, double most);
-    void wander(double speed_sd, double shape_sd);
-    void derive();  // fills seconds_
-    double learned(int n, int m) const;
+    void derive();  // fills seconds_ and optimism_
 
     Row log_seconds_;  // [n - 1]: mean of the model, at an empty context
     Row seconds_;      // [n - 1]: what follows from it
+    Row optimism_;     // [n - 1]: factor by which prices() lowers them
     // Covariance of the errors of log_seconds_, in parts: the variances that wandering has added up
     // to, less learned_[n - 1][m - 1] (m <= n), which decodes have taken off again.
-    double speed_ = 0;
-    double shape_ = 0;
+    double speed_;
+    double shape_;
     std::array<Row, kMaxTokens> learned_{};
-    // What prices() has found for priced_context_.
     mutable std::vector<double> prices_;
-    mutable int priced_context_ = 0;
     std::bitset<kMaxTokens> measured_;
     int last_ = 1;  // tokens of the last decode that was observed
     ContextSlope slope_;

@@ -1,6 +1,5 @@
 #include "plan/planner.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "plan/constants.h"
@@ -50,8 +49,8 @@ double Planner::caution_to_verify(const Turn& turn, const DraftCandidate& candid
     return caution(std::min(phase.debt[view_of(candidate)], debt(phase) - phase.spent));
 }
 
-double Planner::catch_up(const Turn& turn) const {
-    return draft_cost_.catch_up(turn.n_behind, turn.n_tokens);
+double Planner::catch_up(const Turn& turn, int n_guess) const {
+    return draft_cost_.catch_up(turn.n_behind + n_guess, turn.n_tokens);
 }
 
 // Taking in the text serves later rounds too, so it is charged to the draft model's balance instead
@@ -69,15 +68,13 @@ void Planner::choose(std::span<Turn> turns) {
         all.spent = std::max(all.spent, turn.spent - taking_in(turn) + turn.overhead);
     }
     foresee(all, turns);
-    const bool alone = turns.size() == 1;
-    if (!alone) all.token_seconds = (all.spent + price(all, all.n_rows)) / all.n_sequences;
     for (int pass = 0; pass < kPasses; ++pass) {
         allot(all, turns);
         write_down(all, turns);
         double tokens = 0;
         for (const Turn& turn : turns) tokens += turn.choice.tokens;
         const double token_seconds = (all.spent + allotment_.seconds()) / tokens;
-        if (alone || token_seconds >= all.token_seconds) break;
+        if (turns.size() == 1 || token_seconds >= all.token_seconds) break;
         all.token_seconds = token_seconds;
     }
     if (cost_.change().seconds() > 0 && !apart(all))
@@ -106,12 +103,10 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
                                         std::span(chain.in_phase).first(chain.longest + 1));
     const auto prices = this->prices(common, common.n_rows + chain.longest);
     const int n_drafted = static_cast<int>(draft.size());
-    for (int g = 0; g <= chain.longest; ++g) {
+    for (int g = 0; g <= chain.longest; ++g)
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
-    }
     const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
     chain.stake = tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
-    chain.look(common.n_sequences - 1, common.spent);
 }
 
 // Fills the chains of all candidates, but for what depends on the worth of a token.
@@ -121,24 +116,11 @@ void Planner::foresee(const Common& common, std::span<Turn> turns) {
         for (const DraftCandidate& one : turn.candidates) {
             if (n == chains_.size()) chains_.emplace_back();
             Chain& chain = chains_[n++];
-            const EvidenceSpan known =
-                one.drawn && !one.evidence.empty() ? one.evidence.first(1) : one.evidence;
-            chain.longest = longest(turn, known);
+            chain.longest = longest(turn, one.evidence);
             if (chain.longest > 0)
-                foresee(common, turn, known, caution_to_verify(turn, one), chain);
+                foresee(common, turn, one.evidence, caution_to_verify(turn, one), chain);
         }
     }
-}
-
-// Seconds that a candidate would save if it were the only one in the decode; -inf if its stake
-// forbids it.
-double Planner::saved(const Common& common, const DraftCandidate& candidate,
-                      const Chain& chain) const {
-    if (candidate.required) return kAny;
-    if (!candidate.drawn) return chain.most_saved(1, chain.longest);
-    const int n = static_cast<int>(candidate.evidence.size());
-    const double extra = price(common, common.n_rows + n) - chain.seconds[0];
-    return extra <= chain.stake && chain.gain[1] > extra ? chain.gain[1] - extra : -kAny;
 }
 
 // Enters a sequence into the allotment, with the candidate that would save most.
@@ -147,17 +129,18 @@ void Planner::enter(const Common& common, Turn& turn, std::span<Chain> chains) {
     double best = -kAny;
     for (std::size_t i = 0; i < turn.candidates.size(); ++i) {
         if (chains[i].longest == 0) continue;
-        chains[i].weigh(common.token_seconds);
-        const double saved = this->saved(common, turn.candidates[i], chains[i]);
+        chains[i].weigh(common.n_sequences - 1, common.spent, common.token_seconds);
+        const double saved =
+            turn.candidates[i].required ? kAny : chains[i].most_saved(1, chains[i].longest);
         if (saved <= best) continue;
         best = saved;
         turn.choice.candidate = static_cast<int>(i);
     }
     const int at = turn.choice.candidate;
-    if (at >= 0 && turn.candidates[at].drawn) {
+    if (at >= 0 && turn.candidates[at].drawn && turn.candidates[at].required) {
         turn.choice.n_draft = static_cast<int>(turn.candidates[at].evidence.size());
-        turn.choice.tokens = chains[at].tokens[1];
-        turn.choice.saved = chains[at].gain[1];
+        turn.choice.tokens = chains[at].tokens[chains[at].longest];
+        turn.choice.saved = chains[at].gain[chains[at].longest];
         allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, 0, turn.place);
         return;
     }
@@ -170,30 +153,29 @@ void Planner::enter(const Common& common, Turn& turn, std::span<Chain> chains) {
 // decode (Turn::n_again), so it gains less by the cost of a row.
 void Planner::add_rows(const Turn& turn, const DraftCandidate& candidate, const Chain& chain) {
     const int n_trunk = candidate.sides.empty() ? chain.longest : longest(turn, candidate.evidence);
-    reach_.assign(n_trunk + 1, {});
-    reach_[0] = {1, chain.token_worth};
-    for (int g = 1; g <= chain.longest; ++g)
-        reach_[g] = {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
+    left_.assign(1, {1, chain.token_worth});
     int row = Allotment::kCommitted;
-    for (int g = 1; g <= n_trunk; ++g)
-        row = allotment_.add_row(row, reach_[g].tokens, reach_[g].gain);
+    for (int g = 1; g <= n_trunk; ++g) {
+        Reach own;
+        if (g <= chain.longest)
+            own = {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
+        row = allotment_.add_row(row, own.tokens, own.gain);
+        left_.back().tokens -= own.tokens;
+        left_.back().gain -= own.gain;
+        left_.push_back(own);
+    }
     if (candidate.sides.empty() || n_trunk < std::ssize(candidate.evidence)) return;
     const int first = row - n_trunk + 1;
     const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
     const double caution = caution_to_verify(turn, candidate);
     for (const Side& side : candidate.sides) {
-        const Reach& before = reach_[side.parent + 1];
         double rate = acceptance_.rate(*turn.phase, side.evidence, side.rank);
         weaken(rate, caution);
-        // The chance that the parent is reached and all elder siblings are wrong.
-        Reach left = before;
-        for (int elder = side.elder; elder >= 0;) {
-            left.tokens -= reach_[elder + 1].tokens;
-            left.gain -= reach_[elder + 1].gain;
-            elder = elder < n_trunk ? -1 : candidate.sides[elder - n_trunk].elder;
-        }
-        reach_.push_back({std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate});
-        const Reach& own = reach_.back();
+        Reach& left = left_[side.parent + 1];
+        const Reach own{std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate};
+        left.tokens -= own.tokens;
+        left.gain -= own.gain;
+        left_.push_back(own);
         allotment_.add_row(side.parent < 0 ? Allotment::kCommitted : first + side.parent,
                            own.tokens, std::max(own.gain - own.tokens * again, 0.0));
     }
@@ -212,7 +194,7 @@ void Planner::write_down(const Common& common, std::span<Turn> turns) {
     }
     int n_drafted = 0;
     for (const Turn& turn : turns) n_drafted += turn.choice.n_draft;
-    const double plain = price(common, common.n_rows);
+    const double plain = prices(common, common.n_rows)[common.n_rows];
     const double extra = allotment_.seconds() - plain;
     const int n_rows = common.n_rows + n_drafted;
     const bool apart = this->apart(common);
@@ -247,21 +229,18 @@ const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double s
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
             draft_cost_.step(n_sequences, turn.n_tokens));
-    chain.weigh(kAny);
+    chain.weigh(n_sequences - 1, common.spent, kAny);
     return chain;
 }
 
 // The model mostly agrees with what is right.
 int Planner::n_guess(const Turn& turn) {
     const Choice& choice = turn.choice;
-    if (choice.candidate < 0 || turn.candidates[choice.candidate].drawn) return 0;
+    if (choice.candidate < 0) return 0;
     const EvidenceSpan chosen = turn.candidates[choice.candidate].evidence.first(choice.n_draft);
     const Chain& chain = with_model(turn, chosen, 0);
     const double step = draft_cost_.step(choice.n_sequences, turn.n_tokens);
-    const auto saved = [&](int n) {
-        return (chain.tokens[n] - 1) * step -
-               draft_cost_.catch_up(turn.n_behind + n, turn.n_tokens);
-    };
+    const auto saved = [&](int n) { return (chain.tokens[n] - 1) * step - catch_up(turn, n); };
     int best = 0;
     for (int n = 1; n <= std::min(choice.n_draft, chain.longest); ++n)
         if (saved(n) > saved(best)) best = n;
@@ -281,15 +260,12 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
         begins ? turn.choice.saved : chain.most_saved(0, std::min(n_drafted, chain.longest));
     const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
     const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
-    // What would be saved if the phase of the text were known: in the one in which it would pay
-    // best, and in the mean of all.
-    double hoped = 0;
+    // What would be saved if the phase of the text were known, in the mean of all.
     double expected = 0;
     for (int phase = 0; phase < kPhases; ++phase) {
         double most = 0;
         for (int g = n_drafted + 1; g <= chain.longest; ++g)
             most = std::max(most, chain.saved_in(phase, g) - so_far);
-        hoped = std::max(hoped, most);
         expected += chain.phases[phase] * most;
     }
     if (behind > step) {
@@ -302,8 +278,8 @@ bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
     if (saved > 0 || !begins) return saved > 0;
     // Otherwise it is tried if it would pay in some phase and its balance allows the loss. To check
     // a draft always seems to pay: where the two name different tokens, it is mostly right.
-    const double wide = draft_cost_.catch_up(turn.n_behind + turn.n_guess, turn.n_tokens);
-    return (hoped > 0 || turn.n_guess > 0) && step + wide <= draft_cost_.balance() + stake;
+    return (expected > 0 || turn.n_guess > 0) &&
+           step + catch_up(turn, turn.n_guess) <= draft_cost_.balance() + stake;
 }
 
 void Planner::learn(const Turn& turn) {
@@ -335,23 +311,20 @@ void Planner::learn(const Turn& turn) {
                 acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, *side.right);
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
-        if (n_own <= 0) continue;
-        if (one.n_right < n_known || turn.n_judged <= n_known) continue;
-        acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
-                            one.evidence.subspan(n_known, n_own),
-                            std::min(one.n_right - n_known, n_own), turn.n_judged - n_known);
+        if (n_own > 0)
+            acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
+                                one.evidence.subspan(n_known, n_own), one.n_right - n_known,
+                                turn.n_judged - n_known);
     }
-    const double part =
-        choice.n_draft > 0 ? static_cast<double>(choice.n_draft) / choice.n_drafted : 0;
+    const double part = choice.n_draft / std::max<double>(choice.n_drafted, 1);
     const double more = took(choice.n_drafted + choice.n_padding) + choice.change - plain;
     const double extra = part * more + took(turn.n_again) - plain;
     draft_cost_.account(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
     Phase& phase = *turn.phase;
-    const double spent = (turn.spent - taking_in(turn)) / choice.n_sequences;
     if (choice.candidate >= 0)
         phase.debt[view_of(turn.candidates[choice.candidate])] +=
             extra - turn.n_accepted * token_seconds;
-    phase.spent += spent;
+    phase.spent += (turn.spent - taking_in(turn)) / choice.n_sequences;
     // Going back, and rows that pad the decode, are what earlier drafts have cost.
     if (choice.n_drafted == 0) phase.spent += more / choice.n_sequences;
     debt_ = phase.debt;

@@ -34,7 +34,8 @@ namespace specllama {
 // much more than its drafts have saved.
 //
 // Order of calls: begin for a request; then in each round choose, cost().observe, learn. With a
-// draft model: choose, n_guess, goes_on before each of its tokens, observe_drafting, choose again.
+// draft model: choose, n_guess, goes_on before each of its tokens, draft_cost().observe, choose
+// again.
 //
 // Pure: it reads no clock, and the same inputs give the same choices. One planner serves a session,
 // and each request has its Phase. Calls allocate only when more is at hand than ever before.
@@ -65,14 +66,9 @@ class Planner {
     // Learns from the outcome of a turn.
     void learn(const Turn& turn);
 
-    // What the draft model's steps took: see DraftCost::observe.
-    void observe_drafting(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
-        draft_cost_.observe(n_steps, n_drafted, n_behind, n_context, seconds);
-    }
-
-    // Costs of the target's decodes and of the draft model's. The caller observes the target's.
+    // Costs of the target's decodes and of the draft model's steps. The caller observes both.
     CostCurve& cost() { return cost_; }
-    CostCurve& draft_cost() { return draft_cost_.curve(); }
+    DraftCost& draft_cost() { return draft_cost_; }
 
  private:
     static constexpr double kAny = std::numeric_limits<double>::infinity();
@@ -101,15 +97,13 @@ class Planner {
         const Allotment::Prices all = settled(common, n_most);
         return apart(common) ? all : cost_.change().prices(all, common.n_rows);
     }
-    double price(const Common& common, int n_rows) const { return prices(common, n_rows)[n_rows]; }
-    // Extra seconds of the draft model's first token, as it must take in turn.n_behind tokens; and
-    // the part of turn.spent that went into this.
-    double catch_up(const Turn& turn) const;
+    // Extra seconds of the draft model's first token, as it must take in turn.n_behind tokens and
+    // n_guess more; and the part of turn.spent that went into the former.
+    double catch_up(const Turn& turn, int n_guess = 0) const;
     double taking_in(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                  Chain& chain, double step = 0) const;
     void foresee(const Common& common, std::span<Turn> turns);
-    double saved(const Common& common, const DraftCandidate& candidate, const Chain& chain) const;
     const Chain& with_model(const Turn& turn, EvidenceSpan prefix, double seconds);
     void enter(const Common& common, Turn& turn, std::span<Chain> chains);
     void add_rows(const Turn& turn, const DraftCandidate& candidate, const Chain& chain);
@@ -126,10 +120,12 @@ class Planner {
     double spent_ = 0;
     // The chance that a node is reached, and the seconds that this is worth.
     struct Reach {
-        double tokens;
-        double gain;
+        double tokens = 0;
+        double gain = 0;
     };
-    std::vector<Reach> reach_;  // [node + 1] of a candidate; [0]: the committed text
+    // [node + 1] of a candidate: that it is reached and all its children so far are wrong; [0]: the
+    // committed text.
+    std::vector<Reach> left_;
     // Members only so that rounds need not allocate them.
     std::vector<Chain> chains_ = std::vector<Chain>(1);  // of all candidates, turn by turn
     Allotment allotment_;

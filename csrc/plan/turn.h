@@ -19,7 +19,6 @@ struct Side {
     Evidence evidence;
     int parent = -1;  // the node that it follows; -1: the committed text
     int rank = 0;     // number of siblings before it
-    int elder = -1;   // the node of the last of these; -1: none
     // Whether it was the target's token; set only if all elder siblings were wrong.
     std::optional<bool> right = std::nullopt;
 };
@@ -27,7 +26,6 @@ struct Side {
 // A draft that could be verified, and how it did.
 struct DraftCandidate {
     EvidenceSpan evidence;
-    std::span<const Side> sides;  // none if it is drawn
     // Its first n_known and last n_rest tokens are another draft's; nothing is learned from them.
     int n_known = 0;
     int n_rest = 0;
@@ -40,6 +38,7 @@ struct DraftCandidate {
     bool required = false;
     // How many of its first tokens agreed with the target, also if another draft was verified.
     int n_right = 0;
+    std::span<const Side> sides = {};  // beside it; none if it is drawn
 };
 
 // What a round should do for a sequence.

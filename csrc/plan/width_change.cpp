@@ -27,7 +27,7 @@ double WidthChange::unpadded(std::span<const double> settled, int n, int n_plain
 }
 
 double WidthChange::padded(std::span<const double> settled, int n, int n_plain) const {
-    if (!pads_ || n >= last_) return std::numeric_limits<double>::infinity();
+    if (!pads_ || seconds_ == 0 || n >= last_) return std::numeric_limits<double>::infinity();
     return settled[last_] + (last_ != n_plain + n_at_home_) * seconds_;
 }
 
@@ -40,8 +40,7 @@ std::span<const double> WidthChange::prices(std::span<const double> settled, int
 }
 
 int WidthChange::width(std::span<const double> settled, int n, int n_plain) const {
-    const bool stays = seconds_ > 0 && padded(settled, n, n_plain) < unpadded(settled, n, n_plain);
-    return stays ? last_ : n;
+    return padded(settled, n, n_plain) < unpadded(settled, n, n_plain) ? last_ : n;
 }
 
 }  // namespace specllama

@@ -53,7 +53,7 @@ void write(const std::string& key, const CurvePoints& points) {
 }
 
 std::array<CostCurve*, 2> curves(Planner& planner) {
-    return {&planner.cost(), &planner.draft_cost()};
+    return {&planner.cost(), &planner.draft_cost().curve()};
 }
 
 }  // namespace

@@ -40,15 +40,12 @@ void add(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_rest
         if (parent < -1 || parent >= number)
             throw InvalidArgument("A parent is from -1 to the number before its own.");
         Side& side = all.emplace_back(Side{.evidence = known, .parent = parent});
-        if (parent + 1 < n_draft) side.elder = parent + 1;
-        for (int i = n_draft; i < number; ++i)
-            if (all[i - n_draft].parent == parent) side.elder = i;
-        if (side.elder >= 0)
-            side.rank = side.elder < n_draft ? 1 : all[side.elder - n_draft].rank + 1;
+        side.rank = parent + 1 < n_draft ? 1 : 0;
+        for (int i = n_draft; i < number; ++i) side.rank += all[i - n_draft].parent == parent;
     }
     held.evidence.push_back(std::move(evidence));
     held.turn.candidates.push_back(
-        {held.evidence.back(), all, n_known, n_rest, drawn, required, 0});
+        {held.evidence.back(), n_known, n_rest, drawn, required, 0, all});
 }
 
 void hear(HeldTurn& held, std::size_t candidate, std::size_t side, bool right) {
@@ -228,10 +225,18 @@ void bind_plan(py::module_& m) {
                 planner.cost().observe(n, n_context, seconds);
             },
             py::arg("n"), py::arg("n_context"), py::arg("seconds"))
-        .def("observe_drafting", &Planner::observe_drafting, py::arg("n_steps"),
-             py::arg("n_drafted"), py::arg("n_behind"), py::arg("n_context"), py::arg("seconds"))
+        .def(
+            "observe_drafting",
+            [](Planner& planner, int n_steps, int n_drafted, int n_behind, int n_context,
+               double seconds) {
+                planner.draft_cost().observe(n_steps, n_drafted, n_behind, n_context, seconds);
+            },
+            py::arg("n_steps"), py::arg("n_drafted"), py::arg("n_behind"), py::arg("n_context"),
+            py::arg("seconds"))
         .def_property_readonly("cost", &Planner::cost)
-        .def_property_readonly("draft_cost", &Planner::draft_cost);
+        .def_property_readonly("draft_cost", [](Planner& planner) -> CostCurve& {
+            return planner.draft_cost().curve();
+        });
 }
 
 }  // namespace specllama
