@@ -7,7 +7,7 @@
 namespace specllama {
 
 SPECLLAMA_CLONES("avx2")
-void Chain::weigh(int n_beside, double spent, double most) {
+void Chain::weigh(int n_beside, double spent) {
     const auto beside = static_cast<float>(n_beside);
     PhaseVector best{};
     PhaseVector weights{};
@@ -24,13 +24,12 @@ void Chain::weigh(int n_beside, double spent, double most) {
     }
     PhaseVector shares{};
     for (int s = 0; s < kPhases; ++s) {
-        worth[s] = std::min<double>(1 / best[s], most);
+        worth[s] = 1 / best[s];
         shares[s] = static_cast<float>(phases[s] * worth[s]);
     }
     token_worth = sum(shares);
-    for (int g = 0; g <= longest; ++g) {
+    for (int g = 0; g <= longest; ++g)
         gain[g] = sum(shares * (__builtin_bit_cast(PhaseVector, in_phase[g]) - 1));
-    }
 }
 
 double Chain::most_saved(int first, int last) const {

@@ -23,22 +23,20 @@ struct Chain {
     // Seconds that a draft may add to the decode at most.
     double stake = std::numeric_limits<double>::infinity();
 
-    // Set by weigh(). tokens[g]: expected tokens over all phases.
-    ByLength<double> tokens{};
-
-    // worth[phase]: seconds that a token is worth in that phase; token_worth: their
-    // mean; gain[g]: seconds that the tokens beyond the first are worth.
+    // Set by weigh(). worth[phase]: seconds that a token is worth in that phase; token_worth: their
+    // mean; tokens[g]: expected tokens over all phases; gain[g]: seconds that those beyond the
+    // first are worth.
     Phase::Weights worth{};
     double token_worth = 0;
+    ByLength<double> tokens{};
     ByLength<double> gain{};
 
     // Values tokens by phase. If the phase is in doubt, an average speed would mislead: tokens
     // gained in a phase where many are right are cheap anyway, and time lost in a phase where few
     // are right is dear. So in each phase a token is worth the time that it costs there at the best
-    // length within the stake, but no more than `most`, its cost elsewhere in the same decode.
-    // n_beside: tokens that other sequences get from that decode; spent: seconds of the round
-    // before it.
-    void weigh(int n_beside, double spent, double most);
+    // length within the stake. n_beside: tokens that other sequences get from that decode; spent:
+    // seconds of the round before it.
+    void weigh(int n_beside, double spent);
 
     // Seconds that g tokens add to the decode.
     double extra(int g) const { return seconds[g] - seconds[0]; }

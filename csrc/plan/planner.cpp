@@ -1,16 +1,13 @@
 #include "plan/planner.h"
 
 #include <numeric>
+#include <utility>
 
 #include "plan/constants.h"
 
 namespace specllama {
 
 namespace {
-
-// The worth of a token depends on what all sequences of a decode get from it, which depends on the
-// worth of a token: it is found by this many iterations.
-constexpr int kPasses = 3;
 
 double debt(const Phase& phase) {
     return std::accumulate(phase.debt.begin(), phase.debt.end(), phase.spent);
@@ -67,16 +64,8 @@ void Planner::choose(std::span<Turn> turns) {
         all.n_context += turn.n_tokens / all.n_sequences;
         all.spent = std::max(all.spent, turn.spent - taking_in(turn) + turn.overhead);
     }
-    foresee(all, turns);
-    for (int pass = 0; pass < kPasses; ++pass) {
-        allot(all, turns);
-        write_down(all, turns);
-        double tokens = 0;
-        for (const Turn& turn : turns) tokens += turn.choice.tokens;
-        const double token_seconds = (all.spent + allotment_.seconds()) / tokens;
-        if (turns.size() == 1 || token_seconds >= all.token_seconds) break;
-        all.token_seconds = token_seconds;
-    }
+    allot(all, turns);
+    write_down(all, turns);
     if (cost_.change().seconds() > 0 && !apart(all))
         cost_.change().learn(allotment_.tokens(), all.n_sequences, all.n_rows,
                              settled(all, all.n_rows + all.n_sequences));
@@ -84,11 +73,7 @@ void Planner::choose(std::span<Turn> turns) {
 
 void Planner::allot(const Common& common, std::span<Turn> turns) {
     allotment_.clear();
-    std::size_t first = 0;
-    for (Turn& turn : turns) {
-        enter(common, turn, std::span(chains_).subspan(first, turn.candidates.size()));
-        first += turn.candidates.size();
-    }
+    for (Turn& turn : turns) enter(common, turn);
     const Allotment::Prices prices = this->prices(common, allotment_.n_most());
     if (apart(common))
         allotment_.allot_split(prices);
@@ -107,46 +92,40 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
         chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
     const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
     chain.stake = tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
-}
-
-// Fills the chains of all candidates, but for what depends on the worth of a token.
-void Planner::foresee(const Common& common, std::span<Turn> turns) {
-    std::size_t n = 0;
-    for (const Turn& turn : turns) {
-        for (const DraftCandidate& one : turn.candidates) {
-            if (n == chains_.size()) chains_.emplace_back();
-            Chain& chain = chains_[n++];
-            chain.longest = longest(turn, one.evidence);
-            if (chain.longest > 0)
-                foresee(common, turn, one.evidence, caution_to_verify(turn, one), chain);
-        }
-    }
+    chain.weigh(common.n_sequences - 1, common.spent);
 }
 
 // Enters a sequence into the allotment, with the candidate that would save most.
-void Planner::enter(const Common& common, Turn& turn, std::span<Chain> chains) {
+void Planner::enter(const Common& common, Turn& turn) {
     turn.choice = {};
     double best = -kAny;
+    Chain* chosen = &chains_[0];
+    Chain* other = &chains_[1];
     for (std::size_t i = 0; i < turn.candidates.size(); ++i) {
-        if (chains[i].longest == 0) continue;
-        chains[i].weigh(common.n_sequences - 1, common.spent, common.token_seconds);
-        const double saved =
-            turn.candidates[i].required ? kAny : chains[i].most_saved(1, chains[i].longest);
+        const DraftCandidate& one = turn.candidates[i];
+        other->longest = longest(turn, one.evidence);
+        if (other->longest == 0) continue;
+        foresee(common, turn, one.evidence, caution_to_verify(turn, one), *other);
+        const double saved = one.required ? kAny : other->most_saved(1, other->longest);
         if (saved <= best) continue;
         best = saved;
         turn.choice.candidate = static_cast<int>(i);
+        std::swap(chosen, other);
     }
-    const int at = turn.choice.candidate;
-    if (at >= 0 && turn.candidates[at].drawn && turn.candidates[at].required) {
-        turn.choice.n_draft = static_cast<int>(turn.candidates[at].evidence.size());
-        turn.choice.tokens = chains[at].tokens[chains[at].longest];
-        turn.choice.saved = chains[at].gain[chains[at].longest];
+    if (turn.choice.candidate < 0) {
+        allotment_.add_sequence(turn.n_pending, 0, turn.place);
+        return;
+    }
+    const DraftCandidate& candidate = turn.candidates[turn.choice.candidate];
+    if (candidate.drawn && candidate.required) {
+        turn.choice.n_draft = static_cast<int>(candidate.evidence.size());
+        turn.choice.tokens = chosen->tokens[chosen->longest];
+        turn.choice.saved = chosen->gain[chosen->longest];
         allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, 0, turn.place);
         return;
     }
-    const double stake = at >= 0 ? chains[at].stake : 0;
-    allotment_.add_sequence(turn.n_pending, stake, turn.place, turn.max_rows);
-    if (at >= 0) add_rows(turn, turn.candidates[at], chains[at]);
+    allotment_.add_sequence(turn.n_pending, chosen->stake, turn.place, turn.max_rows);
+    add_rows(turn, candidate, *chosen);
 }
 
 // Enters the rows of a draft and of its sides. An accepted side must come again with the next
@@ -229,7 +208,6 @@ const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double s
     chain.longest = std::min(turn.max_draft, kMaxSpecLength);
     foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
             draft_cost_.step(n_sequences, turn.n_tokens));
-    chain.weigh(n_sequences - 1, common.spent, kAny);
     return chain;
 }
 
@@ -296,12 +274,8 @@ void Planner::learn(const Turn& turn) {
     if (turn.unasked) {
         const Choice& other = *turn.unasked;
         double right = 0;
-        if (other.candidate >= 0) {
-            const int n = turn.candidates[other.candidate].n_right;
-            right = std::min(n, other.n_draft);
-            // What the target did not name is as it was expected.
-            if (n == turn.n_judged) right = std::max(right, other.tokens - 1);
-        }
+        if (other.candidate >= 0)
+            right = std::min(turn.candidates[other.candidate].n_right, other.n_draft);
         saved = (turn.n_accepted - right) * token_seconds - turn.spent / choice.n_sequences;
         saved -= took(choice.n_drafted) - took(choice.n_drafted - choice.n_draft + other.n_draft);
     }

@@ -76,10 +76,9 @@ class Planner {
     // What the sequences of a decode have in common.
     struct Common {
         int n_sequences = 0;
-        int n_rows = 0;               // without drafts
-        int n_context = 0;            // mean of the sequences
-        double spent = 0;             // seconds of the round beside its decode
-        double token_seconds = kAny;  // upper bound of a token's worth
+        int n_rows = 0;     // without drafts
+        int n_context = 0;  // mean of the sequences
+        double spent = 0;   // seconds of the round beside its decode
     };
 
     // The exponent that weakens chances in a request with such a debt; and the one for verifying a
@@ -103,9 +102,8 @@ class Planner {
     double taking_in(const Turn& turn) const;
     void foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
                  Chain& chain, double step = 0) const;
-    void foresee(const Common& common, std::span<Turn> turns);
     const Chain& with_model(const Turn& turn, EvidenceSpan prefix, double seconds);
-    void enter(const Common& common, Turn& turn, std::span<Chain> chains);
+    void enter(const Common& common, Turn& turn);
     void add_rows(const Turn& turn, const DraftCandidate& candidate, const Chain& chain);
     void allot(const Common& common, std::span<Turn> turns);
     void write_down(const Common& common, std::span<Turn> turns);
@@ -127,7 +125,7 @@ class Planner {
     // committed text.
     std::vector<Reach> left_;
     // Members only so that rounds need not allocate them.
-    std::vector<Chain> chains_ = std::vector<Chain>(1);  // of all candidates, turn by turn
+    std::array<Chain, 2> chains_;
     Allotment allotment_;
 };
 

@@ -214,9 +214,9 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
     planner.cost().change().set_padding(!memory.split() &&
                                         memory.n_cuttable() == Memory::kAnyNumber);
     if (draft_model != nullptr) {
-        calibrate(draft_model->context(), longest_draft(options), planner.draft_cost().curve());
-        planner.draft_cost().curve().change().set_seconds(
-            0);  // it nearly always makes one token at a time
+        CostCurve& curve = planner.draft_cost().curve();
+        calibrate(draft_model->context(), longest_draft(options), curve);
+        curve.change().set_seconds(0);  // it nearly always makes one token at a time
     }
     return keys;
 }
