@@ -258,6 +258,7 @@ def test_a_text_that_is_replayed_follows_no_grammar(open_session: Open) -> None:
         reference=[],
         replayed=session.tokenize("def foo"),
         generated=[],
+        cache_prompt=True,
         paced=False,
         trace=False,
     )

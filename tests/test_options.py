@@ -106,11 +106,13 @@ def test_the_server_takes_what_its_document_says() -> None:
     assert read_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
 
 
-def test_the_server_takes_ignore_eos() -> None:
-    assert "ignore_eos" not in read_options(Fields({}), {})
-    assert read_options(Fields({"ignore_eos": True}), {})["ignore_eos"] is True
-    with pytest.raises(ApiError, match="ignore_eos must be true or false"):
-        read_options(Fields({"ignore_eos": 1}), {})
+@pytest.mark.parametrize("name", ["ignore_eos", "cache_prompt"])
+def test_the_server_takes_flags(name: str) -> None:
+    assert name not in read_options(Fields({}), {})
+    for value in (True, False):
+        assert read_options(Fields({name: value}), {})[name] is value  # type: ignore[literal-required]
+    with pytest.raises(ApiError, match=f"{name} must be true or false"):
+        read_options(Fields({name: 1}), {})
 
 
 def test_the_server_takes_breakers_as_a_list_or_as_its_json() -> None:

@@ -42,6 +42,21 @@ def fresh(session: SpecSession, prompt: list[int], n: int, **options: Any) -> li
     return session.generate(prompt, max_tokens=n, **options).tokens
 
 
+def test_a_prompt_is_decoded_anew(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
+    """Whatever the memory holds, of a request that is under way or is over; later ones use it."""
+    solo, session = sessions
+    first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
+    next(first)
+    prompt = [*SYSTEM, 7, 8, 9]
+    for _ in range(2):
+        anew = session.generate(prompt, max_tokens=20, cache_prompt=False)
+        assert anew.stats.reused_tokens == 0
+        assert anew.tokens == fresh(solo, prompt, 20)
+    list(first)
+    if kind in CUTTABLE:
+        assert session.generate(prompt, max_tokens=1).stats.reused_tokens == len(prompt) - 1
+
+
 def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
     """Of a request that is under way, and of one that is over."""
     solo, session = sessions

@@ -164,6 +164,7 @@ MORE: dict[str, dict[str, Any]] = {
         "dry_sequence_breakers": "s", "xtc_probability": 0.5, "xtc_threshold": 0.05,
     },
     "bias": {"logit_bias": {5: float("-inf"), 300: 4.0}, "temperature": 1.0, "seed": 1},
+    "anew": {"cache_prompt": False},
     "endless": {"ignore_eos": True, "temperature": 1.5, "seed": 5, "max_tokens": 100},
     "grammar": {"grammar": 'root ::= ("yes" | "no")+', "temperature": 1.0, "seed": 2},
     "schema": {"json_schema": {"type": "array", "items": {"type": "integer"}}, "seed": 1},

@@ -73,6 +73,8 @@ def test_what_an_answer_took(server: Server) -> None:
         usage["accepted_tokens"],
     )
     assert timings["predicted_ms"] > 0
+    anew = server.post("/v1/completions", body | {"cache_prompt": False}).json()["timings"]
+    assert (anew["cache_n"], anew["prompt_n"]) == (0, usage["prompt_tokens"])
     assert "timings" not in server.post("/v1/completions", {**body, "n": 2}).json()
     options = {"stream": True, "stream_options": {"include_usage": True}}
     lines = server.post("/v1/completions", body | options).text.split("\n\n")

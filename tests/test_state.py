@@ -75,6 +75,7 @@ def test_a_copied_beginning_is_in_the_memory_at_once(
             reference=[],
             replayed=[],
             generated=[],
+            cache_prompt=True,
             paced=False,
             trace=False,
         )

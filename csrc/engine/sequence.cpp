@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "llama/grammar.h"
+#include "llama/thought_limit.h"
 #include "llama/vocab.h"
 #include "specllama/error.h"
 
@@ -21,19 +22,24 @@ SamplingOptions settled(SamplingOptions options, const Vocab& vocab) {
     return options;
 }
 
+std::unique_ptr<Mask> make_mask(const Vocab& vocab, const SamplingOptions& options) {
+    std::unique_ptr<Mask> grammar;
+    if (!options.grammar.empty())
+        grammar = make_grammar(vocab, options.grammar, options.grammar_triggers);
+    return limit_thought(vocab, options, std::move(grammar));
+}
+
 }  // namespace
 
 Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
-      sampler_(settled(options.sampling, vocab), vocab.size(),
-               options.sampling.grammar.empty() ? nullptr
-                                                : make_grammar(vocab, options.sampling.grammar,
-                                                               options.sampling.grammar_triggers),
+      sampler_(settled(options.sampling, vocab), vocab.size(), make_mask(vocab, options.sampling),
                [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
       replayed_(options.replayed),
       text_(options.stop),
+      caches_prompt_(options.cache_prompt),
       traces_(options.trace),
       paced_(options.paced) {
     const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);

@@ -64,6 +64,8 @@ class Sequence {
     Sampler& sampler() { return sampler_; }
     // Whether a given text is replayed. Generation then continues past end tokens.
     bool replays() const { return !replayed_.empty(); }
+    // Whether it may begin with tokens that the memory holds already.
+    bool caches_prompt() const { return caches_prompt_; }
     // Whether each round but the first waits for a draft from outside.
     bool paced() const { return paced_; }
 
@@ -113,6 +115,7 @@ class Sequence {
     std::vector<Token> replayed_;
     std::optional<TokenLogprobs> logprobs_;  // of the token chosen last
     TextStream text_;
+    bool caches_prompt_;
     bool traces_;
     bool paced_;
     std::atomic<bool> done_ = false;

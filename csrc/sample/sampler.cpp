@@ -98,6 +98,8 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
     check_dry(o);
     require(o.logprobs >= -1 && o.logprobs <= kMaxLogprobs, "logprobs", "from 0 to 100, or none",
             o.logprobs);
+    require(o.reasoning_budget >= -1, "reasoning_budget", "-1 (any number) or more",
+            o.reasoning_budget);
     require(o.lenience > 0 && o.lenience <= 1, "lenience", "more than 0 and at most 1 (off)",
             o.lenience);
     if (o.lenience < 1 && o.acceptance != AcceptanceRule::rejection)

@@ -48,7 +48,8 @@ int SlotPool::oldest_free() const {
 // A slot that would lose most of what it holds is copied from instead, if it can be. A copy in main
 // memory is loaded only where it saves more than that takes.
 void SlotPool::put(Sequence& sequence) {
-    const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
+    const std::size_t n_most = sequence.caches_prompt() ? sequence.tokens().size() - 1 : 0;
+    const TokenSpan prompt = sequence.tokens().first(n_most);
     const Prefix prefix = longest(prompt);
     const PromptCache::Prefix copy = cache_.longest(prompt);
     const bool from_copy =

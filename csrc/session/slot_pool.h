@@ -26,7 +26,7 @@ class SlotPool {
     int n_free() const { return n_free_; }
 
     // Puts a new sequence into a free slot, with as many of its leading tokens as slots or copies
-    // can give. Its last token is not among them, since its logits are wanted. The pool refers to
+    // can give, if it wants any. Its last token is not among them, since its logits are wanted. The pool refers to
     // the sequence until it is taken out. There must be a free slot.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);

@@ -114,7 +114,10 @@ void bind_options(py::module_& m) {
         pair("processed_logprobs", &SamplingOptions::processed_logprobs),
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
         pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar),
-        pair("grammar_triggers", &SamplingOptions::grammar_triggers));
+        pair("grammar_triggers", &SamplingOptions::grammar_triggers),
+        pair("reasoning_budget", &SamplingOptions::reasoning_budget),
+        pair("reasoning_opening", &SamplingOptions::reasoning_opening),
+        pair("reasoning_closing", &SamplingOptions::reasoning_closing));
     py::native_enum<EarlyStopping>(m, "EarlyStopping", "enum.Enum", "When a beam search ends.")
         .value("no", EarlyStopping::no)
         .value("yes", EarlyStopping::yes)
@@ -131,8 +134,9 @@ void bind_options(py::module_& m) {
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),
         pair("reference", &GenerateOptions::reference),
         pair("replayed", &GenerateOptions::replayed),
-        pair("generated", &GenerateOptions::generated), pair("paced", &GenerateOptions::paced),
-        pair("trace", &GenerateOptions::trace));
+        pair("generated", &GenerateOptions::generated),
+        pair("cache_prompt", &GenerateOptions::cache_prompt),
+        pair("paced", &GenerateOptions::paced), pair("trace", &GenerateOptions::trace));
 }
 
 }  // namespace specllama

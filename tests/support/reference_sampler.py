@@ -39,6 +39,9 @@ OFF: dict[str, Any] = {
     "lenience": 1.0,
     "grammar": "",
     "grammar_triggers": [],
+    "reasoning_budget": -1,
+    "reasoning_opening": "",
+    "reasoning_closing": "",
 }
 
 

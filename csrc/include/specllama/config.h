@@ -213,6 +213,13 @@ struct SamplingOptions {
     // from the beginning of that text on. A text is no trigger if the rest of the token in which it
     // ends does not fit the grammar. None: the grammar holds from the start.
     std::vector<std::string> grammar_triggers;
+    // Most tokens of the thought with which a text may begin; -1: any number. After these the
+    // tokens of reasoning_closing are all that may come, unless the grammar forbids them. opening,
+    // closing: the texts around a thought. opening "": the prompt has begun it; closing "": the
+    // model has no thoughts.
+    int reasoning_budget = -1;
+    std::string reasoning_opening;
+    std::string reasoning_closing;
 };
 
 struct GenerateOptions {
@@ -232,6 +239,8 @@ struct GenerateOptions {
     // Tokens that an earlier request with the same prompt, options and seed generated before it
     // broke off. The generation continues behind them as that request would have.
     std::vector<Token> generated;
+    // Whether what the memory holds of such a prompt is used; if not, all of it is decoded.
+    bool cache_prompt = true;
     // Whether each round but the first waits for a draft from outside and verifies that one: see
     // Stream::offer.
     bool paced = false;

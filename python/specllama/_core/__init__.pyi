@@ -663,6 +663,9 @@ class SamplingOptions:
         lenience: float,
         grammar: str,
         grammar_triggers: list[str],
+        reasoning_budget: int,
+        reasoning_opening: str,
+        reasoning_closing: str,
     ) -> None: ...
     @property
     def temperature(self) -> float: ...
@@ -716,6 +719,12 @@ class SamplingOptions:
     def grammar(self) -> str: ...
     @property
     def grammar_triggers(self) -> list[str]: ...
+    @property
+    def reasoning_budget(self) -> int: ...
+    @property
+    def reasoning_opening(self) -> str: ...
+    @property
+    def reasoning_closing(self) -> str: ...
 
 class EarlyStopping(enum.Enum):
     """When a beam search ends."""
@@ -764,6 +773,7 @@ class GenerateOptions:
         reference: Iterable[int],
         replayed: Iterable[int],
         generated: Iterable[int],
+        cache_prompt: bool,
         paced: bool,
         trace: bool,
     ) -> None: ...
@@ -779,6 +789,8 @@ class GenerateOptions:
     def replayed(self) -> list[int]: ...
     @property
     def generated(self) -> list[int]: ...
+    @property
+    def cache_prompt(self) -> bool: ...
     @property
     def paced(self) -> bool: ...
     @property

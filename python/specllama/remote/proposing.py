@@ -218,7 +218,7 @@ class DraftModel:
             return
         options = _core.GenerateOptions(
             max_tokens=room, stop=[], sampling=sampling, reference=[], replayed=[], generated=[],
-            paced=False, trace=False,
+            cache_prompt=True, paced=False, trace=False,
         )  # fmt: skip
         guesses = None
         if self.guesses > 1:
@@ -249,7 +249,7 @@ def draft_sampling(
     target: _core.SamplingOptions, seed: int, *, guesses: int = 1
 ) -> _core.SamplingOptions:
     """Return the options by which a draft model chooses for a request: the target's, without its
-    grammar. guesses: tokens wanted at each position."""
+    grammar and the limit of a thought. guesses: tokens wanted at each position."""
     n_beside = guesses - 1
     # At temperatures above 0, the second choice is often not among the few likeliest tokens.
     n_told = n_beside + 1 if target.temperature == 0 else _TOLD_OF * n_beside
@@ -260,6 +260,7 @@ def draft_sampling(
         "lenience": 1.0,
         "grammar": "",
         "grammar_triggers": [],
+        "reasoning_budget": -1,
     }
     return _core.SamplingOptions(**(named(target) | own))
 

@@ -146,6 +146,7 @@ class Text:
 
 _APART = frozenset((
     "logit_bias", "logprobs", "seed", "acceptance", "lenience", "grammar", "grammar_triggers",
+    "reasoning_budget", "reasoning_opening", "reasoning_closing",
 ))  # fmt: skip
 """Options that are written in another form, only where they are given, or that concern drafts."""
 
@@ -157,6 +158,8 @@ def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
     wanted["seed"] = seed
     if options.max_tokens is not None:
         wanted["max_tokens"] = None if options.max_tokens < 0 else options.max_tokens
+    if not options.cache_prompt:
+        wanted["cache_prompt"] = False
     if options.stop:
         wanted["stop"] = options.stop
     if sampling.logit_bias:
@@ -165,6 +168,8 @@ def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
         ]
     if sampling.logprobs >= 0:
         wanted["logprobs"] = sampling.logprobs
+    if sampling.reasoning_budget >= 0:
+        wanted["reasoning_budget"] = sampling.reasoning_budget
     if sampling.grammar:
         wanted["grammar"] = sampling.grammar
         if sampling.grammar_triggers:

@@ -173,11 +173,24 @@ class GenerateOptions(TypedDict, total=False):
         "Text, or several, at the first of which the grammar begins, that text included. "
         "Before it anything may come. None: the grammar holds from the start.",
     )]  # fmt: skip
+    reasoning_budget: Annotated[int | None, Field(
+        None, "any number", read.budget,
+        "Most tokens that a thinking model thinks before it answers. After these comes the text "
+        'that ends a thought, such as "</think>"; 0: it does not think. Of other models, and where '
+        "the grammar holds from the start, it changes nothing. None or -1: any number.",
+        int, Range(-1, INT32), ("--reasoning-budget",), "reasoning_budget_tokens",
+    )]  # fmt: skip
     reference: Annotated[str | Iterable[int] | None, Field(
         None, "none", read.reference,
         "A text, or token ids, that the n-gram drafter may copy from besides prompt and "
         "generation. For example the file being edited, or retrieved documents. It is no part of "
         "the prompt; it changes the speed, not the text, as drafters do.",
+    )]  # fmt: skip
+    cache_prompt: Annotated[bool, Field(
+        True, "True", _check.flag,
+        "Use what the memory holds of the prompt already instead of decoding all of it. How much "
+        "that is may change how sums are rounded, unless the session is exact, and with that the "
+        "text of a seed.",
     )]  # fmt: skip
     trace: Annotated[bool, Field(
         False, "False", _check.flag, "Keep in `Generation.trace` what every round did.",
@@ -190,7 +203,7 @@ FIELDS: Mapping[str, Field] = {
 }
 """The table: each option's field, by the option's name."""
 
-_OF_REQUEST = {"max_tokens", "stop", "echo", "json_schema", "reference", "trace"}
+_OF_REQUEST = {"max_tokens", "stop", "echo", "json_schema", "reference", "cache_prompt", "trace"}
 """Options that concern the request, so the core's sampler does not take them."""
 
 
@@ -253,6 +266,7 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
         name: field.check(name, given.get(name, field.default)) for name, field in FIELDS.items()
     }
     values["grammar"] = gbnf(values["grammar"], values.pop("json_schema"))
+    values |= {"reasoning_opening": "", "reasoning_closing": ""}  # which depend on the model
     return values
 
 

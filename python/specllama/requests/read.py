@@ -54,6 +54,11 @@ def logprobs(name: str, value: Any) -> int:
     return -1 if value is None else _check.integer(name, value, low=0)
 
 
+def budget(name: str, value: Any) -> int:
+    """Return a number of tokens; -1, for None as well: any."""
+    return -1 if value is None else _check.integer(name, value, low=-1)
+
+
 def seed(name: str, value: Any) -> int | None:
     """Return the seed. None stands for a fresh one; -1 is read as None, as in llama.cpp."""
     if value is None:

@@ -18,6 +18,9 @@ from specllama.model.loaded_model import LoadedModel, piece
 from specllama.requests.options import GenerateOptions, checked, sampling
 from specllama.requests.stream import Record
 
+_OPENING_TOKENS = 24
+"""More than the opening of a thought has, and the blanks behind it."""
+
 
 @dataclass(frozen=True)
 class Hosted:
@@ -80,6 +83,8 @@ class Request:
             tokens, text = _check.tokens("prompt", prompt), ""
         if (values["echo"] or values["trace"]) and not text:
             text = model.detokenize(tokens)
+        if values["reasoning_budget"] >= 0:
+            values |= _around_thought(model, tokens)
         return cls(tokens, text, values, reference, [] if replayed is None else replayed, hosted)
 
     @classmethod
@@ -109,6 +114,7 @@ class Request:
             reference=self.reference,
             replayed=self.replayed,
             generated=[] if self.hosted is None else self.hosted.generated,
+            cache_prompt=self.options["cache_prompt"],
             paced=self.hosted is not None and self.hosted.paced,
             trace=self.options["trace"],
         )
@@ -129,3 +135,14 @@ def are_several(prompt: Any) -> bool:
     if not isinstance(prompt, (list, tuple)) or not prompt:
         return False
     return all(isinstance(one, (str, list, tuple, np.ndarray)) for one in prompt)
+
+
+def _around_thought(model: LoadedModel, prompt: _check.Tokens) -> dict[str, str]:
+    """Return the texts around the thought with which the answer to a prompt begins: no opening if
+    the prompt has it already, and none of both for a model without thoughts."""
+    template = model.chat_template if model.has_chat_template else None
+    if template is None or template.thinking is None:
+        return {}
+    end = model.detokenize(prompt[-_OPENING_TOKENS:], special=True)
+    opening = "" if template.opened_thought(end) else template.thinking.opening
+    return {"reasoning_opening": opening, "reasoning_closing": template.thinking.closing}

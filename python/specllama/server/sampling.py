@@ -24,6 +24,8 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     options: dict[str, Any] = {**defaults}
     if "repetition_penalty" in fields:  # the name in vLLM and mlx-lm
         options["repeat_penalty"] = fields.number("repetition_penalty")
+    if "thinking_budget_tokens" in fields:  # another name in llama-server
+        options["reasoning_budget"] = fields.integer("thinking_budget_tokens", low=-1, high=INT32)
     for name, field in FIELDS.items():
         if field.api is None or field.api not in fields:
             continue
@@ -39,8 +41,9 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     if "dry_sequence_breakers" in fields:
         options["dry_sequence_breakers"] = _texts(fields, "dry_sequence_breakers")
     options["logit_bias"] = _logit_bias(fields)
-    if "ignore_eos" in fields:
-        options["ignore_eos"] = fields.flag("ignore_eos")
+    for name in ("ignore_eos", "cache_prompt"):
+        if name in fields:
+            options[name] = fields.flag(name)
     if grammar := fields.text("grammar"):  # an empty one comes from a form left blank
         options["grammar"] = grammar
     wanted = fields.object("response_format")

@@ -115,6 +115,10 @@ class SGLang:
             _refuse("logit_bias")
         if sampling.ignore_eos:
             _refuse("ignore_eos")
+        if sampling.reasoning_budget >= 0 and sampling.reasoning_closing:
+            _refuse("reasoning_budget")
+        if not options.cache_prompt:
+            _refuse("cache_prompt=False")
         penalties = (
             sampling.repeat_penalty,
             sampling.frequency_penalty,

@@ -9,6 +9,7 @@ from typing import Any
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama._core import Stats
 from specllama.requests.background import BackgroundRequests
+from specllama.requests.field import INT32
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.call import all_chunks, end_reason, typed_event
@@ -33,6 +34,9 @@ class MessageCall(ConversationCall):
         options: GenerateOptions = {
             "max_tokens": most_tokens(fields, "max_tokens", default=self._most_tokens)
         }
+        thinking = fields.object("thinking")
+        if "budget_tokens" in thinking:
+            options["reasoning_budget"] = thinking.integer("budget_tokens", low=0, high=INT32)
         if "stop_sequences" in fields:
             options["stop"] = stop_strings(fields, "stop_sequences")
         wanted = fields.object("output_config").object("format")

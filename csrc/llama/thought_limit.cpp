@@ -1,0 +1,151 @@
+#include "llama/thought_limit.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llama/trigger.h"
+#include "text/utf8.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr const char* kBlanks = " \t\r\n";
+
+// Where a text stands in the thought at its beginning, if there is one.
+class Thought {
+ public:
+    Thought(const Vocab& vocab, const SamplingOptions& options)
+        : vocab_(&vocab),
+          opening_(options.reasoning_opening),
+          closing_(vocab, {options.reasoning_closing}),
+          closing_tokens_(vocab.tokenize(options.reasoning_closing, false, true)),
+          n_left_(options.reasoning_budget),
+          place_(opening_.empty() ? Place::thought : Place::opening) {
+        close_if_due();
+    }
+
+    // The token of the closing that has to come next; kNoToken: any may come.
+    Token due() const { return place_ == Place::closing ? closing_tokens_[n_closed_] : kNoToken; }
+
+    // The text goes on with a token.
+    void push(Token token) {
+        if (place_ == Place::opening)
+            open(token);
+        else if (place_ == Place::thought)
+            think(token);
+        else if (place_ == Place::closing && ++n_closed_ == closing_tokens_.size())
+            place_ = Place::answer;
+        close_if_due();
+    }
+
+    // From now on any token may come.
+    void leave() { place_ = Place::answer; }
+
+ private:
+    enum class Place { opening, thought, closing, answer };
+
+    // A text that does not begin with the opening, or blanks and the opening, is no thought.
+    void open(Token token) {
+        vocab_->append_piece(token, text_, true);
+        text_.erase(0, std::min(text_.find_first_not_of(kBlanks), text_.size()));
+        if (text_.starts_with(opening_)) {
+            place_ = Place::thought;
+            text_.clear();
+        } else if (!opening_.starts_with(text_)) {
+            place_ = Place::answer;
+        }
+    }
+
+    void think(Token token) {
+        if (n_left_ > 0) --n_left_;
+        if (closing_.push(token)) {
+            place_ = Place::answer;
+            return;
+        }
+        vocab_->append_piece(token, text_);
+        whole_.clear();
+        text_.erase(0, append_utf8(text_, false, whole_));
+    }
+
+    void close_if_due() {
+        if (place_ == Place::thought && n_left_ == 0 && text_.empty() && !closing_tokens_.empty())
+            place_ = Place::closing;
+    }
+
+    const Vocab* vocab_;
+    std::string opening_;
+    Trigger closing_;
+    std::vector<Token> closing_tokens_;
+    int n_left_;                // tokens that the thought may still have
+    std::size_t n_closed_ = 0;  // tokens of the closing that have come
+    // What may become the opening; in a thought, the first bytes of a character that is not whole.
+    std::string text_;
+    std::string whole_;  // kept so that its buffer is used again
+    Place place_;
+};
+
+class ThoughtLimit final : public Mask {
+ public:
+    ThoughtLimit(Thought thought, std::unique_ptr<Mask> inner)
+        : thought_(std::move(thought)), inner_(std::move(inner)) {
+        settle();
+    }
+
+    void apply(std::span<float> logits) override {
+        if (due_ == kNoToken) {
+            if (inner_) inner_->apply(logits);
+            return;
+        }
+        const float own = logits[due_];
+        std::ranges::fill(logits, -std::numeric_limits<float>::infinity());
+        logits[due_] = own;
+    }
+
+    bool allows(Token token) override {
+        return due_ == kNoToken ? !inner_ || inner_->allows(token) : token == due_;
+    }
+
+    std::size_t keep_allowed(std::span<Token> tokens) override {
+        if (due_ == kNoToken) return inner_ ? inner_->keep_allowed(tokens) : tokens.size();
+        return std::ranges::stable_partition(tokens, [&](Token one) { return one == due_; })
+                   .begin() -
+               tokens.begin();
+    }
+
+    void accept(Token token) override {
+        if (inner_) inner_->accept(token);
+        thought_.push(token);
+        settle();
+    }
+
+    std::unique_ptr<Mask> clone() const override {
+        return std::make_unique<ThoughtLimit>(thought_, inner_ ? inner_->clone() : nullptr);
+    }
+
+ private:
+    void settle() {
+        due_ = thought_.due();
+        if (due_ == kNoToken || !inner_ || inner_->allows(due_)) return;
+        thought_.leave();
+        due_ = kNoToken;
+    }
+
+    Thought thought_;
+    std::unique_ptr<Mask> inner_;
+    Token due_ = kNoToken;  // the only token that may come; kNoToken: inner_ decides
+};
+
+}  // namespace
+
+std::unique_ptr<Mask> limit_thought(const Vocab& vocab, const SamplingOptions& options,
+                                    std::unique_ptr<Mask> inner) {
+    if (options.reasoning_budget < 0 || options.reasoning_closing.empty()) return inner;
+    return std::make_unique<ThoughtLimit>(Thought(vocab, options), std::move(inner));
+}
+
+}  // namespace specllama

@@ -1,0 +1,201 @@
+"""A thought ends when it has had its tokens: scripted models say what comes then, and with real
+ones the text is put together from what they say without a budget, before and after."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EXACT, EXACT_HERE
+from prompts import PROMPTS
+from scripted_model import write_scripted_model
+from serving import Server, serve
+from specllama import ArgumentError, SpecSession
+from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+
+Open = Callable[..., SpecSession]
+SCRIPTED: dict[str, Any] = {"kv_type": "f16"}
+MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
+ASKED = "{% for m in messages %}{{ m.content }}{% endfor %}"
+OPENED = ASKED + "<think>"
+WRITTEN = ASKED + "{# </think> #}{{ bos_token }}"
+SCRIPT = ["<think>", " A", " number", ";\n", "say", " one.", "</think>", "\n\nIt", " is"]
+CLOSING = "</think>"
+REAL = {**EXACT, "exact": EXACT_HERE, "chat_template": OPENED}
+
+
+@pytest.fixture
+def thinker(tmp_path: Path) -> Path:
+    """A model whose prompt opens the thought."""
+    path = tmp_path / "thinker.gguf"
+    control = ("<think>", CLOSING)
+    write_scripted_model(path, SCRIPT, control=control, chat_template=OPENED, any_text=True)
+    return path
+
+
+@pytest.mark.parametrize("draft", [None, "ngram"])
+@pytest.mark.parametrize("budget", [0, 1, 3, 4, 5, 6, None, -1])
+def test_what_the_prompt_has_opened(
+    thinker: Path, open_session: Open, budget: int | None, draft: str | None
+) -> None:
+    session = open_session(thinker, draft, **SCRIPTED)
+    n = 5 if budget in (None, -1) else min(budget or 0, 5)
+    for _ in range(2):
+        found = session.chat(MESSAGES, reasoning_budget=budget)
+        said = session.detokenize(found.tokens, special=True)
+        assert said == "".join(SCRIPT[1 : 1 + n]) + CLOSING + "\n\nIt is"
+        assert found.finish_reason == "stop"
+
+
+def test_what_the_model_opens(tmp_path: Path, open_session: Open) -> None:
+    """In several tokens, behind blanks; its closing has several, too."""
+    path = tmp_path / "thinker.gguf"
+    script = ["\n", "<thi", "nk>\n", " A", " number", "."]
+    write_scripted_model(path, script, chat_template=WRITTEN, any_text=True)
+    session = open_session(path, "ngram", **SCRIPTED)
+    for budget in range(4):
+        found = session.chat(MESSAGES, reasoning_budget=budget)
+        assert found.text.startswith("".join(script[: 3 + budget]) + CLOSING)
+    assert session.chat(MESSAGES, reasoning_budget=4).text == "".join(script)
+
+
+@pytest.mark.parametrize("script", [["It", " is", " one"], ["<th", "ing>", " is"], ["\n", "<"]])
+def test_what_is_no_thought(tmp_path: Path, open_session: Open, script: list[str]) -> None:
+    path = tmp_path / "silent.gguf"
+    write_scripted_model(path, script, chat_template=WRITTEN, any_text=True)
+    session = open_session(path, None, **SCRIPTED)
+    assert session.chat(MESSAGES, reasoning_budget=0).text == "".join(script)
+
+
+def test_a_model_without_thoughts(open_session: Open) -> None:
+    session = open_session()
+    expected = session.generate(PROMPTS["module"], max_tokens=20)
+    found = session.generate(PROMPTS["module"], max_tokens=20, reasoning_budget=0)
+    assert found.tokens == expected.tokens
+
+
+def test_a_character_is_not_broken(tmp_path: Path, open_session: Open) -> None:
+    path = tmp_path / "thinker.gguf"
+    script = ["<think>", "a", b"\xe2", b"\x82", b"\xac", "b", CLOSING, "It"]
+    write_scripted_model(
+        path, script, control=("<think>", CLOSING), chat_template=OPENED, any_text=True
+    )
+    session = open_session(path, None, **SCRIPTED)
+    texts = [session.chat(MESSAGES, reasoning_budget=n).text for n in range(6)]
+    euro = "a\N{EURO SIGN}"
+    assert texts == ["It", "aIt", f"{euro}It", f"{euro}It", f"{euro}It", f"{euro}bIt"]
+
+
+def test_a_grammar_goes_first(thinker: Path, open_session: Open) -> None:
+    """One that holds from the start leaves no room for the closing; one behind the thought does."""
+    session = open_session(thinker, "ngram", **SCRIPTED)
+    grammar = 'root ::= " A" [a-z ]+ ";\\n" [a-z]+'
+    found = session.chat(MESSAGES, reasoning_budget=1, grammar=grammar)
+    assert session.detokenize(found.tokens, special=True) == " A number;\nsay"
+    grammar = f'root ::= "{CLOSING}" "yes"'
+    found = session.chat(MESSAGES, reasoning_budget=2, grammar=grammar, grammar_triggers=CLOSING)
+    assert session.detokenize(found.tokens, special=True) == f" A number{CLOSING}yes"
+
+
+def expected(plain: SpecSession, prompt: list[int], budget: int, options: Any) -> list[int]:
+    """Put together what comes with a budget from texts that have none."""
+    closing = plain.tokenize(CLOSING, add_special=False)
+    begin = plain.generate(prompt, max_tokens=budget, **options).tokens
+    if CLOSING in plain.detokenize(begin):
+        return plain.generate(prompt, max_tokens=budget + 30, **options).tokens
+    rest = plain.generate([*prompt, *begin, *closing], max_tokens=30, **options)
+    return [*begin, *closing, *rest.tokens]
+
+
+@pytest.mark.parametrize("tree", ["off", 3])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_drafts_do_not_change_it(open_session: Open, temperature: float, tree: Any) -> None:
+    plain = open_session(BUNDLED_MODEL, None, **REAL)
+    rng = random.Random(7)
+    for draft in ("ngram", BUNDLED_DRAFT):
+        session = open_session(BUNDLED_MODEL, draft, spec_tree=tree, **REAL)
+        for name in ("module", "json", "function"):
+            text = PROMPTS[name] + "<think>"
+            prompt = [int(token) for token in plain.tokenize(text)]
+            options = {"temperature": temperature, "seed": rng.randrange(100)}
+            budget = rng.randrange(1, 30)
+            n_most = len(expected(plain, prompt, budget, options))
+            found = session.generate(
+                text,
+                max_tokens=n_most,
+                reasoning_budget=budget,
+                **options,  # type: ignore[arg-type]
+            )
+            assert found.tokens == expected(plain, prompt, budget, options)
+
+
+def test_rejection(open_session: Open) -> None:
+    session = open_session(BUNDLED_MODEL, BUNDLED_DRAFT, **REAL)
+    closing = session.tokenize(CLOSING, add_special=False)
+    for seed in range(3):
+        found = session.generate(
+            PROMPTS["module"] + "<think>", max_tokens=40, reasoning_budget=12,
+            temperature=1.0, seed=seed, acceptance="rejection",
+        )  # fmt: skip
+        assert found.tokens[12 : 12 + len(closing)] == closing
+
+
+def test_a_request_that_broke_off(open_session: Open) -> None:
+    session = open_session(BUNDLED_MODEL, "ngram", n_seq=2, **REAL)
+    text = PROMPTS["module"] + "<think>"
+    whole = session.generate(text, max_tokens=40, reasoning_budget=9).tokens
+    for n in (1, 8, 9, 10, 11, 20):
+        again = session.host(text, generated=whole[:n], max_tokens=40, reasoning_budget=9).result()
+        assert again.tokens == whole
+
+
+def test_a_target_on_a_server(open_session: Open) -> None:
+    target = open_session(BUNDLED_MODEL, "ngram", n_seq=2, offers=True, **REAL)
+    text = PROMPTS["module"] + "<think>"
+    options: Any = {"max_tokens": 40, "reasoning_budget": 9}
+    local = target.generate(text, **options)
+    with serve(target) as server:
+        for draft in (None, "ngram", BUNDLED_DRAFT):
+            with SpecSession(target=server.url, draft=draft, n_threads=1) as session:
+                assert session.generate(text, **options).tokens == local.tokens
+
+
+def asked(server: Server, path: str, **body: Any) -> Any:
+    response = server.post(path, {"messages": MESSAGES, "temperature": 0, "max_tokens": 60} | body)
+    assert response.is_success, response.text
+    return response.json()
+
+
+def test_the_server(thinker: Path, open_session: Open) -> None:
+    session = open_session(thinker, "ngram", **SCRIPTED)
+    with serve(session) as server:
+        for name in ("reasoning_budget_tokens", "thinking_budget_tokens"):
+            chat = asked(server, "/v1/chat/completions", **{name: 2})
+            message = chat["choices"][0]["message"]
+            assert (message["reasoning_content"], message["content"]) == ("A number", "It is")
+        thinking = {"type": "enabled", "budget_tokens": 1}
+        blocks = asked(server, "/v1/messages", thinking=thinking)["content"]
+        assert [one.get("thinking", one.get("text")) for one in blocks] == ["A", "It is"]
+        schema = {"type": "json_schema", "json_schema": {"schema": {"enum": ["yes"]}}}
+        chat = asked(
+            server, "/v1/chat/completions", reasoning_budget_tokens=1, response_format=schema
+        )
+        message = chat["choices"][0]["message"]
+        assert message["reasoning_content"] == "A"
+        assert json.loads(message["content"]) == "yes"
+        for wrong in (-2, 1.5, "x"):
+            body = {"messages": MESSAGES, "reasoning_budget_tokens": wrong}
+            refused = server.post("/v1/chat/completions", body)
+            assert refused.status_code == 400
+            assert "reasoning_budget_tokens" in refused.json()["error"]["message"]
+
+
+def test_wrong_budgets(open_session: Open) -> None:
+    session = open_session()
+    for wrong in (-2, 1.5, "x", 2**31):
+        with pytest.raises(ArgumentError, match="reasoning_budget"):
+            session.generate("x", reasoning_budget=wrong)  # type: ignore[arg-type]
