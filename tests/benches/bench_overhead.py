@@ -2,17 +2,21 @@
 
     python tests/benches/bench_overhead.py [--repeat N]
 
-The bundled pair answers alone and eight requests at once, where all is copied and where little is,
-with n-grams and with the draft model beside them. Of the answers of a session the last is shown,
-whose prompt is known by then and what decodes cost as well. What the draft model's own decodes take
-is in there: how many tokens those were is the last column. Of many requests the time is that of the
-round, for all together; what Python does between two rounds is not in there.
+The bundled pair answers alone and eight requests at once, with n-grams and with the draft model
+beside them: "free" is what the model says by itself, which is hardly ever in the prompt, and
+"copies" replays a part of the prompt. Of the answers of a session the last is shown, whose prompt
+is known by then and what decodes cost as well. What the draft model's own decodes take is in there:
+how many tokens those were is the last column. Of many requests the time is that of the round, for
+all together, and the other columns are of one of them; what Python does between two rounds is not
+in there.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from specllama import Generation, SpecSession
@@ -20,39 +24,44 @@ from specllama.session import BUNDLED_DRAFT
 
 N_TOKENS = 200
 DRAFTS = {"n-grams": "ngram", "draft model": str(BUNDLED_DRAFT)}
+CODE = Path(__file__).read_text()[:2500]
 
 
-def prompts(n: int) -> dict[str, list[str]]:
-    """Return prompts that are continued by copies, and such that are not."""
-    code = Path(__file__).read_text()[:2500]
-    return {
-        "copies": [f"# {i}\n{code}\n# The same again:\n\n{code[: 300 + 10 * i]}" for i in range(n)],
-        "free": [f"class Stack{i}:" for i in range(n)],
-    }
+def answer(session: SpecSession, kind: str, number: int) -> Generation:
+    """Generate or replay the answer to a request."""
+    if kind == "free":
+        return session.generate(f"class Stack{number}:", max_tokens=N_TOKENS)
+    tokens = session.tokenize(CODE[10 * number :])[:N_TOKENS]
+    return session.replay(f"# {number}\n{CODE}\n# The same again:\n", tokens)
 
 
 def line(generation: Generation) -> str:
-    """Return what a round took, and how much of it was for what."""
-    seconds, n = generation.stats.seconds, generation.stats.rounds
+    """Return what a round took, how much of it was for what, and what came of the drafts."""
+    stats = generation.stats
+    seconds, n = stats.seconds, stats.rounds
     beside = seconds.total - seconds.prefill - seconds.verify
     parts = (beside, seconds.draft, seconds.choose, seconds.text)
     numbers = "".join(f"{1e6 * part / n:>9.1f}" for part in parts)
-    return f"{numbers}{n:>9}{generation.stats.draft_decoded_tokens:>9}"
+    counts = (n, stats.drafted, stats.accepted, stats.draft_decoded_tokens)
+    return numbers + "".join(f"{count:>9}" for count in counts)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What a round takes beside the target's decodes.")
     parser.add_argument("--repeat", type=int, default=3, help="answers of each session (3)")
     arguments = parser.parse_args(argv)
-    names = ("beside", "draft", "choose", "text", "rounds", "decoded")
+    names = ("beside", "draft", "choose", "text", "rounds", "drafted", "accepted", "decoded")
     print(f"{'microseconds a round':<32}" + "".join(f"{name:>9}" for name in names))
     for n in (1, 8):
         for drafter, draft in DRAFTS.items():
-            for kind, texts in prompts(n).items():
-                with SpecSession(draft=draft, n_seq=n, n_ctx=2048, n_threads=1) as session:
-                    tokens = [session.tokenize(text) for text in texts]
+            for kind in ("copies", "free"):
+                with (
+                    SpecSession(draft=draft, n_seq=n, n_ctx=2048, n_threads=1) as session,
+                    ThreadPoolExecutor(n) as threads,
+                ):
                     for _ in range(arguments.repeat):
-                        first, *_ = session.generate(tokens, max_tokens=N_TOKENS)
+                        answers = threads.map(partial(answer, session, kind), range(n))
+                        first, *_ = list(answers)
                 print(f"{f'{n} at once, {drafter}, {kind}':<32}{line(first)}")
 
 
