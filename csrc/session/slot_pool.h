@@ -26,8 +26,8 @@ class SlotPool {
     int n_free() const { return n_free_; }
 
     // Puts a new sequence into a free slot, with as many of its leading tokens as slots or copies
-    // can give, if it wants any. Its last token is not among them, since its logits are wanted. The pool refers to
-    // the sequence until it is taken out. There must be a free slot.
+    // can give, if it wants any. Its last token is not among them, since its logits are wanted. The
+    // pool refers to the sequence until it is taken out. There must be a free slot.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
 
