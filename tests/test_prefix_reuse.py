@@ -57,6 +57,17 @@ def test_a_prompt_is_decoded_anew(sessions: tuple[SpecSession, SpecSession], kin
         assert session.generate(prompt, max_tokens=1).stats.reused_tokens == len(prompt) - 1
 
 
+def test_it_takes_the_place_of_its_like(tmp_path: Path, open_session: Open) -> None:
+    """Not that of another conversation, which goes on later."""
+    model = WRITERS["dense"](tmp_path / "random.gguf")
+    session = open_session(model, None, n_seq=2, cache_ram=0)
+    mine, other = [*SYSTEM, 5, 6], [1, *words(90, seed=2)]
+    session.generate(other, max_tokens=1)
+    for _ in range(3):
+        session.generate(mine, max_tokens=1, cache_prompt=False)
+    assert session.generate(other, max_tokens=1).stats.reused_tokens == len(other) - 1
+
+
 def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
     """Of a request that is under way, and of one that is over."""
     solo, session = sessions

@@ -14,7 +14,7 @@ from conftest import EXACT, EXACT_HERE
 from prompts import PROMPTS
 from scripted_model import write_scripted_model
 from serving import Server, serve
-from specllama import ArgumentError, SpecSession
+from specllama import ArgumentError, DecodeError, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
@@ -90,15 +90,75 @@ def test_a_character_is_not_broken(tmp_path: Path, open_session: Open) -> None:
     assert texts == ["It", "aIt", f"{euro}It", f"{euro}It", f"{euro}It", f"{euro}bIt"]
 
 
-def test_a_grammar_goes_first(thinker: Path, open_session: Open) -> None:
-    """One that holds from the start leaves no room for the closing; one behind the thought does."""
+def test_a_grammar_that_has_begun(thinker: Path, open_session: Open) -> None:
+    """Where it holds from the start there is no limit, whatever it lets come; where it waits for
+    the closing there is one."""
     session = open_session(thinker, "ngram", **SCRIPTED)
-    grammar = 'root ::= " A" [a-z ]+ ";\\n" [a-z]+'
-    found = session.chat(MESSAGES, reasoning_budget=1, grammar=grammar)
-    assert session.detokenize(found.tokens, special=True) == " A number;\nsay"
+    for grammar in (
+        'root ::= " A" [a-z ]+ ";\\n" [a-z]+',
+        'root ::= " A" [a-z <>/]+ ";\\n" [a-z]+',
+    ):
+        found = session.chat(MESSAGES, reasoning_budget=1, grammar=grammar)
+        assert session.detokenize(found.tokens, special=True) == " A number;\nsay"
     grammar = f'root ::= "{CLOSING}" "yes"'
     found = session.chat(MESSAGES, reasoning_budget=2, grammar=grammar, grammar_triggers=CLOSING)
     assert session.detokenize(found.tokens, special=True) == f" A number{CLOSING}yes"
+
+
+def test_a_call_in_a_thought(tmp_path: Path, open_session: Open) -> None:
+    """The thought ends where the call begins, and so does its limit."""
+    path = tmp_path / "caller.gguf"
+    script = ["<think>", "hm", " (", '"a', " b", " c", '")']
+    write_scripted_model(path, script, control=("<think>",), chat_template=OPENED, any_text=True)
+    session = open_session(path, "ngram", **SCRIPTED)
+    call: Any = {"grammar": r"""root ::= "(\"" [^"]* "\")" """, "grammar_triggers": "("}
+    for budget in range(2, 8):
+        found = session.chat(MESSAGES, reasoning_budget=budget, **call)
+        assert found.text == 'hm ("a b c")'
+    assert session.chat(MESSAGES, reasoning_budget=1, **call).text == f"hm{CLOSING}"
+
+
+def test_a_closing_that_has_begun(tmp_path: Path, open_session: Open) -> None:
+    """It is completed, if the model goes on with it."""
+    path = tmp_path / "thinker.gguf"
+    script = ["<think>", " A", "</", "thin", "k>", "It", "<", "b", "<<", "<b"]
+    write_scripted_model(path, script, control=("<think>",), chat_template=OPENED, any_text=True)
+    session = open_session(path, "ngram", **SCRIPTED)
+    for budget in range(2, 7):
+        assert session.chat(MESSAGES, reasoning_budget=budget).text == "".join(script[1:])
+    assert session.chat(MESSAGES, reasoning_budget=1).text.startswith(f" A{CLOSING}")
+    session.close()
+    path.unlink()
+    write_scripted_model(
+        path, ["<think>", "</"], others=["t"], then=3, control=("<think>",),
+        chat_template=OPENED, any_text=True,
+    )  # fmt: skip
+    session = open_session(path, "ngram", **SCRIPTED)
+    n_closing = len(session.tokenize(CLOSING, add_special=False))
+    text = session.chat(MESSAGES, reasoning_budget=1, max_tokens=60).text
+    assert text.endswith(CLOSING)
+    assert len(text) < 4 * n_closing + len(CLOSING)
+
+
+def test_an_empty_thought(tmp_path: Path, open_session: Open) -> None:
+    """A token ends its opening and begins its closing."""
+    path = tmp_path / "thinker.gguf"
+    script = ["<thi", "nk></", "think>", "It", " is", " one"]
+    write_scripted_model(path, script, chat_template=WRITTEN, any_text=True)
+    session = open_session(path, "ngram", **SCRIPTED)
+    for budget in range(4):
+        assert session.chat(MESSAGES, reasoning_budget=budget).text == "".join(script)
+
+
+def test_what_a_bias_forbids(thinker: Path, open_session: Open) -> None:
+    session = open_session(thinker, None, **SCRIPTED)
+    (closing,) = session.tokenize(CLOSING, add_special=False)
+    options: Any = {"logit_bias": {closing: float("-inf")}, "max_tokens": 5}
+    plain = session.chat(MESSAGES, **options)
+    assert session.chat(MESSAGES, reasoning_budget=1, **options).tokens == plain.tokens
+    nothing = dict.fromkeys(range(session.n_vocab), float("-inf"))
+    with pytest.raises(DecodeError):
+        session.chat(MESSAGES, reasoning_budget=1, logit_bias=nothing)
 
 
 def expected(plain: SpecSession, prompt: list[int], budget: int, options: Any) -> list[int]:
@@ -180,6 +240,9 @@ def test_the_server(thinker: Path, open_session: Open) -> None:
         thinking = {"type": "enabled", "budget_tokens": 1}
         blocks = asked(server, "/v1/messages", thinking=thinking)["content"]
         assert [one.get("thinking", one.get("text")) for one in blocks] == ["A", "It is"]
+        thinking["budget_tokens"] = 2**40
+        blocks = asked(server, "/v1/messages", thinking=thinking)["content"]
+        assert blocks[0]["thinking"] == "A number;\nsay one."
         schema = {"type": "json_schema", "json_schema": {"schema": {"enum": ["yes"]}}}
         chat = asked(
             server, "/v1/chat/completions", reasoning_budget_tokens=1, response_format=schema

@@ -44,7 +44,7 @@ void GrammarDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
 
 void GrammarDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
-        if (proposal.max_tokens == 0 || proposal.sampler->mask() == nullptr) continue;
+        if (proposal.max_tokens == 0 || proposal.sampler->options().grammar.empty()) continue;
         try {
             const Scout* scout = look(proposal.sequence, proposal.tokens, *proposal.sampler);
             if (scout != nullptr && !scout->bytes().empty()) draft(*scout, proposal);

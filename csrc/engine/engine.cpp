@@ -331,8 +331,7 @@ void Engine::accept(std::size_t i, Sequence& sequence, double seconds) {
     speculator_.absorb(sequence, rows_[i] - n_pending + 1, n_pending, path_);
     speculator_.observe(i, sequence, path_, heard_, was_prompt ? 0 : seconds);
     // A text that its grammar does not let go on is complete.
-    if (token == kNothingLeft && sequence.sampler().mask() != nullptr)
-        sequence.finish(FinishReason::stop);
+    if (token == kNothingLeft && sequence.has_grammar()) sequence.finish(FinishReason::stop);
     {
         const Timer timer(spent);
         // At least one token stays undecoded, since the target has not said what follows it.

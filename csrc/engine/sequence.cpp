@@ -61,7 +61,7 @@ Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& 
         if (done_ || vocab_->is_end(token) || !sampler_.allows(token))
             throw InvalidArgument("Token " + std::to_string(token) +
                                   " cannot have been generated where it stands; the text ends "
-                                  "before it, or the grammar forbids it.");
+                                  "before it, or the grammar or reasoning_budget forbids it.");
         commit(token, false);
     }
 }

@@ -64,6 +64,7 @@ class Sequence {
     Sampler& sampler() { return sampler_; }
     // Whether a given text is replayed. Generation then continues past end tokens.
     bool replays() const { return !replayed_.empty(); }
+    bool has_grammar() const { return !sampler_.options().grammar.empty(); }
     // Whether it may begin with tokens that the memory holds already.
     bool caches_prompt() const { return caches_prompt_; }
     // Whether each round but the first waits for a draft from outside.

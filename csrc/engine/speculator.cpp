@@ -240,7 +240,8 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
     int n_steps = 0;
     int n_drafted = 0;  // tokens that took a step
     int n_decoded = 0;
-    std::int64_t n_context = 0;  // of each of these
+    int n_drafting = 0;  // sequences with tokens of the costly drafter's own
+    std::int64_t n_context = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const TokenSpan all(proposals[i].draft.tokens);  // none at all if something went wrong
         const TokenSpan own = all.subspan(std::min<std::size_t>(work_[i].n_prefix, all.size()));
@@ -252,14 +253,15 @@ bool Speculator::ask_costly(std::span<Sequence* const> sequences) {
         const int n_here = std::max(n - static_cast<int>(n_guessed), 1);
         n_steps = std::max(n_steps, n_here);
         n_drafted += n_here;
-        n_context += std::int64_t{turns_[i].n_tokens} * n_here;
+        ++n_drafting;
+        n_context += turns_[i].n_tokens;
         for (std::size_t row = 0; row < proposals_.size() && work_[i].n_rest == 0; ++row)
             work_[i].n_rest =
                 add_rest(proposals[i].draft, proposals_[row][i].draft, turns_[i].max_draft);
     }
     if (n_steps > 0)
         planner_.draft_cost().observe(n_steps, n_drafted, std::max(n_decoded - n_drafted, 0),
-                                      static_cast<int>(n_context / n_drafted), seconds);
+                                      static_cast<int>(n_context / n_drafting), seconds);
     return n_steps > 0;
 }
 

@@ -151,6 +151,8 @@ class Grammar final : public Mask {
             begin();
     }
 
+    bool begun() const override { return !awaited_; }
+
     std::unique_ptr<Mask> clone() const override {
         auto other = std::make_unique<Grammar>(
             vocab_, llama_sampler_ptr(llama_sampler_clone(sampler_.get())), awaited_);

@@ -54,7 +54,8 @@ class Thought {
         vocab_->append_piece(token, text_, true);
         text_.erase(0, std::min(text_.find_first_not_of(kBlanks), text_.size()));
         if (text_.starts_with(opening_)) {
-            place_ = Place::thought;
+            // The token may end the opening and begin the closing.
+            place_ = closing_.push(token) ? Place::answer : Place::thought;
             text_.clear();
         } else if (!opening_.starts_with(text_)) {
             place_ = Place::answer;
@@ -62,7 +63,7 @@ class Thought {
     }
 
     void think(Token token) {
-        if (n_left_ > 0) --n_left_;
+        --n_left_;
         if (closing_.push(token)) {
             place_ = Place::answer;
             return;
@@ -72,8 +73,12 @@ class Thought {
         text_.erase(0, append_utf8(text_, false, whole_));
     }
 
+    // A closing that the model has begun is left to it, for as long as a closing may be.
     void close_if_due() {
-        if (place_ == Place::thought && n_left_ == 0 && text_.empty() && !closing_tokens_.empty())
+        const auto n_closing = static_cast<int>(closing_tokens_.size());
+        const bool may_close = closing_.begun() && n_left_ > -n_closing;
+        if (place_ == Place::thought && n_left_ <= 0 && text_.empty() && !may_close &&
+            n_closing > 0)
             place_ = Place::closing;
     }
 
@@ -81,7 +86,7 @@ class Thought {
     std::string opening_;
     Trigger closing_;
     std::vector<Token> closing_tokens_;
-    int n_left_;                // tokens that the thought may still have
+    int n_left_;                // tokens that the thought may still have; negative: it had more
     std::size_t n_closed_ = 0;  // tokens of the closing that have come
     // What may become the opening; in a thought, the first bytes of a character that is not whole.
     std::string text_;
@@ -97,12 +102,14 @@ class ThoughtLimit final : public Mask {
     }
 
     void apply(std::span<float> logits) override {
+        constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+        if (due_ != kNoToken && logits[due_] == kForbidden) leave();
         if (due_ == kNoToken) {
             if (inner_) inner_->apply(logits);
             return;
         }
         const float own = logits[due_];
-        std::ranges::fill(logits, -std::numeric_limits<float>::infinity());
+        std::ranges::fill(logits, kForbidden);
         logits[due_] = own;
     }
 
@@ -123,16 +130,22 @@ class ThoughtLimit final : public Mask {
         settle();
     }
 
+    bool begun() const override { return due_ != kNoToken || (inner_ && inner_->begun()); }
+
     std::unique_ptr<Mask> clone() const override {
         return std::make_unique<ThoughtLimit>(thought_, inner_ ? inner_->clone() : nullptr);
     }
 
  private:
-    void settle() {
-        due_ = thought_.due();
-        if (due_ == kNoToken || !inner_ || inner_->allows(due_)) return;
+    void leave() {
         thought_.leave();
         due_ = kNoToken;
+    }
+
+    // A text that follows a grammar is no thought.
+    void settle() {
+        if (inner_ && inner_->begun()) thought_.leave();
+        due_ = thought_.due();
     }
 
     Thought thought_;

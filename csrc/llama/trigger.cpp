@@ -23,6 +23,14 @@ bool Trigger::push(Token token) {
     return found;
 }
 
+bool Trigger::begun() const {
+    return std::ranges::any_of(texts_, [&](const std::string_view text) {
+        std::size_t n = std::min(text.size() - 1, bytes_.size());
+        while (n > 0 && !bytes_.ends_with(text.substr(0, n))) --n;
+        return n > 0;
+    });
+}
+
 // Drops the tokens in which no text that is still to be completed can begin.
 void Trigger::forget() {
     std::size_t n_tokens = 0;

@@ -19,6 +19,9 @@ class Trigger {
     // Takes the next token. Returns whether it completes one of the texts.
     bool push(Token token);
 
+    // Whether the text so far ends with the beginning of one of the texts.
+    bool begun() const;
+
     // The last tokens, all from the one in which the completed text begins, and maybe some before.
     TokenSpan tokens() const { return tokens_; }
 

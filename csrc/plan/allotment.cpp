@@ -32,6 +32,8 @@ void Allotment::allot(Prices prices, int most_rows) {
         Participant& one = participants_[row.sequence];
         if (one.n_chosen >= one.most) continue;
         const std::size_t n_rows = n + chosen_.size() + 1;
+        const double step = prices[n_rows] - prices[n_rows - 1];
+        if (row.gain < 0 || (n_rows > kMaxSpecLength + 1 && row.gain < step)) break;
         if (one.n_chosen++ == 0) stake += one.stake;
         gain += row.gain;
         chosen_.push_back(row);

@@ -86,7 +86,7 @@ class CostCurve {
     Row seconds_;      // [n - 1]: what follows from it
     Row optimism_;     // [n - 1]: factor by which prices() lowers them
     // Covariance of the errors of log_seconds_, in parts: the variances that wandering has added up
-    // to, less learned_[n - 1][m - 1] (m <= n), which decodes have taken off again.
+    // to, less learned_[n - 1][m - 1], which decodes have taken off again.
     double speed_ = 0;
     double shape_ = 0;
     std::array<Row, kMaxTokens> learned_{};

@@ -30,9 +30,8 @@ struct DraftCandidate {
     int n_known = 0;
     int n_rest = 0;
     // Whether its tokens were drawn from distributions. Such a draft is verified whole or not at
-    // all, judged by the evidence of its first token alone: any choice that depends on the tokens
-    // drawn would distort the distribution of the output. So unless it is required, the number of
-    // its tokens must not depend on them either.
+    // all: any choice that depends on the tokens drawn would distort the distribution of the
+    // output. So unless it is required, it has one token.
     bool drawn = false;
     // Whether it is the one to verify, whatever else there is.
     bool required = false;

@@ -8,8 +8,8 @@
 
 namespace specllama {
 
-// Which tokens may come next, whatever the model thinks: a grammar. It keeps track of its place in
-// the text.
+// Which tokens may come next, whatever the model thinks: a grammar, or the limit of a thought. It
+// keeps track of its place in the text.
 class Mask {
  public:
     Mask() = default;
@@ -27,6 +27,9 @@ class Mask {
 
     // Moves on by a token, which must be allowed and must not end the text.
     virtual void accept(Token token) = 0;
+
+    // Whether it decides about the next token. Until then any token may come.
+    virtual bool begun() const = 0;
 
     // An independent copy at the same place of the text.
     virtual std::unique_ptr<Mask> clone() const = 0;

@@ -18,7 +18,7 @@
 
 namespace specllama {
 
-// Every token is forbidden, by the grammar or by logit_bias.
+// Every token is forbidden, by the mask or by logit_bias.
 inline constexpr Token kNothingLeft = -2;
 
 // Throws InvalidArgument when an option is out of range, for a model of n_vocab tokens. Does not
@@ -37,7 +37,7 @@ void check(const SamplingOptions& options, std::size_t n_vocab);
 //
 // Choosing a token does not allocate, except for log-probabilities, grammars, distributions written
 // for the caller and, with penalties or DRY, longer contexts. The same calls give the same tokens;
-// only the grammar keeps a state.
+// only the mask keeps a state.
 class Sampler {
  public:
     // Allocates for rows of n_vocab logits. append_text: where DRY finds the texts of tokens.
@@ -63,27 +63,27 @@ class Sampler {
     Token choose(std::span<float> logits, TokenSpan context, std::span<const Guess> guesses = {},
                  std::optional<TokenLogprobs>* logprobs = nullptr);
 
-    // Moves the grammar on by a token that `choose` returned and that does not end the sequence.
+    // Moves the mask on by a token that `choose` returned and that does not end the sequence.
     void accept(Token token) {
         if (mask_) mask_->accept(token);
     }
 
-    // Whether the grammar, if there is one, lets this token come next.
+    // Whether the mask, if there is one, lets this token come next.
     bool allows(Token token) const { return !mask_ || mask_->allows(token); }
 
-    // Moves those of `tokens` that the grammar, if there is one, allows next to the front; returns
+    // Moves those of `tokens` that the mask, if there is one, allows next to the front; returns
     // their number.
     std::size_t keep_allowed(std::span<Token> tokens) const {
         return mask_ ? mask_->keep_allowed(tokens) : tokens.size();
     }
 
-    // The grammar; null: there is none, any token may come.
+    // Null: there is none, any token may come.
     const Mask* mask() const { return mask_.get(); }
 
     // Returns a drafter's token after `context`, from the logits of the drafter's own model
     // (changed), by the same rule. It is coupled with `choose` by the same noise, except with
     // `rejects()`: then it has a noise stream of its own, and the distribution it was drawn from is
-    // written to `drawn_from`. kNoToken and kNothingLeft as above. The grammar is not asked.
+    // written to `drawn_from`. kNoToken and kNothingLeft as above. The mask is not asked.
     // beside: at most kMaxGuesses - 1 places, filled with the tokens that would come if the
     // returned one and those before in `beside` were forbidden; kNoToken where none is left. So
     // guesses are drawn without replacement. (Kool, van Hoof, Welling, "Stochastic beams and where

@@ -265,7 +265,9 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
     BeamSearch search(model, context_plan_, engine_->speculator(), shape_.n_seq, prompt, options);
     // The search reuses what other requests have left, and leaves its prompt for later ones.
     const bool fits = !memory.split() && !memory.slides();
-    if (const SlotPool::Left left = fits ? slots_->left() : SlotPool::Left(); !left.state.empty())
+    if (const SlotPool::Left left =
+            fits && options.cache_prompt ? slots_->left() : SlotPool::Left();
+        !left.state.empty())
         search.reuse(left.tokens, left.state);
     while (!search.done()) {
         between();

@@ -48,8 +48,7 @@ int SlotPool::oldest_free() const {
 // A slot that would lose most of what it holds is copied from instead, if it can be. A copy in main
 // memory is loaded only where it saves more than that takes.
 void SlotPool::put(Sequence& sequence) {
-    const std::size_t n_most = sequence.caches_prompt() ? sequence.tokens().size() - 1 : 0;
-    const TokenSpan prompt = sequence.tokens().first(n_most);
+    const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = longest(prompt);
     const PromptCache::Prefix copy = cache_.longest(prompt);
     const bool from_copy =
@@ -62,8 +61,9 @@ void SlotPool::put(Sequence& sequence) {
         id = prefix.slot;
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
-    const int n_cached =
+    int n_cached =
         from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens) : fill(id, prefix, prompt);
+    if (!sequence.caches_prompt()) n_cached = memory_.rewind(id, 0);
     slots_[id].sequence = &sequence;
     --n_free_;
     sequence.enter(id, n_cached);

@@ -128,7 +128,8 @@ void bind_options(py::module_& m) {
                              pair("early_stopping", &BeamOptions::early_stopping),
                              pair("max_tokens", &BeamOptions::max_tokens),
                              pair("stop", &BeamOptions::stop),
-                             pair("reference", &BeamOptions::reference));
+                             pair("reference", &BeamOptions::reference),
+                             pair("cache_prompt", &BeamOptions::cache_prompt));
     bind_struct<GenerateOptions>(
         m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),

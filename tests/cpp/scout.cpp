@@ -63,6 +63,7 @@ class OneOf final : public Mask {
         }
     }
 
+    bool begun() const override { return true; }
     std::unique_ptr<Mask> clone() const override { return std::make_unique<OneOf>(texts_); }
 
  private:
@@ -232,6 +233,7 @@ TEST(whoever_takes_too_long_is_not_asked_again) {
             return 1;
         }
         void accept(Token) override {}
+        bool begun() const override { return true; }
         std::unique_ptr<Mask> clone() const override { return nullptr; }
     };
     Scout scout(kTokens, nobodys);

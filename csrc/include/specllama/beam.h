@@ -32,6 +32,7 @@ struct BeamOptions {
     std::vector<std::string> stop;
     // As in GenerateOptions.
     std::vector<Token> reference;
+    bool cache_prompt = true;  // as in GenerateOptions
 };
 
 inline constexpr int kMaxBeams = 64;

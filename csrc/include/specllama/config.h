@@ -214,9 +214,9 @@ struct SamplingOptions {
     // ends does not fit the grammar. None: the grammar holds from the start.
     std::vector<std::string> grammar_triggers;
     // Most tokens of the thought with which a text may begin; -1: any number. After these the
-    // tokens of reasoning_closing are all that may come, unless the grammar forbids them. opening,
-    // closing: the texts around a thought. opening "": the prompt has begun it; closing "": the
-    // model has no thoughts.
+    // tokens of reasoning_closing are all that may come, unless a grammar has begun or logit_bias
+    // forbids them. opening, closing: the texts around a thought. opening "": the prompt has begun
+    // it; closing "": the model has no thoughts.
     int reasoning_budget = -1;
     std::string reasoning_opening;
     std::string reasoning_closing;

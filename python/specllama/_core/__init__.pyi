@@ -745,6 +745,7 @@ class BeamOptions:
         max_tokens: int | None,
         stop: list[str],
         reference: Iterable[int],
+        cache_prompt: bool,
     ) -> None: ...
     @property
     def n_beams(self) -> int: ...
@@ -758,6 +759,8 @@ class BeamOptions:
     def stop(self) -> list[str]: ...
     @property
     def reference(self) -> list[int]: ...
+    @property
+    def cache_prompt(self) -> bool: ...
 
 class GenerateOptions:
     """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,

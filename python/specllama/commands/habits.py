@@ -30,7 +30,7 @@ _HABITS = {
         ("-cnv", "--conversation", "-no-cnv", "-st", "--single-turn"),
         "spec-cli continues a text, specllama chat converses; leave it out",
     ),
-    **dict.fromkeys(("--reasoning-budget", "-rea", "--reasoning"), _THINK),
+    **dict.fromkeys(("-rea", "--reasoning"), _THINK),
     **dict.fromkeys(("-ub", "--ubatch-size"), "there is one size of batches; leave it out"),
     **dict.fromkeys(("-hff", "--hf-file"), "say -hf user/repo/FILE.gguf"),
     **dict.fromkeys(("-mg", "-ot"), "there is nothing like it here; leave it out"),

@@ -44,7 +44,7 @@ class BeamOptions(TypedDict, total=False):
     reference: str | Iterable[int] | None
 
 
-_SHARED = {"max_tokens", "stop", "echo", "reference", "seed"}
+_SHARED = {"max_tokens", "stop", "echo", "reference", "cache_prompt", "seed"}
 """Options of a generation that may be given to a beam search; `seed` has no effect on it."""
 
 
@@ -107,6 +107,7 @@ def search(
             max_tokens=request.options["max_tokens"],
             stop=request.options["stop"],
             reference=request.reference,
+            cache_prompt=request.options["cache_prompt"],
         ),
     )
     echo = request.text if request.options["echo"] else ""

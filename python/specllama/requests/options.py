@@ -176,8 +176,9 @@ class GenerateOptions(TypedDict, total=False):
     reasoning_budget: Annotated[int | None, Field(
         None, "any number", read.budget,
         "Most tokens that a thinking model thinks before it answers. After these comes the text "
-        'that ends a thought, such as "</think>"; 0: it does not think. Of other models, and where '
-        "the grammar holds from the start, it changes nothing. None or -1: any number.",
+        'that ends a thought, such as "</think>"; 0: it does not think. A thought is limited if '
+        "the prompt ends with its opening, or the text begins with it; where a grammar has begun, "
+        "there is no limit. None or -1: any number.",
         int, Range(-1, INT32), ("--reasoning-budget",), "reasoning_budget_tokens",
     )]  # fmt: skip
     reference: Annotated[str | Iterable[int] | None, Field(

@@ -36,7 +36,8 @@ class MessageCall(ConversationCall):
         }
         thinking = fields.object("thinking")
         if "budget_tokens" in thinking:
-            options["reasoning_budget"] = thinking.integer("budget_tokens", low=0, high=INT32)
+            budget = thinking.integer("budget_tokens", low=0, high=2**63 - 1)
+            options["reasoning_budget"] = None if budget is None else min(budget, INT32)
         if "stop_sequences" in fields:
             options["stop"] = stop_strings(fields, "stop_sequences")
         wanted = fields.object("output_config").object("format")
