@@ -302,7 +302,7 @@ void Speculator::list_candidates(std::size_t i, Tree::Limits limits) {
         // choices it knows more than a copy does: where both agree, and where they do not.
         const bool required = proposal.another != nullptr && proposal.draft.size() > n_known;
         const int n_rest = proposal.another != nullptr ? work_[i].n_rest : 0;
-        turn.candidates.push_back({proposal.draft.evidence, n_known, n_rest, drawn, required});
+        turn.candidates.push_back({proposal.draft.evidence, {}, n_known, n_rest, drawn, required});
         if (!trees) continue;
         JoinedDraft& joined = work_[i].joined[row];
         limits.nodes = plans() && !drawn ? kMostOffered : turn.max_rows;

@@ -99,8 +99,9 @@ void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft
 void Planner::enter(const Common& common, Turn& turn) {
     turn.choice = {};
     double best = -kAny;
-    Chain* chosen = &chains_[0];
-    Chain* other = &chains_[1];
+    auto& [first, second] = chains_;
+    Chain* chosen = &first;
+    Chain* other = &second;
     for (std::size_t i = 0; i < turn.candidates.size(); ++i) {
         const DraftCandidate& one = turn.candidates[i];
         other->longest = longest(turn, one.evidence);

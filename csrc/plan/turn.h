@@ -26,6 +26,7 @@ struct Side {
 // A draft that could be verified, and how it did.
 struct DraftCandidate {
     EvidenceSpan evidence;
+    std::span<const Side> sides;  // none if it is drawn
     // Its first n_known and last n_rest tokens are another draft's; nothing is learned from them.
     int n_known = 0;
     int n_rest = 0;
@@ -37,7 +38,6 @@ struct DraftCandidate {
     bool required = false;
     // How many of its first tokens agreed with the target, also if another draft was verified.
     int n_right = 0;
-    std::span<const Side> sides = {};  // beside it; none if it is drawn
 };
 
 // What a round should do for a sequence.

@@ -91,7 +91,7 @@ bool fits(const Load& load, const Division& division, DeviceMemories devices) {
 
 std::optional<Division> placed(const Load& load, int n_gpu_layers, int n_cpu_moe,
                                DeviceMemories devices) {
-    Division division{n_gpu_layers, n_cpu_moe};
+    Division division{n_gpu_layers, n_cpu_moe, {}};
     if (fits(load, division, devices)) return division;
     division.split = one_after_another(load, division, devices);
     if (division.split.empty()) return {};
@@ -122,7 +122,7 @@ Division divide(const Load& load, std::optional<int> n_cpu_moe, DeviceMemories d
         if (const auto division = whole(load, n, devices)) return *division;
     for (int n = n_layers(load); n > 0; --n)
         if (const auto division = placed(load, n, most, devices)) return *division;
-    return {0, most};
+    return {0, most, {}};
 }
 
 }  // namespace specllama

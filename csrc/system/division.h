@@ -44,7 +44,7 @@ struct Division {
     int n_cpu_moe = 0;
     // [device]: how many of these layers it gets; empty: as llama.cpp does it, each gets layers in
     // proportion to its free memory.
-    std::vector<int> split = {};
+    std::vector<int> split;
 
     bool operator==(const Division&) const = default;
 };

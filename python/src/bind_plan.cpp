@@ -44,8 +44,7 @@ void add(HeldTurn& held, std::vector<Evidence> evidence, int n_known, int n_rest
         for (int i = n_draft; i < number; ++i) side.rank += all[i - n_draft].parent == parent;
     }
     held.evidence.push_back(std::move(evidence));
-    held.turn.candidates.push_back(
-        {held.evidence.back(), n_known, n_rest, drawn, required, 0, all});
+    held.turn.candidates.push_back({held.evidence.back(), all, n_known, n_rest, drawn, required});
 }
 
 void hear(HeldTurn& held, std::size_t candidate, std::size_t side, bool right) {
