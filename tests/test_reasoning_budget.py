@@ -5,44 +5,53 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import EXACT, EXACT_HERE
 from prompts import PROMPTS
-from scripted_model import write_scripted_model
+from scripted_model import EOS, FIRST, write_scripted_model
 from serving import Server, serve
 from specllama import ArgumentError, DecodeError, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
-SCRIPTED: dict[str, Any] = {"kv_type": "f16"}
 MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
 ASKED = "{% for m in messages %}{{ m.content }}{% endfor %}"
 OPENED = ASKED + "<think>"
 WRITTEN = ASKED + "{# </think> #}{{ bos_token }}"
-SCRIPT = ["<think>", " A", " number", ";\n", "say", " one.", "</think>", "\n\nIt", " is"]
+SCRIPT = ("<think>", " A", " number", ";\n", "say", " one.", "</think>", "\n\nIt", " is")
 CLOSING = "</think>"
 REAL = {**EXACT, "exact": EXACT_HERE, "chat_template": OPENED}
 
 
 @pytest.fixture
-def thinker(tmp_path: Path) -> Path:
-    """A model whose prompt opens the thought."""
-    path = tmp_path / "thinker.gguf"
-    control = ("<think>", CLOSING)
-    write_scripted_model(path, SCRIPT, control=control, chat_template=OPENED, any_text=True)
-    return path
+def scripted(tmp_path: Path, open_session: Open) -> Open:
+    """Opens a model that says what a script tells it to."""
+
+    def open_scripted(
+        script: Sequence[str | bytes] = SCRIPT,
+        draft: str | None = "ngram",
+        *,
+        control: tuple[str, ...] = ("<think>", CLOSING),
+        template: str = OPENED,
+        then: int | None = EOS,
+    ) -> SpecSession:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.gguf"
+        write_scripted_model(
+            path, [*script], then=then, control=control, chat_template=template, any_text=True
+        )
+        return open_session(path, draft, kv_type="f16")
+
+    return open_scripted
 
 
 @pytest.mark.parametrize("draft", [None, "ngram"])
 @pytest.mark.parametrize("budget", [0, 1, 3, 4, 5, 6, None, -1])
-def test_what_the_prompt_has_opened(
-    thinker: Path, open_session: Open, budget: int | None, draft: str | None
-) -> None:
-    session = open_session(thinker, draft, **SCRIPTED)
+def test_what_the_prompt_has_opened(scripted: Open, budget: int | None, draft: str | None) -> None:
+    session = scripted(draft=draft)
     n = 5 if budget in (None, -1) else min(budget or 0, 5)
     for _ in range(2):
         found = session.chat(MESSAGES, reasoning_budget=budget)
@@ -51,12 +60,10 @@ def test_what_the_prompt_has_opened(
         assert found.finish_reason == "stop"
 
 
-def test_what_the_model_opens(tmp_path: Path, open_session: Open) -> None:
+def test_what_the_model_opens(scripted: Open) -> None:
     """In several tokens, behind blanks; its closing has several, too."""
-    path = tmp_path / "thinker.gguf"
     script = ["\n", "<thi", "nk>\n", " A", " number", "."]
-    write_scripted_model(path, script, chat_template=WRITTEN, any_text=True)
-    session = open_session(path, "ngram", **SCRIPTED)
+    session = scripted(script, control=(), template=WRITTEN)
     for budget in range(4):
         found = session.chat(MESSAGES, reasoning_budget=budget)
         assert found.text.startswith("".join(script[: 3 + budget]) + CLOSING)
@@ -64,10 +71,8 @@ def test_what_the_model_opens(tmp_path: Path, open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("script", [["It", " is", " one"], ["<th", "ing>", " is"], ["\n", "<"]])
-def test_what_is_no_thought(tmp_path: Path, open_session: Open, script: list[str]) -> None:
-    path = tmp_path / "silent.gguf"
-    write_scripted_model(path, script, chat_template=WRITTEN, any_text=True)
-    session = open_session(path, None, **SCRIPTED)
+def test_what_is_no_thought(scripted: Open, script: list[str]) -> None:
+    session = scripted(script, control=(), template=WRITTEN)
     assert session.chat(MESSAGES, reasoning_budget=0).text == "".join(script)
 
 
@@ -78,22 +83,18 @@ def test_a_model_without_thoughts(open_session: Open) -> None:
     assert found.tokens == expected.tokens
 
 
-def test_a_character_is_not_broken(tmp_path: Path, open_session: Open) -> None:
-    path = tmp_path / "thinker.gguf"
+def test_a_character_is_not_broken(scripted: Open) -> None:
     script = ["<think>", "a", b"\xe2", b"\x82", b"\xac", "b", CLOSING, "It"]
-    write_scripted_model(
-        path, script, control=("<think>", CLOSING), chat_template=OPENED, any_text=True
-    )
-    session = open_session(path, None, **SCRIPTED)
+    session = scripted(script)
     texts = [session.chat(MESSAGES, reasoning_budget=n).text for n in range(6)]
     euro = "a\N{EURO SIGN}"
     assert texts == ["It", "aIt", f"{euro}It", f"{euro}It", f"{euro}It", f"{euro}bIt"]
 
 
-def test_a_grammar_that_has_begun(thinker: Path, open_session: Open) -> None:
+def test_a_grammar_that_has_begun(scripted: Open) -> None:
     """Where it holds from the start there is no limit, whatever it lets come; where it waits for
     the closing there is one."""
-    session = open_session(thinker, "ngram", **SCRIPTED)
+    session = scripted()
     for grammar in (
         'root ::= " A" [a-z ]+ ";\\n" [a-z]+',
         'root ::= " A" [a-z <>/]+ ";\\n" [a-z]+',
@@ -105,12 +106,10 @@ def test_a_grammar_that_has_begun(thinker: Path, open_session: Open) -> None:
     assert session.detokenize(found.tokens, special=True) == f" A number{CLOSING}yes"
 
 
-def test_a_call_in_a_thought(tmp_path: Path, open_session: Open) -> None:
+def test_a_call_in_a_thought(scripted: Open) -> None:
     """The thought ends where the call begins, and so does its limit."""
-    path = tmp_path / "caller.gguf"
     script = ["<think>", "hm", " (", '"a', " b", " c", '")']
-    write_scripted_model(path, script, control=("<think>",), chat_template=OPENED, any_text=True)
-    session = open_session(path, "ngram", **SCRIPTED)
+    session = scripted(script, control=("<think>",))
     call: Any = {"grammar": r"""root ::= "(\"" [^"]* "\")" """, "grammar_triggers": "("}
     for budget in range(2, 8):
         found = session.chat(MESSAGES, reasoning_budget=budget, **call)
@@ -118,40 +117,30 @@ def test_a_call_in_a_thought(tmp_path: Path, open_session: Open) -> None:
     assert session.chat(MESSAGES, reasoning_budget=1, **call).text == f"hm{CLOSING}"
 
 
-def test_a_closing_that_has_begun(tmp_path: Path, open_session: Open) -> None:
+def test_a_closing_that_has_begun(scripted: Open) -> None:
     """It is completed, if the model goes on with it."""
-    path = tmp_path / "thinker.gguf"
     script = ["<think>", " A", "</", "thin", "k>", "It", "<", "b", "<<", "<b"]
-    write_scripted_model(path, script, control=("<think>",), chat_template=OPENED, any_text=True)
-    session = open_session(path, "ngram", **SCRIPTED)
+    session = scripted(script, control=("<think>",))
     for budget in range(2, 7):
         assert session.chat(MESSAGES, reasoning_budget=budget).text == "".join(script[1:])
     assert session.chat(MESSAGES, reasoning_budget=1).text.startswith(f" A{CLOSING}")
-    session.close()
-    path.unlink()
-    write_scripted_model(
-        path, ["<think>", "</"], others=["t"], then=3, control=("<think>",),
-        chat_template=OPENED, any_text=True,
-    )  # fmt: skip
-    session = open_session(path, "ngram", **SCRIPTED)
+    session = scripted(["<think>", "</"], control=("<think>",), then=FIRST + 1)
     n_closing = len(session.tokenize(CLOSING, add_special=False))
     text = session.chat(MESSAGES, reasoning_budget=1, max_tokens=60).text
     assert text.endswith(CLOSING)
     assert len(text) < 4 * n_closing + len(CLOSING)
 
 
-def test_an_empty_thought(tmp_path: Path, open_session: Open) -> None:
+def test_an_empty_thought(scripted: Open) -> None:
     """A token ends its opening and begins its closing."""
-    path = tmp_path / "thinker.gguf"
     script = ["<thi", "nk></", "think>", "It", " is", " one"]
-    write_scripted_model(path, script, chat_template=WRITTEN, any_text=True)
-    session = open_session(path, "ngram", **SCRIPTED)
+    session = scripted(script, control=(), template=WRITTEN)
     for budget in range(4):
         assert session.chat(MESSAGES, reasoning_budget=budget).text == "".join(script)
 
 
-def test_what_a_bias_forbids(thinker: Path, open_session: Open) -> None:
-    session = open_session(thinker, None, **SCRIPTED)
+def test_what_a_bias_forbids(scripted: Open) -> None:
+    session = scripted()
     (closing,) = session.tokenize(CLOSING, add_special=False)
     options: Any = {"logit_bias": {closing: float("-inf")}, "max_tokens": 5}
     plain = session.chat(MESSAGES, **options)
@@ -181,16 +170,11 @@ def test_drafts_do_not_change_it(open_session: Open, temperature: float, tree: A
         for name in ("module", "json", "function"):
             text = PROMPTS[name] + "<think>"
             prompt = [int(token) for token in plain.tokenize(text)]
-            options = {"temperature": temperature, "seed": rng.randrange(100)}
+            options: Any = {"temperature": temperature, "seed": rng.randrange(100)}
             budget = rng.randrange(1, 30)
-            n_most = len(expected(plain, prompt, budget, options))
-            found = session.generate(
-                text,
-                max_tokens=n_most,
-                reasoning_budget=budget,
-                **options,  # type: ignore[arg-type]
-            )
-            assert found.tokens == expected(plain, prompt, budget, options)
+            tokens = expected(plain, prompt, budget, options)
+            options |= {"max_tokens": len(tokens), "reasoning_budget": budget}
+            assert session.generate(text, **options).tokens == tokens
 
 
 def test_rejection(open_session: Open) -> None:
@@ -230,8 +214,8 @@ def asked(server: Server, path: str, **body: Any) -> Any:
     return response.json()
 
 
-def test_the_server(thinker: Path, open_session: Open) -> None:
-    session = open_session(thinker, "ngram", **SCRIPTED)
+def test_the_server(scripted: Open) -> None:
+    session = scripted()
     with serve(session) as server:
         for name in ("reasoning_budget_tokens", "thinking_budget_tokens"):
             chat = asked(server, "/v1/chat/completions", **{name: 2})
