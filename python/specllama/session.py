@@ -388,7 +388,7 @@ class SpecSession(BackgroundRequests, Closing):
             if several:
                 raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
             self._last = lambda: None
-            return beams.search(self, self._core, cast(Any, prompt), n_beams, options | {"n": n})
+            return beams.search(self, self._free_core, cast(Any, prompt), n_beams, options | {"n": n})
         if not several:
             return self._continued(cast(Any, prompt), n, cast(Any, options))
         choices = self._wait_for_choices(cast(Any, prompt), n, cast(Any, options))
@@ -579,7 +579,7 @@ class SpecSession(BackgroundRequests, Closing):
         return choices[0] if n is None else choices
 
     def _start(self, request: Request) -> Stream:
-        record = request.begin(self._core)
+        record = request.begin(self._free_core)
         # The stream comes first: where Ctrl-C interrupts this, it is dropped, and so cancelled.
         stream = Stream(record, len(request.tokens), self._progress.prefill())
         self._last = record.result

@@ -34,6 +34,11 @@ class LoadedModel:
         self._home.check()
         return self._opened
 
+    @property
+    def _free_core(self) -> Core:
+        """The core, for work in the calling thread."""
+        return self._core
+
     def tokenize(
         self, text: str, *, add_special: bool = True, parse_special: bool = True
     ) -> list[int]:
@@ -160,7 +165,7 @@ class LoadedModel:
             SpecllamaError: The file cannot be written.
         """
         place = Path(_check.path("path", path))
-        key, tokens, memory = self._core.save()
+        key, tokens, memory = self._free_core.save()
         kind = state_file.Kind(state_file.fingerprint(self._path), key)
         state_file.write(place, kind, tokens, memory)
 
@@ -178,7 +183,7 @@ class LoadedModel:
             BusyError: All slots are in use.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
-        self._core.load(*saved)
+        self._free_core.load(*saved)
 
     @property
     def has_chat_template(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -41,6 +40,12 @@ class BackgroundRequests(LoadedModel):
         self._worker = Worker(core, max_queue)
         # Also runs when the process ends: by then the thread must have left the core.
         weakref.finalize(self, self._worker.close)
+
+    @property
+    def _free_core(self) -> Core:
+        """The core, for work in the calling thread, once what was cancelled has left it."""
+        self._worker.wait_for_cancelled()
+        return self._core
 
     @overload
     def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle: ...
@@ -103,7 +108,7 @@ class BackgroundRequests(LoadedModel):
         self._submit(jobs)
         return self._handles(jobs)[0]
 
-    async def astream(
+    def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
     ) -> AsyncGenerator[Chunk, None]:
         """Continue a prompt, chunk by chunk: `async for chunk in session.astream(...)`.
@@ -111,15 +116,28 @@ class BackgroundRequests(LoadedModel):
         Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
         the request. (After a `break` it ends when the iterator is closed or collected.)
         """
-        jobs = self._jobs([await self._aside(Request.make, self, prompt, options)])
-        (handle,) = self._handles(jobs)
-        try:
-            self._submit(jobs, keep=True)
-            while chunks := await handle.next_chunks():
-                for chunk in chunks:
-                    yield chunk
-        finally:
-            handle.cancel()
+        return self._achunks(lambda: Request.make(self, prompt, options))
+
+    def _achunks(self, make: Callable[[], Request]) -> AsyncGenerator[Chunk, None]:
+        """Do what `astream` does with a request, which is made in another thread."""
+        jobs: list[Job] = []
+
+        async def chunks() -> AsyncGenerator[Chunk, None]:
+            jobs.extend(self._jobs([await self._aside(make)]))
+            (handle,) = self._handles(jobs)
+            try:
+                self._submit(jobs, keep=True)
+                while several := await handle.next_chunks():
+                    for chunk in several:
+                        yield chunk
+            finally:
+                self._cancel(jobs)
+
+        iterator = chunks()
+        # asyncio closes a collected iterator only when the event loop comes to it: too late for a
+        # call that follows at once.
+        weakref.finalize(iterator, self._cancel, jobs).atexit = False
+        return iterator
 
     @overload
     async def agenerate(
@@ -191,7 +209,7 @@ class BackgroundRequests(LoadedModel):
         prompt = await self._aside(self.render_chat, messages, template_args)
         return await self._acontinued(prompt, n, options)
 
-    async def astream_chat(
+    def astream_chat(
         self,
         messages: Sequence[Message],
         *,
@@ -199,10 +217,9 @@ class BackgroundRequests(LoadedModel):
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
         """Do as `achat` does, chunk by chunk: see `astream`."""
-        prompt = await self._aside(self.render_chat, messages, template_args)
-        async with aclosing(self.astream(prompt, **options)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self._achunks(
+            lambda: Request.make(self, self.render_chat(messages, template_args), options)
+        )
 
     @overload
     async def ainfill(

@@ -183,6 +183,18 @@ class Worker:
             self._ring()  # the thread may wait for this request's draft
             job.wanted = False
 
+    def wait_for_cancelled(self) -> None:
+        """Wait until the requests that were cancelled have left the core. Does nothing in a thread
+        that would wait for itself, nor in a forked process."""
+        if not self._home.is_here or self._core.entered or self.is_this_thread:
+            return
+        with self._lock:
+            leaving = [job for job in (*self._running, *self._waiting) if not job.wanted]
+        for job in leaving:
+            left = Bell()
+            with job.awaited(left.ring):
+                left.wait()
+
     def offer(
         self,
         job: Job,
