@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <exception>
 #include <limits>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -101,6 +102,8 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
                                   some.data(), static_cast<std::int32_t>(some.size()),
                                   add_special && part.data() == text.data(), parse_special);
         });
+        if (std::ranges::any_of(some, [](Token token) { return token < 0; }))
+            throw std::out_of_range("no token for a part of the text");
         tokens.insert(tokens.end(), some.begin(), some.end());
     };
     try {
@@ -115,7 +118,7 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     } catch (const std::system_error&) {
         throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {
-        // Some tokenizers throw for bytes without a token.
+        // Some tokenizers throw for bytes without a token, or give -1.
         throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");
     }
     return tokens;

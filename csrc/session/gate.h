@@ -126,14 +126,14 @@ class Gate {
     }
 
  private:
-    // Waits with Policy::refuse while no call is to be refused because of those that work or wait to.
+    // Waits with Policy::refuse while no call is to be refused because of those that work or wait
+    // to.
     void check_free(std::unique_lock<std::mutex>& lock, Policy policy) {
         const bool from_drafter = worker_ == std::this_thread::get_id();
         const bool refuses = policy == Policy::refuse;
         if (refuses && !from_drafter)
-            changed_.wait(lock, [&] {
-                return turn_ >= awaited_ && (n_brief_ == 0 || n_queued_ > n_brief_);
-            });
+            changed_.wait(
+                lock, [&] { return turn_ >= awaited_ && (n_brief_ == 0 || n_queued_ > n_brief_); });
         if (from_drafter || (refuses && n_queued_ > 0))
             throw Busy(
                 "The session is in use by another thread, or by its own drafter; use one session "

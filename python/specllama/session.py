@@ -388,7 +388,9 @@ class SpecSession(BackgroundRequests, Closing):
             if several:
                 raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
             self._last = lambda: None
-            return beams.search(self, self._free_core, cast(Any, prompt), n_beams, options | {"n": n})
+            return beams.search(
+                self, self._free_core, cast(Any, prompt), n_beams, options | {"n": n}
+            )
         if not several:
             return self._continued(cast(Any, prompt), n, cast(Any, options))
         choices = self._wait_for_choices(cast(Any, prompt), n, cast(Any, options))
