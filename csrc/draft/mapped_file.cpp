@@ -1,34 +1,25 @@
 #include "draft/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 
 #include "specllama/error.h"
+#include "system/regular_file.h"
 
 namespace specllama {
 
-MappedFile::MappedFile(const std::string& path) {
-    const auto fail = [&](const std::string& why) {
-        throw InvalidArgument(path + " cannot be read: " + why + ".");
-    };
-    // Without O_NONBLOCK, opening a pipe would wait for its writer.
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) fail(std::generic_category().message(errno));
-    struct stat status = {};
-    const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-    const auto size = static_cast<std::size_t>(status.st_size);
-    void* start = nullptr;
-    if (is_file && size > 0) start = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
-    const int error = errno;
-    close(file);
-    if (!is_file) fail("it is no file");
-    if (start == MAP_FAILED) fail(std::generic_category().message(error));
-    bytes_ = {static_cast<const std::byte*>(start), size};
+MappedFile::MappedFile(const std::string& path) try {
+    const RegularFile file(path);
+    if (file.size() == 0) return;
+    void* start = mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    if (start == MAP_FAILED) throw std::system_error(errno, std::generic_category());
+    bytes_ = {static_cast<const std::byte*>(start), file.size()};
+} catch (const std::system_error& error) {
+    const bool is_other = error.code() == std::errc::invalid_argument;
+    throw InvalidArgument(
+        path + " cannot be read: " + (is_other ? "it is no file" : error.code().message()) + ".");
 }
 
 MappedFile::~MappedFile() {
