@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +11,7 @@ import fuzz_children
 import mutations
 import pytest
 from random_model import write_dense
-from specllama import SpecllamaError, SpecSession, _core
+from specllama import SpecSession, _core
 
 SMALL: dict[str, Any] = {"n_gpu_layers": 0, "n_threads": 1, "n_ctx": 64, "spec_length": 3}
 
@@ -24,25 +23,13 @@ def generate(rng: Random, model: Path, draft: Any, **options: Any) -> None:
         session.generate("a \u017c\u20ac w1 \0 w2 \N{GRINNING FACE}", max_tokens=2)
 
 
-def attempt(use: Any, *arguments: Any, **options: Any) -> None:
-    """Whatever is refused is refused with one sentence of ours."""
-    try:
-        use(*arguments, **options)
-    except SpecllamaError as error:
-        message = str(error)
-        assert message.endswith("."), message
-        assert "\n" not in message, message
-        assert "::" not in message, message
-
-
 def try_case(index: int, folder: Path) -> None:
     rng = fuzz.case("files", index)
     if not (sound := folder / "sound.gguf").exists():
         write_dense(sound)
     source = mutations.original(folder, rng)
-    # The change is written down first: it is what explains a crash.
     model = folder / "mutated.gguf"
-    print(source.stem, mutations.mutate(source, model, rng), file=sys.stderr)
+    fuzz_children.note(source.stem, mutations.mutate(source, model, rng))
     attempt(_core.read_model_file, str(model))
     attempt(_core.brings_head, str(model))
     attempt(
