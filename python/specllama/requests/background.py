@@ -19,10 +19,11 @@ from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
 from specllama.requests.handle import Handle
 from specllama.requests.job import Job
+from specllama.requests.load import Load
 from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
-from specllama.requests.worker import Load, Worker
+from specllama.requests.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
