@@ -30,12 +30,15 @@ def try_case(index: int, folder: Path) -> None:
     source = mutations.original(folder, rng)
     model = folder / "mutated.gguf"
     fuzz_children.note(source.stem, mutations.mutate(source, model, rng))
-    attempt(_core.read_model_file, str(model))
-    attempt(_core.brings_head, str(model))
-    attempt(
-        generate, rng, model, rng.choice(["auto", "mtp", "ngram", None]), n_seq=rng.choice([1, 2])
-    )
-    attempt(generate, rng, sound, model)
+    draft = rng.choice(["auto", "mtp", "ngram", None])
+    for attempt in (
+        lambda: _core.read_model_file(str(model)),
+        lambda: _core.brings_head(str(model)),
+        lambda: generate(rng, model, draft, n_seq=rng.choice([1, 2])),
+        lambda: generate(rng, sound, model),
+    ):
+        with fuzz_children.refusals_allowed():
+            attempt()
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include "cli/options.h"
@@ -72,6 +73,9 @@ int main(int argc, char** argv) {
         return fail(cli::with_flags(error.what()), cli::kBadUsage);
     } catch (const ModelError& error) {
         return fail(cli::with_flags(error.what()), cli::kBadUsage);
+    } catch (const std::bad_alloc&) {
+        return fail(cli::with_flags("There is not enough memory; lower n_ctx or n_batch."),
+                    cli::kFailure);
     } catch (const std::exception& error) {
         return fail(cli::with_flags(error.what()), cli::kFailure);
     }

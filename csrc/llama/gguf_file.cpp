@@ -208,7 +208,6 @@ class File : private GgufReader {
         check_range(prefix + "embedding_length", 1, kAny);
         check_range(prefix + "context_length", 1, kAny);
         check_range(prefix + "feed_forward_length", 0, kAny);
-        // Recurrent models say that they have 0 heads. An array (one number per layer) passes.
         check_range(prefix + "attention.head_count", 0, 65536);
         check_range(prefix + "attention.head_count_kv", 0, 65536);
         check_range(prefix + "full_attention_interval", 1, kAny);
@@ -225,6 +224,9 @@ class File : private GgufReader {
         check_range(prefix + "target_hidden_size", 0, kAny);
         if (*architecture == "deepseek4")
             check_range(prefix + "attention.output_group_count", 1, kAny);
+        // Recurrent models may say that they have 0 heads.
+        if (!head_size(prefix) && !RecurrentLayers(*this).any())
+            fail("its " + prefix + "attention.head_count is missing or 0");
         check_head_size(prefix, heads);
         check_experts(prefix);
         array(prefix + "target_layers", {GGUF_TYPE_INT32, GGUF_TYPE_UINT32});
@@ -250,9 +252,12 @@ class File : private GgufReader {
                 fail("it has layers of multi-token prediction, but its first layer is missing");
     }
 
+    // Checks a number, or each of a list with one per layer.
     void check_range(const std::string& key, std::int64_t low, std::int64_t high) const {
-        if (const auto value = number(key); value && (*value < low || *value > high))
-            fail("its " + key + " is " + std::to_string(*value));
+        std::vector<std::int64_t> values = numbers(key);
+        if (const auto value = number(key)) values.push_back(*value);
+        for (const std::int64_t value : values)
+            if (value < low || value > high) fail("its " + key + " is " + std::to_string(value));
     }
 
     // Rotary positions rotate pairs of numbers, so their count must be even.

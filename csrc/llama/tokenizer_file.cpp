@@ -115,7 +115,9 @@ void check_tokenizer(const GgufReader& file) {
     check_special(file, n);
     check_byte_tokens(file, n);
     if (*model == "rwkv") check_rwkv(file, n);
-    if (*model == "t5" && is_none(file.number("tokenizer.ggml.unknown_token_id").value_or(2)))
+    constexpr std::int64_t kUsual = 2;
+    const auto unknown = file.number("tokenizer.ggml.unknown_token_id").value_or(kUsual);
+    if (*model == "t5" && (is_none(unknown) || unknown >= static_cast<std::int64_t>(n)))
         file.fail("its tokenizer, t5, has no token for what it does not know");
 }
 
