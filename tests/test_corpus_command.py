@@ -74,6 +74,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     source.write_text("def f(x):\n    return x\n" * 10)
     (tmp_path / "b.py").write_bytes(b"\0")
     (tmp_path / "empty").mkdir()
+    os.mkfifo(pipe := tmp_path / "empty" / "pipe")
     assert main(["corpus", "build", "-o", str(path), str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "tokens of 1 files" in out
@@ -84,6 +85,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for arguments, code, message in (
         (["-o", str(path), str(tmp_path / "none")], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is text"),
+        (["-o", str(path), str(pipe)], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "empty")], 2, "There is no file in "),
         (["-o", str(path), str(tmp_path), "--glob", "["], 2, "There is no file with a name like ["),
         (["-o", str(path), str(source), "--max-tokens", "1"], 2, "--max-tokens leaves no room for"),

@@ -32,12 +32,16 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         ArgumentError: It cannot be read (the sentence says why); or it is a pipe, which may keep a
             reader waiting, or a device, which may have no end.
     """
-    with _reading(path):
-        kind = stat.S_IFMT(os.stat(path).st_mode)
-        if kind not in (stat.S_IFREG, stat.S_IFDIR) and not is_handed_over(path):
+    handed_over = is_handed_over(path)
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
+    more = 0 if handed_over else os.O_NONBLOCK
+    with (
+        _reading(path),
+        open(path, "rb", opener=lambda name, flags: os.open(name, flags | more)) as file,
+    ):
+        if not (handed_over or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
             raise OSError(errno.EINVAL, "it is no file")
-        with open(path, "rb") as file:
-            yield file
+        yield file
 
 
 def read(path: str | os.PathLike[str]) -> bytes:

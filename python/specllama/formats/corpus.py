@@ -6,6 +6,7 @@ import fnmatch
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
 from tqdm import tqdm
@@ -144,8 +145,8 @@ def _fill(
 
 def _pieces(file: Path) -> Iterator[str]:
     """Yield a file's text in pieces that end at the end of a line, unless a line is very long.
-    Raises UnicodeDecodeError if the file is no text."""
-    with open(file, encoding="utf-8", newline="") as stream:
+    Raises ArgumentError if it cannot be read, and UnicodeDecodeError if it is no text."""
+    with _files.opened(file) as binary, TextIOWrapper(binary, "utf-8", newline="") as stream:
         while piece := stream.read(_PIECE):
             piece += stream.readline(_PIECE)
             if "\0" in piece:

@@ -271,10 +271,12 @@ class RemoteCore:
                 stream.end()
 
     def _retire_soon(self) -> None:
-        # If another thread is at work, that one retires them, or the next that works.
+        # If another thread is at work, that one retires them, and the next call waits for it.
         with self._gate.brief() as entered:
             if entered:
                 self._retire()
+            else:
+                self._gate.await_present()
 
     def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
         _refuse("n_beams")
