@@ -166,7 +166,7 @@ class File : private GgufReader {
     // Whether a tensor is used number by number, not multiplied with as a matrix: vectors, and what
     // recurrent layers have beside. llama.cpp does that with float32 only, and so writes them.
     static bool is_plain(const Tensor& tensor) {
-        const auto& [name, type, sizes, bytes] = tensor;
+        const std::string& name = tensor.name;
         const auto contains = [&](const char* part) {
             return name.find(part) != std::string::npos;
         };
@@ -174,7 +174,7 @@ class File : private GgufReader {
             name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv."))
             return true;
         // A matrix with one output looks like a vector: the gate of a shared expert is one.
-        return sizes[1] * sizes[2] * sizes[3] == 1 && !contains("_gate_inp");
+        return tensor.sizes[1] * tensor.sizes[2] * tensor.sizes[3] == 1 && !contains("_gate_inp");
     }
 
     // llama.cpp computes with whatever type it finds, but has no code for some types.

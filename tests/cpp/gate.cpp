@@ -39,6 +39,7 @@ void check_that_others_wait_for(Gate& gate, Call&& call) {
 TEST(a_call_is_not_refused_because_of_a_brief_one) {
     Gate gate(Gate::Policy::refuse);
     check_that_others_wait_for(gate, [&] { return Gate::Brief(gate); });
+    check_that_others_wait_for(gate, [&] { return Gate::Brief(gate, gate.policy()); });
     check_that_others_wait_for(gate, [&] { return Gate::Brief(gate, std::try_to_lock); });
 }
 
