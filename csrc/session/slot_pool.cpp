@@ -125,8 +125,10 @@ SlotPool::Left SlotPool::left() const {
 
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const int id = oldest_free();
-    keep_copy(id);
     Slot& slot = slots_[id];
+    const int n_held = memory_.rewindable(id, static_cast<int>(slot.left.size()));
+    if (!memory_.fits(id, TokenSpan(slot.left).first(n_held), state, tokens)) return false;
+    keep_copy(id);
     const std::vector<std::uint8_t> before = memory_.state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());
     // If an allocation fails on the way, the slot counts as empty: what it holds is not known then.
