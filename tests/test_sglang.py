@@ -246,21 +246,18 @@ def test_no_id_beyond_the_servers_vocabulary_is_sent(scripted: Callable[..., Pat
     """One such id would end the server: the stand-in's end checks that it lives."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     words: list[str | bytes] = [f"word{one} " for one in letters]
-    known, padded = (
-        scripted([*words, "x ", "y ", "z "]),
-        scripted([*words, "x ", "y ", "z ", *letters]),
-    )
+    known, padded = scripted([*words, "x ", "y "]), scripted([*words, "x ", "y ", "z ", *letters])
     with stand_in(known, n_ctx=64) as (answers, url):
         for draft in (None, "ngram", padded, Reckless()):
             with SpecSession(target=url, draft=draft, tokenizer=padded, spec_length=4) as session:
                 assert session.n_vocab == 32
                 found = session.generate([1, 27], max_tokens=9, reference=[1, 30, 31, 32, 33])
-                assert found.tokens == [28, 29, 30, 31]
+                assert found.tokens == [28, 29, 30]
                 with pytest.raises(ArgumentError, match=r"prompt has token 32, but http.*0 to 31"):
                     session.generate([1, 32], max_tokens=2)
                 session.generate([1], max_tokens=3, temperature=1.0, top_k=64, logprobs=64)
         assert {body.get("top_logprobs_num", 0) for body in answers.asked} == {0, 1, 32}
-        assert max(max(body["input_ids"]) for body in answers.asked) == 31
+        assert max(max(body["input_ids"]) for body in answers.asked) < 32
 
 
 def test_a_server_that_goes(bundled_model: Path) -> None:

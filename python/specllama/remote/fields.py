@@ -138,7 +138,7 @@ class Fields:
 
 def _quoted(value: Any) -> str:
     if isinstance(value, (list, dict)):
-        return f"a {'list' if isinstance(value, list) else 'object'} of {len(value)}"
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return _check.quoted(value)
