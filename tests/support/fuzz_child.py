@@ -21,9 +21,8 @@ def run(file: str, n_cases: int, *arguments: str, seconds: float) -> None:
     Raises AssertionError with the case's number and what the child said, if a case ends the process
     or takes longer than `seconds`.
     """
-    first = 0
     child = subprocess.Popen(
-        [sys.executable, file, str(first), str(n_cases), *arguments],
+        [sys.executable, file, "0", str(n_cases), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -45,7 +44,7 @@ def run(file: str, n_cases: int, *arguments: str, seconds: float) -> None:
     finally:
         timer.cancel()
         child.kill()
-        child.wait()
+        child.communicate()
     why = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
     assert (status, case) == (0, n_cases), f"case {case} of {n_cases}: {why}\n{''.join(said)}"
 
