@@ -110,6 +110,12 @@ void Memory::distrust() {
     }
 }
 
+void Memory::clear() {
+    llama_memory_clear(memory_, true);
+    awaits_copy_.reset();
+    std::ranges::fill(saved_, Marks{});
+}
+
 // A state that is saved under another mark is not saved twice, but what a request found must stay
 // when its prompt is marked.
 void Memory::checkpoint(SequenceId sequence, Mark mark) {

@@ -76,6 +76,10 @@ class Memory {
     // or is emptied.
     void distrust();
 
+    // Empties all sequences, and forgets the values: of cells without a token, too, llama.cpp
+    // multiplies them by 0, which mends no NaN.
+    void clear();
+
     // If needs_marks(), saves the state of a sequence for rewind() to go back to. Without the main
     // memory for it there is no mark for later requests; with Mark::round, std::bad_alloc is
     // thrown.

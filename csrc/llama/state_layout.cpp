@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ggml.h"
 
@@ -44,6 +45,13 @@ class StateLayout::Reader {
         if (each > 0 && n > rest_.size() / each) failed_ = true;
         bytes(failed_ ? 0 : n * each);
         return !failed_;
+    }
+    // Reads what Rows describes, of n cells; returns whether it is that.
+    bool rows(const Rows& rows, std::size_t n) {
+        if (!std::ranges::equal(bytes(rows.header.size()), rows.header) || failed_) return false;
+        const Bytes before = rest_;
+        return skip(n, rows.per_cell) && ggml_validate_row_data(static_cast<ggml_type>(rows.type),
+                                                                before.data(), n * rows.per_cell);
     }
 
     // Reads the number of cells in each stream, of which one has cells, and each cell; returns how
@@ -107,12 +115,17 @@ bool StateLayout::learn(Reader reader, TokenSpan tokens) {
         return true;
     if (open_) return !attention_.empty();
     if (!reader.recurrent(tokens)) return false;
+    std::vector<Rows> states{{{}, kLayersHeader, GGML_TYPE_I8}};
     reader.bytes(kLayersHeader);
     while (!reader.done()) {
-        const auto type = reader.number();
-        const auto size = reader.number<std::uint64_t>();
+        const Bytes header = reader.bytes(kRowsHeader);
+        Reader numbers(header);
+        const auto type = numbers.number();
+        const auto size = numbers.number<std::uint64_t>();
         if (type >= GGML_TYPE_COUNT || !reader.skip(1, size)) return false;
+        states.push_back({{header.begin(), header.end()}, size, static_cast<int>(type)});
     }
+    states_ = std::move(states);
     return recurrent_ = true;
 }
 
@@ -132,7 +145,7 @@ bool StateLayout::learn_attention(Reader reader, TokenSpan tokens, bool has_extr
         const std::uint64_t size = as_columns ? std::uint64_t{sizes.number()} * sizes.number()
                                               : sizes.number<std::uint64_t>();
         if (reader.failed() || type >= GGML_TYPE_COUNT || !reader.skip(n, size)) return false;
-        attention.rows.push_back({{bytes.begin(), bytes.end()}, size});
+        attention.rows.push_back({{bytes.begin(), bytes.end()}, size, static_cast<int>(type)});
         return true;
     };
     for (std::uint32_t i = 0; i < n_layers; ++i)
@@ -159,15 +172,15 @@ bool StateLayout::fits(Bytes state, TokenSpan tokens) const {
     for (const Attention& attention : attention_) {
         if (reader.number() != attention.n_streams) return false;
         const std::size_t n = reader.cells(attention.n_streams, tokens, attention.has_extra);
-        const auto same = [&](const std::vector<std::uint8_t>& header) {
-            return std::ranges::equal(reader.bytes(header.size()), header);
-        };
-        if (n == 0 || !same(attention.header)) return false;
+        if (n == 0 || !std::ranges::equal(reader.bytes(kLayersHeader), attention.header))
+            return false;
         for (const Rows& rows : attention.rows)
-            if (!same(rows.header) || !reader.skip(n, rows.per_cell)) return false;
+            if (!reader.rows(rows, n)) return false;
         if (!reader.ends_streams()) return false;
     }
-    if (recurrent_) return reader.recurrent(tokens);
+    if (recurrent_ && !reader.recurrent(tokens)) return false;
+    for (const Rows& rows : states_)
+        if (!reader.rows(rows, 1)) return false;
     return open_ || reader.done();
 }
 

@@ -23,8 +23,8 @@ class StateLayout {
     // form that is not known here.
     static std::optional<StateLayout> of(Bytes state, TokenSpan tokens);
 
-    // Whether a state has this layout and the positions that these tokens leave. What it says of
-    // the tokens can be anything.
+    // Whether a state has this layout, the positions that these tokens leave, and values that are
+    // numbers. Which numbers, cannot be checked.
     bool fits(Bytes state, TokenSpan tokens) const;
 
  private:
@@ -33,6 +33,7 @@ class StateLayout {
     struct Rows {
         std::vector<std::uint8_t> header;
         std::size_t per_cell;
+        int type;  // a ggml_type
     };
     // An attention memory; a context has up to three, for different layers.
     struct Attention {
@@ -47,8 +48,9 @@ class StateLayout {
 
     std::size_t n_before_ = 0;  // bytes before the first memory
     std::vector<Attention> attention_;
-    // What follows: a recurrent memory, and whether there is more, all of which llama.cpp checks.
+    // What follows: a recurrent memory of one cell, or something else, which llama.cpp checks.
     bool recurrent_ = false;
+    std::vector<Rows> states_;
     bool open_ = false;
 };
 

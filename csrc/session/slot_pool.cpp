@@ -110,6 +110,21 @@ void SlotPool::take_out(const Sequence& sequence) {
     slot.freed = ++n_freed_;
     slot.sequence = nullptr;
     ++n_free_;
+    spoiled_ = spoiled_ || sequence.spoiled;
+    if (spoiled_) forget();
+}
+
+// Empties the free slots, and the whole memory as soon as no request is in it.
+void SlotPool::forget() {
+    cache_.clear();
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
+        if (slots_[i].sequence != nullptr) continue;
+        slots_[i].left.clear();
+        memory_.rewind(i, 0);
+    }
+    if (n_free_ < static_cast<int>(slots_.size())) return;
+    memory_.clear();
+    spoiled_ = false;
 }
 
 // The memory may hold less than was left in the slot: a failed decode of others can cost it states.
