@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from prompts import PROMPTS
-from specllama import ModelError, SpecSession
+from specllama import ArgumentError, ModelError, SpecSession
 from specllama.__main__ import main
 from specllama._core import CorpusBuilder, Tokenizer
 from specllama.formats import corpus
@@ -129,6 +129,33 @@ def test_only_files_are_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     os.mkfifo(tmp_path / "pipe.py")
     assert corpus.find_files([tmp_path]) == [tmp_path / "a.py"]
+
+
+def test_links_out_of_a_folder_are_not_followed_unless_named(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "texts", tmp_path / "secret.txt"
+    (folder / "inner").mkdir(parents=True)
+    outside.write_text("secret")
+    (folder / "a.txt").write_text("a")
+    (folder / "inner" / "same.txt").symlink_to(folder / "a.txt")
+    (folder / "out.txt").symlink_to(outside)
+    (folder / "kernel.txt").symlink_to("/proc/version")
+    (folder / "elsewhere").symlink_to(tmp_path)
+    (tmp_path / "link").symlink_to(folder)
+    for named in (folder, tmp_path / "link"):
+        found = corpus.find_files([named])
+        assert [os.path.realpath(path) for path in found] == [os.path.realpath(folder / "a.txt")]
+    assert folder / "out.txt" in corpus.find_files([folder, folder / "out.txt"])
+
+
+def test_what_has_no_end_or_is_no_file_is_skipped(tmp_path: Path) -> None:
+    """Who looks for files may find something else in a place by the time it is read."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a.txt").write_text("some words\n" * 20)
+    unread = [tmp_path / "pipe", Path("/dev/zero"), Path("/proc/self/maps"), tmp_path]
+    built = corpus.build(BUNDLED_MODEL, [*unread, tmp_path / "a.txt"], tmp_path / "c")
+    assert built.n_texts == 1
+    with pytest.raises(ArgumentError, match="None of the files is text"):
+        corpus.build(BUNDLED_MODEL, unread, tmp_path / "d")
 
 
 def test_files_that_are_gone_by_now_are_skipped(tmp_path: Path) -> None:

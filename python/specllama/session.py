@@ -113,7 +113,7 @@ class SpecSession(BackgroundRequests, Closing):
             not wait for drafts; "auto": chosen for each generation by the time that the network
             and decodes take.
         target_key: The API key that the server wants.
-        target_timeout: Most seconds to wait for the server's next message.
+        target_timeout: Most seconds until an answer of the server's is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
             not read. None: the draft model's.
         corpus: Path of a file made by `specllama corpus build` with this model's vocabulary: texts

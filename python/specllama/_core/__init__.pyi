@@ -1140,7 +1140,7 @@ class CorpusBuilder:
             vocabulary: Fingerprint of the tokenizer.
 
         Raises:
-            SpecllamaError: The file cannot be written.
+            OSError: The file cannot be written.
         """
 
     @property

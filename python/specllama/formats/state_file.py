@@ -66,8 +66,6 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.
         digest.update(part)
     with _files.replacing(path) as fresh, open(fresh, "wb") as file:
         file.writelines([_FORMAT, digest.hexdigest().encode(), b"\n", *parts])
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:

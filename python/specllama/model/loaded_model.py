@@ -175,8 +175,8 @@ class LoadedModel:
         version and, if the memories of requests lie apart, n_seq must be the same.
 
         The state goes to the slot that has been without a request for the longest, but only
-        after all checks: a refused file changes nothing. The checksum detects damage, not malice:
-        load only files that you trust.
+        after all checks: a refused file changes nothing. A forged file cannot harm the process, but
+        it can make the model continue as after another text: load only files that you trust.
 
         Raises:
             ArgumentError: The file is missing, damaged, or of another kind of session.
