@@ -10,7 +10,7 @@ from typing import Any
 import fuzz
 import fuzz_child
 import pytest
-from hostile_server import N_VOCAB, hostile_server
+from hostile_server import FRAMES, N_VOCAB, REPLIES, hostile_server
 from scripted_model import FIRST, write_scripted_model
 from specllama import SpecllamaError, SpecSession
 from specllama.remote import link
@@ -26,10 +26,15 @@ def test_wrong_answers_are_refused_in_bounded_time_and_memory(n_cases: int, mode
     fuzz_child.run(__file__, max(n_cases // len(_MODES), 1), mode, seconds=fuzz.SECONDS)
 
 
+@pytest.mark.parametrize(("mode", "kinds"), [("lockstep", REPLIES), ("ahead", FRAMES)])
+def test_each_kind_of_flood_silence_and_noise_is_bounded(mode: str, kinds: dict[str, Any]) -> None:
+    fuzz_child.run(__file__, len(kinds), mode, *kinds, seconds=fuzz.SECONDS)
+
+
 def _case(i: int) -> None:
-    mode = sys.argv[3]
+    mode, *kinds = sys.argv[3:]
     draws = fuzz.case(f"remote answers {mode}", i)
-    with hostile_server(draws) as url:
+    with hostile_server(draws, kinds[i] if kinds else None) as url:
         options: dict[str, Any] = {"target": url, "target_mode": mode}
         if mode == "sglang":
             options = {"target": f"sglang+{url}", "tokenizer": _tokenizer()}

@@ -39,10 +39,12 @@ class Hostile:
 
     Args:
         draws: Where its faults come from.
+        wrong: The kind of all its faults, one of REPLIES or FRAMES; None: any.
     """
 
-    def __init__(self, draws: random.Random) -> None:
+    def __init__(self, draws: random.Random, wrong: str | None = None) -> None:
         self._draws = draws
+        self._wrong_kind = wrong
         self._n_right = draws.choice([0, 1, 2, 5, 8, 12])
         self._often = draws.random() < 0.3
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -80,8 +82,10 @@ class Hostile:
                 given = json.loads(body) if body else {}
                 self._reply(line, self._answer(request[0], request[1].decode(), given))
 
-    def _wrong(self) -> bool:
-        """Whether the next answer is a wrong one."""
+    def _wrong(self, kinds: dict[str, Any]) -> bool:
+        """Whether the next answer, of which there are these wrong kinds, is a wrong one."""
+        if self._wrong_kind is not None:
+            return self._wrong_kind in kinds
         if self._n_right > 0:
             self._n_right -= 1
             return False
@@ -138,15 +142,15 @@ class Hostile:
 
     def _reply(self, line: socket.socket, answer: Any) -> None:
         body = json.dumps(answer).encode()
-        if not self._wrong():
+        if not self._wrong(REPLIES):
             line.sendall(_head(200, len(body)) + body)
             return
-        kind = self._draws.choice(["value"] * 40 + list(_REPLIES))
+        kind = self._wrong_kind or self._draws.choice(["value"] * 40 + list(REPLIES))
         if kind == "value":
             body = json.dumps(mutated(answer, self._draws)).encode()
             line.sendall(_head(200, len(body)) + body)
         else:
-            _REPLIES[kind](self, line, body)
+            REPLIES[kind](self, line, body)
 
     def pour(self, line: socket.socket, part: bytes, pause: float = 0.0) -> None:
         """Send the same bytes until the client goes."""
@@ -225,9 +229,9 @@ class Hostile:
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
         )
-        if self._wrong():
+        if self._wrong_kind is None and self._wrong(REPLIES):
             kind = self._draws.choice(["cut", "slow", "noise", "failing", "silent"])
-            _REPLIES[kind](self, line, head)
+            REPLIES[kind](self, line, head)
             return
         line.sendall(head)
         while (message := _read_frame(stream)) is not None:
@@ -242,14 +246,14 @@ class Hostile:
                 news = self._news(self._draws.randrange(1, 4), 2, 0)
 
     def _tell(self, line: socket.socket, news: dict[str, Any]) -> None:
-        if not self._wrong():
+        if not self._wrong(FRAMES):
             line.sendall(_frame(json.dumps(news).encode()))
             return
-        kind = self._draws.choice(["value"] * 30 + list(_FRAMES))
+        kind = self._wrong_kind or self._draws.choice(["value"] * 30 + list(FRAMES))
         if kind == "value":
             line.sendall(_frame(json.dumps(mutated(news, self._draws)).encode()))
         else:
-            _FRAMES[kind](self, line, json.dumps(news).encode())
+            FRAMES[kind](self, line, json.dumps(news).encode())
 
 
 def _ws_endless(server: Hostile, line: socket.socket, body: bytes) -> None:
@@ -292,7 +296,7 @@ def _ws_error(server: Hostile, line: socket.socket, body: bytes) -> None:
     line.sendall(_frame(json.dumps({"error": {"message": "x"}, "status": "y"}).encode()))
 
 
-_REPLIES: dict[str, Any] = {
+REPLIES: dict[str, Any] = {
     "cut": Hostile._cut,
     "slow": Hostile._slow,
     "silent": Hostile._silent,
@@ -306,13 +310,13 @@ _REPLIES: dict[str, Any] = {
     "failing": Hostile._failing,
     "noise": Hostile._noise,
 }
-_FRAMES: dict[str, Any] = {
-    "endless": _ws_endless,
+FRAMES: dict[str, Any] = {
+    "endless message": _ws_endless,
     "fragments": _ws_fragments,
-    "compressed": _ws_compressed,
+    "compressed message": _ws_compressed,
     "pings": _ws_pings,
-    "slow": _ws_slow,
-    "noise": _ws_noise,
+    "slow message": _ws_slow,
+    "noisy message": _ws_noise,
     "closing": _ws_closing,
     "text": _ws_text,
     "error": _ws_error,
@@ -405,9 +409,9 @@ def _read_frame(stream: Any) -> bytes | None:
 
 
 @contextmanager
-def hostile_server(draws: random.Random) -> Iterator[str]:
+def hostile_server(draws: random.Random, wrong: str | None = None) -> Iterator[str]:
     """Run one; yields its address."""
-    server = Hostile(draws)
+    server = Hostile(draws, wrong)
     try:
         yield server.url
     finally:
