@@ -16,15 +16,12 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from wrong_values import VALUES, mutated
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 N_VOCAB = 40
-VALUES: list[Any] = [
-    None, True, False, -1, 0, 1, 3, N_VOCAB, 64, 65, 10**9, 2**31, 2**63, 10**30, 1e9, 0.5, -0.5,
-    1e308, float("nan"), float("inf"), float("-inf"), "", "x", "stop", "\ud800", "\0", "9" * 5000,
-    "A" * 200_000, [], [[]], [-1], [10**9], [None], ["x"], [0] * 5000, {}, {"x": 1}, [[1, 2, 3]],
-]  # fmt: skip
 _SECONDS = 20.0
 """After this time a server that floods or drips gives up by itself."""
 
@@ -352,30 +349,6 @@ def _of_sglang(given: dict[str, Any]) -> dict[str, Any]:
             "output_top_logprobs": rows[-1:],
         }
     }
-
-
-def mutated(answer: Any, draws: random.Random) -> Any:
-    """Return an answer with one to three of its values replaced, dropped or repeated."""
-    answer = json.loads(json.dumps(answer))
-    for _ in range(draws.choice([1, 1, 1, 2, 3])):
-        at = answer
-        while True:
-            keys = list(at) if isinstance(at, dict) else list(range(len(at)))
-            if not keys:
-                break
-            key = draws.choice(keys)
-            if isinstance(at[key], (dict, list)) and at[key] and draws.random() < 0.6:
-                at = at[key]
-                continue
-            how = draws.random()
-            if how < 0.15:
-                del at[key]
-            elif how < 0.25 and isinstance(at, list):
-                at += [at[key]] * draws.choice([1, 2, 100, 5000])
-            else:
-                at[key] = draws.choice(VALUES)
-            break
-    return answer
 
 
 def _head(status: int, length: int) -> bytes:
