@@ -97,7 +97,7 @@ class StandIn:
             if not 0 <= token < n_vocab:
                 return _refusal(
                     f"token_ids_logprob contains out-of-vocabulary token id {token}; "
-                    f"valid range is [0, {n_vocab})"
+                    f"valid range is [0, {n_vocab})."
                 )
         self.died = self.died or _fatal(body, n_vocab)
         if self.died:
