@@ -95,7 +95,9 @@ class Fields:
             self.refuse(name, value, "a text")
         if len(value) > most:
             self._fail(f'"{self._path}{name}" has {len(value)} characters, more than {most}')
-        if any("\ud800" <= one <= "\udfff" for one in value):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
             self.refuse(name, value, "a text without lone surrogates")
         return value
 
