@@ -136,11 +136,11 @@ class Answer:
         n_after = asked.n_before + len(tokens)
         # Only a stop string takes tokens off again.
         n = fields.integer("n", 0 if done else n_after, n_after)
-        n_rounds = fields.integer("rounds", 1, len(tokens) + 1, 1)
+        n_rounds = fields.integer("rounds", 1, len(tokens) + 1)
         most_drafted = n_rounds * MOST_TOLD if n_drafted is None else n_drafted
         drafted = fields.integer("drafted", 0, most_drafted)
-        accepted = fields.integer("accepted", 0, drafted, 0)
-        offered = fields.integer("offered", 0, drafted, 0)
+        accepted = fields.integer("accepted", 0, drafted)
+        offered = fields.integer("offered", 0, drafted)
         answer = cls(
             tokens=tokens,
             n=n,
@@ -152,7 +152,7 @@ class Answer:
             n_drafted=drafted,
             n_accepted=accepted,
             n_offered=offered,
-            n_used=fields.integer("used", 0, min(offered, accepted), 0),
+            n_used=fields.integer("used", 0, min(offered, accepted)),
         )
         return _ended(answer, fields, asked) if done else answer
 
