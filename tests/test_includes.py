@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "csrc/sample": {"sample"},
     "csrc/plan": {"plan"},
     "csrc/draft": {"draft", "sample"},
-    "csrc/draft/mapped_file": {"draft", "system"},
+    "csrc/draft/file_content": {"draft", "system"},
     "csrc/draft/grammar_drafter": {"draft", "llama", "sample"},
     "csrc/draft/head_drafter": {"draft", "llama", "sample"},
     "csrc/draft/assistant_drafter": {"draft", "llama", "sample"},
