@@ -22,6 +22,9 @@ class Connection(HttpProtocol):
     """uvicorn's connection, but limited in how long it waits for a request. uvicorn waits without
     limit for a first request, and for the rest of a request once its first bytes have come."""
 
+    silent_since = 0.0
+    """When the client's turn began, by the event loop's clock."""
+
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -40,10 +43,22 @@ class Connection(HttpProtocol):
         if self._timer is not None:
             self._timer.cancel()
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the server waits for the client: for a request, or for the rest of one."""
+        asked = self.cycle is not None and not self.cycle.response_complete
+        return not asked or self.cycle.more_body
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self.transport.abort()
+
     def _expect(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.silent_since = loop.time()
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(_PATIENCE, self._look)
+        self._timer = loop.call_later(_PATIENCE, self._look)
 
     def _look(self) -> None:
         asked = self.cycle is not None and not self.cycle.response_complete
