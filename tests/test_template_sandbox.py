@@ -98,6 +98,7 @@ REFUSING = {
 
 IN_A_CHILD = """
 import json, resource, sys
+from specllama.errors import SpecllamaError
 from specllama.model.chat_template import ChatTemplate
 for name, source in json.load(sys.stdin).items():
     said = ""

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from specllama import Handle, SpecllamaError
-from specllama.server.call import Call, encoded
-from specllama.server.error import ApiError
+from specllama.server.call import Call
+from specllama.server.error import ApiError, encoded
 
 _SILENCE = 10.0
 """Seconds without a token after which a waiting client is sent a sign of life, again and again:

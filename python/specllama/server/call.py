@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, ClassVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 from specllama import Chunk, GenerateOptions, Generation, Handle
 from specllama.requests.background import BackgroundRequests, prepared
 from specllama.requests.job import Job
-from specllama.server.error import ApiError
+from specllama.server.error import ApiError, encoded
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
 from specllama.server.sampling import read_options
@@ -94,11 +93,6 @@ class Call(ABC):
     def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events, at least one; events that are there together come as one. An
         error of a generation is raised only before the first; after it, it is an event."""
-
-
-def encoded(data: dict[str, Any]) -> bytes:
-    """Return JSON in ASCII: it may quote what a client sent, even half a surrogate pair."""
-    return json.dumps(data, separators=(",", ":")).encode()
 
 
 def event(data: dict[str, Any]) -> bytes:

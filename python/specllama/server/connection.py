@@ -7,6 +7,8 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
+from specllama.server.error import ApiError, encoded
+
 if TYPE_CHECKING:  # whichever uvicorn takes, what is used of it is the same
     from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol
 else:
@@ -42,6 +44,14 @@ class Connection(HttpProtocol):
         super().connection_lost(exc)
         if self._timer is not None:
             self._timer.cancel()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        body = encoded(ApiError(400, f"{msg.rstrip('.')}; send HTTP/1.1.").body)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-length: {len(body)}\r\n"
+        more = "content-type: application/json\r\nconnection: close\r\n\r\n"
+        self.transport.write(f"{head}{more}".encode() + body)
+        self.transport.close()
 
     @property
     def is_silent(self) -> bool:

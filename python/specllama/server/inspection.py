@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from specllama import SpecSession, _check
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.call import encoded
 from specllama.server.conversation import Conversation
+from specllama.server.error import encoded
 from specllama.server.fields import Fields
 from specllama.server.reading import Reading
 from specllama.server.settings import Settings
