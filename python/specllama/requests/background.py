@@ -76,7 +76,7 @@ class BackgroundRequests(LoadedModel):
                 all n choices are taken.)
             ClosedError: The session is closed.
         """
-        handles = submit_all(self, [prompt], n, options)
+        handles = submitted(self, prepared(self, [prompt], n, options))
         return handles[0] if n is None else handles
 
     def host(
@@ -104,10 +104,7 @@ class BackgroundRequests(LoadedModel):
 
         Raises: what `submit` raises.
         """
-        hosted = Hosted(_check.tokens("generated", generated), bool(paced))
-        jobs = self._jobs([Request.make(self, prompt, options, hosted=hosted)])
-        self._submit(jobs)
-        return self._handles(jobs)[0]
+        return submitted(self, prepared_host(self, prompt, paced, generated, options))[0]
 
     def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
@@ -327,14 +324,14 @@ class BackgroundRequests(LoadedModel):
             self._worker.cancel(job)
 
 
-def submit_all(
+def prepared(
     model: BackgroundRequests,
     prompts: Iterable[str | Iterable[int]],
     n: int | None,
     options: GenerateOptions,
-) -> list[Handle]:
-    """Have several prompts continued in the background, all or none: if there is room for one
-    request, all are taken. Errors are those of `BackgroundRequests.submit`.
+) -> list[Job]:
+    """Return requests to continue several prompts, checked but not submitted. That may take a
+    while, but changes nothing. Raises ArgumentError, and ClosedError if the session is closed.
 
     Args:
         model: The model that continues them.
@@ -343,9 +340,26 @@ def submit_all(
         options: Options of every request.
 
     Returns:
-        The handles, n per prompt, in the order of the prompts.
+        The requests, n per prompt, in the order of the prompts.
     """
-    jobs = model._jobs(_requests(model, prompts, _count(n), options))
+    return model._jobs(_requests(model, prompts, _count(n), options))
+
+
+def prepared_host(
+    model: BackgroundRequests,
+    prompt: str | Iterable[int],
+    paced: bool,
+    generated: Iterable[int],
+    options: GenerateOptions,
+) -> list[Job]:
+    """Return a request for `BackgroundRequests.host` as `prepared` does."""
+    hosted = Hosted(_check.tokens("generated", generated), bool(paced))
+    return model._jobs([Request.make(model, prompt, options, hosted=hosted)])
+
+
+def submitted(model: BackgroundRequests, jobs: Sequence[Job]) -> list[Handle]:
+    """Submit what `prepared` returned, all or none: if there is room for one request, all are
+    taken. Never waits. Raises QueueFullError and ClosedError."""
     model._submit(jobs)
     return model._handles(jobs)
 

@@ -9,8 +9,7 @@ from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-
-_MAX_STOPS = 64
+from specllama.server.limits import MOST_BIASES, check_number, check_schema, check_texts
 
 _CONSTRAINTS_ELSEWHERE = (
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
@@ -51,7 +50,7 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     described = wanted if "schema" in wanted else wanted.object("json_schema")
     schema = schema_of(wanted, described)
     if schema is None and "json_schema" in fields:
-        schema = _whole_object(fields, "json_schema")
+        schema = _schema(fields, "json_schema")
     if schema is not None:
         options["json_schema"] = schema
     return cast(GenerateOptions, options)
@@ -68,11 +67,11 @@ def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
     if kind == "text":
         return None
     if kind == "json_object":
-        return _whole_object(wanted, "schema") or {"type": "object"}
+        return _schema(wanted, "schema") or {"type": "object"}
     if kind != "json_schema":
         wanted.refuse("type", '"text", "json_object" or "json_schema"')
     described.required("schema")
-    return _whole_object(described, "schema")
+    return _schema(described, "schema")
 
 
 def form_options(wanted: Fields) -> GenerateOptions:
@@ -101,8 +100,7 @@ def stop_strings(fields: Fields, name: str = "stop") -> list[str]:
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
         fields.refuse(name, "a string or a list of strings")
     stops = [one for one in stops if one]  # empty ones come from forms left blank
-    if len(stops) > _MAX_STOPS:
-        raise ApiError(400, f"{name} has more than {_MAX_STOPS} strings.", param=name)
+    check_texts(name, stops)
     return stops
 
 
@@ -115,14 +113,18 @@ def _texts(fields: Fields, name: str) -> list[str]:
             texts = None
     if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
         fields.refuse(name, "a list of strings")
+    check_texts(name, texts)
     return texts
 
 
 def _logit_bias(fields: Fields) -> dict[int, float]:
-    if isinstance(pairs := fields.any("logit_bias"), list):  # llama-server's form
-        if not all(isinstance(one, list) and len(one) == 2 for one in pairs):
+    given = fields.any("logit_bias")
+    if isinstance(given, (list, dict)):
+        check_number("logit_bias", len(given), MOST_BIASES, "tokens")
+    if isinstance(given, list):  # llama-server's form
+        if not all(isinstance(one, list) and len(one) == 2 for one in given):
             fields.refuse("logit_bias", "an object, or a list of pairs of a token id and a number")
-        biases = Fields({str(token): bias for token, bias in pairs}, "logit_bias")
+        biases = Fields({str(token): bias for token, bias in given}, "logit_bias")
     else:
         biases = fields.object("logit_bias")
     return {_token_id(token): biases.number(token) or 0.0 for token in biases.given}
@@ -137,7 +139,9 @@ def _token_id(name: str) -> int:
         ) from None
 
 
-def _whole_object(fields: Fields, name: str) -> dict[str, Any]:
-    """Return a field that is an object unchanged, null values included."""
+def _schema(fields: Fields, name: str) -> dict[str, Any]:
+    """Return a field that is a JSON schema unchanged, null values included. Raises ApiError."""
     fields.object(name)
-    return dict(fields.any(name) or {})
+    schema = dict(fields.any(name) or {})
+    check_schema(fields.full_name(name), schema)
+    return schema

@@ -11,9 +11,9 @@ from typing import Any
 from specllama import _check
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_TOOLS, check_number, check_schema
 from specllama.server.tools.schema import ANY_OBJECT, expressible, without_lengths
 
-_MOST_TOOLS = 128
 _RUN_ELSEWHERE = (
     "web_search", "web_fetch", "code_execution", "code_interpreter", "file_search",
     "image_generation", "mcp", "tool_search",
@@ -71,8 +71,7 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
         return []
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         fields.refuse("tools", "a list of tools")
-    if len(given) > _MOST_TOOLS:
-        raise ApiError(400, f"tools has more than {_MOST_TOOLS} tools.", param="tools")
+    check_number("tools", len(given), MOST_TOOLS, "tools")
     tools: dict[str, Tool] = {}
     for i, one in enumerate(given):
         if form.ignores(one):
@@ -107,6 +106,7 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
     _check.text(function.full_name("description"), said["description"])
     if form.schema in function:
         said["parameters"] = function.any(form.schema)
+        check_schema(function.full_name(form.schema), said["parameters"])
         written = json.dumps(said["parameters"], ensure_ascii=False)
         _check.text(function.full_name(form.schema), written)
         parameters = expressible(said["parameters"], function.full_name(form.schema))
