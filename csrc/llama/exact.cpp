@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ggml.h"
+#include "llama/attention.h"
 #include "llama/kv_type.h"
 #include "llama/offload.h"
 #include "specllama/error.h"
@@ -19,14 +20,27 @@ const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
     return nullptr;
 }
 
-// Why a session with this plan is not exact, as a part of a sentence; "": it is exact.
-std::string inexact_because(const Header& header, const TargetPlan& plan) {
+// Why nothing is known about the bits of decodes by this machine, as a part of a sentence; "": the
+// tables of kernels hold.
+std::string unknown_because(const ModelOptions& model) {
 #if !defined(__x86_64__)
     return "it has only been measured on x86-64 processors";
 #endif
-    if (!plan.model.rpc.empty()) return "RPC servers take part (rpc)";
-    if (!offload_devices(plan.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
-    if (!plan.model.lora.empty()) return "LoRA adapters take part (lora)";
+    if (!model.rpc.empty()) return "RPC servers take part (rpc)";
+    if (!offload_devices(model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
+    if (!model.lora.empty()) return "LoRA adapters take part (lora)";
+    return "";
+}
+
+// Whether a token's bits depend on what else is, or was, in the memory.
+bool shares_memory(const ContextPlan& context) { return context.n_seq > 1 && !context.split; }
+bool reuses_cells(const Header& header, const ContextPlan& context) {
+    return header.slides && !context.whole_window;
+}
+
+// Why a session with this plan is not exact, as a part of a sentence; "": it is exact.
+std::string inexact_because(const Header& header, const TargetPlan& plan) {
+    if (const std::string reason = unknown_because(plan.model); !reason.empty()) return reason;
     const std::string kv = kv_type_name(plan.context);
     if (kv != "q8_0") return "the KV memory is of type " + kv + ", not q8_0";
     // With a quantised KV memory, automatic means on.
@@ -37,9 +51,9 @@ std::string inexact_because(const Header& header, const TargetPlan& plan) {
     if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
         return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
                ", of which too little is known";
-    if (plan.context.n_seq > 1 && !plan.context.split)
+    if (shares_memory(plan.context))
         return "several requests share a memory (exact is not asked for)";
-    if (header.slides && !plan.context.whole_window)
+    if (reuses_cells(header, plan.context))
         return "its sliding windows are kept short (exact is not asked for)";
     if (const Matrix* matrix = inexact_matrix(header, plan.kernels))
         return "its weight " + matrix->name +
@@ -103,6 +117,17 @@ TargetPlan settle_exactness(const Header& header, const SessionOptions& options)
     }
     given.exact = inexact_because(header, given).empty();
     return given;
+}
+
+Widths same_widths(const Header& header, const TargetPlan& plan) {
+    if (!unknown_because(plan.model).empty() || shares_memory(plan.context) ||
+        reuses_cells(header, plan.context))
+        return {};
+    const Widths weights = same_bits(header, plan.kernels);
+    const Widths attention = attention_widths(plan.context, plan.context.n_ctx);
+    const Widths both{std::max(weights.least, attention.least),
+                      std::min({weights.most, attention.most, plan.context.n_batch})};
+    return both.least < both.most ? both : Widths{};
 }
 
 }  // namespace specllama

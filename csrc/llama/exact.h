@@ -1,6 +1,7 @@
 #pragma once
 
 #include "llama/gguf_file.h"
+#include "llama/kernels.h"
 #include "llama/target_plan.h"
 #include "specllama/config.h"
 
@@ -24,5 +25,10 @@ namespace specllama {
 // there is no sliding window. (A Q8_0 memory makes long prompts take up to twice as long; see
 // docs/exactness.md.)
 TargetPlan settle_exactness(const Header& header, const SessionOptions& options);
+
+// The widths at which decodes of a session with this plan, all of it settled, give a token the same
+// bits: speculative and plain decoding can differ only where other widths are decoded. {1, 1}: of
+// no two widths is that known, as with a GPU, or where several requests share a memory.
+Widths same_widths(const Header& header, const TargetPlan& plan);
 
 }  // namespace specllama

@@ -15,6 +15,7 @@
 #include "draft/offers.h"
 #include "llama/adapter_file.h"
 #include "llama/attention.h"
+#include "llama/backend.h"
 #include "llama/exact.h"
 #include "llama/fit.h"
 #include "llama/gguf_file.h"
@@ -221,6 +222,17 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
     return keys;
 }
 
+std::optional<std::pair<int, int>> known_widths(const Header& header, const TargetPlan& plan) {
+    const Widths widths = same_widths(header, plan);
+    if (widths.most == 1) {
+        inform("Decodes of different widths may give a token other low bits.");
+        return {};
+    }
+    inform("Decodes of " + std::to_string(widths.least) + " to " + std::to_string(widths.most) +
+           " tokens give a token the same bits" + (plan.exact ? "; the session is exact." : "."));
+    return {{widths.least, widths.most}};
+}
+
 std::size_t cache_bytes(int mebibytes) {
     return mebibytes < 0 ? std::numeric_limits<std::size_t>::max()
                          : static_cast<std::size_t>(mebibytes) << 20;
@@ -285,6 +297,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .shape = shape,
             .cache_bytes = cache_bytes(options.cache_ram),
             .exact = plan.exact,
+            .same_widths = known_widths(headers.target, plan),
             .state_key = state_key(headers, plan.context, shape.n_ctx, n_parts, plan.exact)};
 }
 
