@@ -9,6 +9,7 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
+from prompts import PROMPTS
 from quantized import write_quantized
 from random_model import N_VOCAB, write_dense, write_heads, write_sliding_window
 from specllama import SpecSession
@@ -108,3 +109,17 @@ class Decoder:
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
         llama_cpp.llama_model_free(self._model)
+
+
+@pytest.mark.parametrize("options", [{}, {"kv_type": "f16", "exact": False}, {"flash_attn": False}])
+@pytest.mark.parametrize("prompt", ["counting", "near the limit"])
+def test_a_prompt_asked_again_gets_the_same_bits(prompt: str, options: dict[str, Any]) -> None:
+    """All of it but the last token is in the memory the second time."""
+    with SpecSession(None, None, n_threads=2, n_gpu_layers=0, **options) as session:
+        tokens = session.tokenize(PROMPTS[prompt])
+        first, again = (session.generate(tokens, max_tokens=24, logprobs=1) for _ in range(2))
+    assert (first.stats.reused_tokens, again.stats.reused_tokens) == (0, len(tokens) - 1)
+    assert again.tokens == first.tokens
+    assert first.logprobs is not None
+    assert again.logprobs is not None
+    assert [one.logprob for one in again.logprobs] == [one.logprob for one in first.logprobs]

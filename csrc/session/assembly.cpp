@@ -263,6 +263,10 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
     settle(headers, plan, options);
+    // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
+    // GPU, what it costs has not been measured.
+    plan.context.last_alone =
+        !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
                                                      options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
