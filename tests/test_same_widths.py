@@ -32,6 +32,8 @@ def test_they_are_those_of_attention_where_weights_agree_at_all_widths(tmp_path:
     assert same_widths(n_ctx=256) == (1, 63)
     assert same_widths(kv_type="q8_0") == (1, 512)
     assert same_widths(kv_type="bf16") == (1, 512)
+    assert same_widths(kv_type="bf16/f16") == (1, 512)
+    assert same_widths(kv_type="f16/f32") == (2, 63)
     assert same_widths(heads) == (2, 512)  # without flash attention
     assert same_widths(heads, flash_attn=True) == (2, 63)
     assert same_widths(n_batch=32) == (2, 32)

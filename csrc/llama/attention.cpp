@@ -35,7 +35,15 @@ constexpr int kBlock = 64;
 constexpr int kSplitCells = 512;
 constexpr int kCellsAtOnce = 256;
 
-bool is_float(const std::string& kv_type) { return kv_type == "f16" || kv_type == "f32"; }
+// Whether ggml computes with keys and values as F16: it casts F32 to that. Others it takes row by
+// row.
+bool is_f16(const ContextOptions& context) {
+    const KvTypes types = kv_types(kv_type_name(context));
+    const auto counts = [](ggml_type type) {
+        return type == GGML_TYPE_F16 || type == GGML_TYPE_F32;
+    };
+    return counts(types.keys) && counts(types.values);
+}
 
 }  // namespace
 
@@ -59,15 +67,14 @@ bool too_slow_with_flash(const Header& header, const ModelOptions& model,
 }
 
 int most_rows_together(const ModelOptions& model, const ContextOptions& context) {
-    const std::string kv = kv_type_name(context);
     const bool in_blocks =
-        context.flash_attn != Switch::off && is_float(kv) && offload_devices(model).empty();
+        context.flash_attn != Switch::off && is_f16(context) && offload_devices(model).empty();
     return in_blocks ? kBlock - 1 : std::numeric_limits<int>::max();
 }
 
 Widths attention_widths(const ContextOptions& context, int n_ctx) {
     if (context.flash_attn == Switch::off) return {2, kAnyWidth};
-    if (!is_float(kv_type_name(context))) return {1, kAnyWidth};
+    if (!is_f16(context)) return {1, kAnyWidth};
     return {n_ctx > kSplitCells - kCellsAtOnce ? 2 : 1, kBlock - 1};
 }
 

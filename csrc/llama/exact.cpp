@@ -1,7 +1,9 @@
 #include "llama/exact.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "ggml.h"
 #include "llama/attention.h"
@@ -12,6 +14,11 @@
 namespace specllama {
 
 namespace {
+
+// Types of the KV memory with which flash attention takes every row by itself. The first costs the
+// least; the others are exact if they are asked for. The last is in blocks of 32 numbers.
+constexpr const char* kBlocks = "q8_0";
+constexpr std::array<std::string_view, 3> kKvTypes = {"bf16/f16", "bf16", kBlocks};
 
 // The first matrix whose kernel is not known to give the same bits at any two widths; null: none.
 const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
@@ -42,10 +49,11 @@ bool reuses_cells(const Header& header, const ContextPlan& context) {
 std::string inexact_because(const Header& header, const TargetPlan& plan) {
     if (const std::string reason = unknown_because(plan.model); !reason.empty()) return reason;
     const std::string kv = kv_type_name(plan.context);
-    if (kv != "q8_0") return "the KV memory is of type " + kv + ", not q8_0";
-    // With a quantised KV memory, automatic means on.
+    if (std::ranges::find(kKvTypes, kv) == kKvTypes.end())
+        return "the KV memory is of type " + kv + ", not bf16/f16, bf16 or q8_0";
+    // With these, automatic means on.
     if (plan.context.flash_attn == Switch::off) return "flash attention is off";
-    if (header.head_size % 32 != 0)
+    if (kv == kBlocks && header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
     if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
@@ -84,8 +92,8 @@ bool costs_nothing(const Header& header, const TargetPlan& given, const TargetPl
 // asked: whether exactness is demanded.
 TargetPlan as_exactness_wants(const Header& header, TargetPlan plan, bool asked) {
     if (asked && !plan.model.n_gpu_layers && plan.model.device.empty()) plan.model.n_gpu_layers = 0;
-    // A Q8_0 memory costs too much to be chosen unasked: long prompts take up to twice as long.
-    if (asked && !plan.context.kv_type) plan.context.kv_type = "q8_0";
+    // Such a memory costs too much to be chosen unasked: long prompts take up to twice as long.
+    if (asked && !plan.context.kv_type) plan.context.kv_type = kKvTypes.front();
     plan.kernels = Kernels::same_bits;
     const Widths widths = same_bits(header, Kernels::same_bits);
     plan.context.never_alone = widths.least > 1;

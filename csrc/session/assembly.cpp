@@ -90,8 +90,8 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
         throw InvalidArgument("cache_ram must be 0 (off) or more, or -1 (no limit), not " +
                               std::to_string(options.cache_ram) + ".");
     // Here it is still known whose type is none.
-    kv_type(kv_type_name(options.context));
-    if (options.draft_model) kv_type(kv_type_name(options.draft_model->context), "draft_");
+    kv_types(kv_type_name(options.context));
+    if (options.draft_model) kv_types(kv_type_name(options.draft_model->context), "draft_");
 }
 
 bool is_mtp(const SessionOptions& options) {
