@@ -19,8 +19,8 @@ CHUNK, N_CHUNKS = 512, 4
 WIDTHS = (1, 8, 16)
 MOST_ROWS = 64
 """Of logits, in a decode."""
-SETTINGS = (("f16", True), ("f16", False), ("q8_0", True))
-TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
+SETTINGS = (("f16", True), ("f16", False), ("bf16/f16", True), ("f16/bf16", True), ("q8_0", True))
+TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "bf16": 30, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 
 
 class Decoder:
@@ -55,7 +55,8 @@ class Decoder:
         context.n_threads = context.n_threads_batch = n_threads
         context.n_outputs_max = MOST_ROWS
         context.flash_attn_type = int(flash_attn)
-        context.type_k = context.type_v = TYPES[kv_type]
+        keys, _, values = kv_type.partition("/")
+        context.type_k, context.type_v = TYPES[keys], TYPES[values or keys]
         self._context = llama_cpp.llama_init_from_model(self._model, context)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(CHUNK, 0, 1)
