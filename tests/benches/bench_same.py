@@ -9,8 +9,8 @@ planned and with a fixed length of 4, and from a draft model. With --llama-cpp (
 llama-server; bench_peers.py says how to build it) llama-server takes part, with its n-grams and
 with drafts of 4 tokens by the draft model.
 
-There are two sets of prompts: the N shortest of the held-out conversations of the benchmark, and N
-long ones of 600 to 1000 tokens, each made of several of these. The table says how many answers
+There are two sets of prompts: the N shortest of the benchmark's conversations, and N long ones of
+600 to 1000 tokens, each made of several of these. The table says how many answers
 differ and, after "from", the median of the first token that does. Nothing is timed, so other
 programs may run at the same time. They change how much the planner drafts.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,24 +80,24 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def short_prompts(session: SpecSession, n: int) -> list[list[int]]:
-    """Return the token ids of the `n` shortest held-out conversations, after the chat template."""
-    texts = [one for kind in ANSWERED for one in load_answered(kind, "held-out")]
+    """Return the token ids of the `n` shortest conversations, after the chat template."""
+    texts = [one for kind in ANSWERED for one in load_answered(kind)]
     return sorted((session.render_chat(one.messages) for one in texts), key=len)[:n]
 
 
 def long_prompts(session: SpecSession, n: int) -> list[list[int]]:
     """Return the token ids of `n` conversations of `LONG` tokens, each a message of two or three
-    of the held-out ones that have documents."""
+    of those that have documents, drawn at random."""
     kinds = ("documents", "summarise", "rename", "extract")
-    texts = [
-        one.messages[-1]["content"] for kind in kinds for one in load_answered(kind, "held-out")
-    ]
-    joined = (
-        session.render_chat([{"role": "user", "content": "\n\n".join(some)}])
-        for count in (2, 3)
-        for some in itertools.permutations(texts, count)
-    )
-    return [*itertools.islice((one for one in joined if len(one) in LONG), 0, 17 * n, 17)]
+    texts = [str(one.messages[-1]["content"]) for kind in kinds for one in load_answered(kind)]
+    rng = random.Random(1)
+    found: list[list[int]] = []
+    while len(found) < n:
+        message = "\n\n".join(rng.sample(texts, rng.choice((2, 3))))
+        tokens = session.render_chat([{"role": "user", "content": message}])
+        if len(tokens) in LONG:
+            found.append(tokens)
+    return found
 
 
 def described(kind: str, differences: list[int | None]) -> str:
