@@ -1,0 +1,74 @@
+"""Reads the parts of a JSON schema, and keeps what is to be said about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from specllama.requests.schema.references import References
+from specllama.requests.schema.repaired import SchemaError, repaired
+
+_MOST_PARTS = 20_000
+"""Most schemas in a schema, references followed."""
+
+_MOST_CONSTANTS = 100_000
+"""Most constants in a schema, references followed."""
+
+
+class Reader:
+    """Reads the parts of one schema.
+
+    Args:
+        schema: The whole schema.
+
+    Attributes:
+        left: What restricts values but cannot be expressed, each as "keyword" or "keyword value".
+        remarks: Clauses on what is checked differently, and harms nobody.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self.left: dict[str, None] = {}
+        self.remarks: dict[str, None] = {}
+        self._references = References(schema)
+        self._n_parts = 0
+        self._n_constants = 0
+
+    def leave(self, what: str) -> None:
+        """Record what is left to the model."""
+        self.left[what] = None
+
+    def remark(self, what: str) -> None:
+        """Record a remark."""
+        self.remarks[what] = None
+
+    def read(self, schema: Any) -> Any:
+        """Return a part repaired, or True or False. Raises SchemaError."""
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, Mapping):
+            raise SchemaError(f"{json.dumps(schema):.80} instead of a schema")
+        self._n_parts += 1
+        self._n_constants += len(schema["enum"]) if isinstance(schema.get("enum"), list) else 0
+        if self._n_parts > _MOST_PARTS:
+            raise SchemaError(f"more than {_MOST_PARTS} parts, references followed")
+        if self._n_constants > _MOST_CONSTANTS:
+            raise SchemaError(f"more than {_MOST_CONSTANTS} constants, references followed")
+        return repaired(schema, self.leave)
+
+    def target(self, schema: Mapping[str, Any]) -> Any:
+        """Return what the reference in a part leads to; True if it leads nowhere."""
+        try:
+            return self._references.target(schema)
+        except LookupError:
+            self.leave(f"$ref {schema['$ref']!r:.80}")
+            return True
+
+    def followed(self, schema: Any) -> Any:
+        """Return a part repaired, its reference followed; True or False for these."""
+        given = self.read(schema)
+        if isinstance(given, bool) or "$ref" not in given:
+            return given
+        beside = {key: one for key, one in given.items() if key != "$ref"}
+        target = self.target(schema)
+        return self.followed(target) if not beside else {"allOf": [target, beside]}
