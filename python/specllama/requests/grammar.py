@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from specllama import _check
+from specllama._core import GrammarSyntax
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
 
 
-def gbnf(grammar: str | None, json_schema: str | Mapping[str, Any] | bool | None) -> str:
-    """Return the GBNF text that a request asks for; "" if it asks for none.
+def constraint(
+    grammar: str | None, json_schema: str | Mapping[str, Any] | bool | None, regex: str | None
+) -> tuple[str, GrammarSyntax]:
+    """Return the grammar that a request asks for, and its syntax; "": it asks for none.
 
     Args:
-        grammar: GBNF text, see llama.cpp's grammars/README.md; its rule `root` is the whole text.
+        grammar: GBNF text, whose rule `root` is the whole text; or, if it begins with
+            "%llguidance", llguidance's Lark.
         json_schema: A JSON schema as a dict or as text; {} or True: any JSON value.
+        regex: A regular expression of the whole text.
 
     Raises:
-        ArgumentError: Both are given, or the schema is not valid or cannot be converted.
+        ArgumentError: Several are given, or the schema is not valid or cannot be converted.
     """
-    if grammar is not None and json_schema is not None:
-        raise ArgumentError("Give grammar or json_schema, not both.")
+    if sum(one is not None for one in (grammar, json_schema, regex)) > 1:
+        raise ArgumentError("Give one of grammar, json_schema and regex, not several.")
+    if regex is not None:
+        return _check.text("regex", regex) or " ", GrammarSyntax.regex
     if grammar is not None:
-        return _check.text("grammar", grammar) or " "  # "" would ask for no grammar
-    return "" if json_schema is None else _from_schema(json_schema)
+        text = _check.text("grammar", grammar)
+        return text or " ", GrammarSyntax.lark if text.lstrip().startswith("%llguidance") else GrammarSyntax.gbnf
+    return ("", GrammarSyntax.gbnf) if json_schema is None else (_from_schema(json_schema), GrammarSyntax.json_schema)
 
 
 def _from_schema(schema: Any) -> str:
@@ -37,13 +46,4 @@ def _from_schema(schema: Any) -> str:
         schema = {}
     if not isinstance(schema, Mapping):
         raise ArgumentError(f"json_schema must be a JSON object, not {_check.quoted(schema)}.")
-    # Imported only here, because the converter's package loads all of llama-cpp-python.
-    from specllama.requests.schema.rules import schema_rules
-
-    whole, rules = schema_rules(schema, "json")
-    return joined(rules | {"root": whole})
-
-
-def joined(rules: Mapping[str, str]) -> str:
-    """Return the GBNF text of rules, given by their names."""
-    return "\n".join(f"{name} ::= {rule}" for name, rule in rules.items())
+    return json.dumps(schema)
