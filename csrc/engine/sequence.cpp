@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "llama/grammar.h"
-#include "llama/thought_limit.h"
 #include "llama/vocab.h"
 #include "specllama/error.h"
 
@@ -22,20 +20,14 @@ SamplingOptions settled(SamplingOptions options, const Vocab& vocab) {
     return options;
 }
 
-std::unique_ptr<Mask> make_mask(const Vocab& vocab, const SamplingOptions& options) {
-    std::unique_ptr<Mask> grammar;
-    if (!options.grammar.empty())
-        grammar = make_grammar(vocab, options.grammar, options.grammar_triggers);
-    return limit_thought(vocab, options, std::move(grammar));
-}
-
 }  // namespace
 
-Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
+Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
+                   std::unique_ptr<Mask> mask)
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
-      sampler_(settled(options.sampling, vocab), vocab.size(), make_mask(vocab, options.sampling),
+      sampler_(settled(options.sampling, vocab), vocab.size(), std::move(mask),
                [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
       replayed_(options.replayed),
       text_(options.stop),

@@ -19,7 +19,7 @@ void bind_corpus(py::module_& m);
 void bind_device(py::module_& m);
 void bind_error(py::module_& m);
 void bind_follower(py::module_& m);
-void bind_grammar(py::module_& m);
+void bind_llguidance(py::module_& m);
 void bind_model_file(py::module_& m);
 void bind_match(py::module_& m);
 void bind_ngram(py::module_& m);

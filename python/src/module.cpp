@@ -14,7 +14,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_beam(m);
     specllama::bind_stream(m);
     specllama::bind_options(m);
-    specllama::bind_grammar(m);
+    specllama::bind_llguidance(m);
     specllama::bind_sampling(m);
     specllama::bind_session(m);
     specllama::bind_ngram(m);

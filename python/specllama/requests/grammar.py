@@ -8,59 +8,49 @@ from collections.abc import Mapping
 from typing import Any
 
 from specllama import _check
+from specllama._core import GrammarSyntax
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
 
-LARK = "%llguidance {}\n"
-"""The first line of the Lark grammars that are made here."""
+LARK = "%llguidance {}"
+"""The first line of a Lark grammar that is made here."""
 
 _LARK = re.compile(r"\s*(%llguidance|start\s*:(?!:))")
 
 
-def grammar_text(
-    grammar: str | None, json_schema: Any = None, regex: str | None = None
-) -> str:
-    """Return the grammar that a request asks for; "" if it asks for none.
+def constraint(grammar: str | None, json_schema: Any, regex: str | None) -> tuple[str, GrammarSyntax]:
+    """Return the grammar that a request asks for, and its syntax; "": it asks for none.
 
     Args:
-        grammar: GBNF, whose rule `root` is the whole text (llama.cpp's grammars/README.md), or
-            llguidance's Lark.
+        grammar: GBNF, whose rule `root` is the whole text, or llguidance's Lark, whose rule `start`
+            is. Or a schema as `schema_grammar` returns it.
         json_schema: A JSON schema as a dict or as text ({} or True: any JSON value), or a type,
             such as a pydantic model, a dataclass or a TypedDict.
-        regex: A regular expression that the whole text must match, in Rust's syntax.
+        regex: A regular expression of the whole text.
 
     Raises:
         ArgumentError: Several are given, or the schema is not valid or cannot be enforced.
     """
-    given = {"grammar": grammar, "json_schema": json_schema, "regex": regex}
-    names = [name for name, one in given.items() if one is not None]
-    if len(names) > 1:
-        raise ArgumentError(f"Give {' or '.join(names)}, not both.")
-    if grammar is not None:
-        return _check.text("grammar", grammar) or " "  # "" would ask for no grammar
+    if sum(one is not None for one in (grammar, json_schema, regex)) > 1:
+        raise ArgumentError("Give one of grammar, json_schema and regex, not several.")
     if regex is not None:
-        return regex_grammar(_check.text("regex", regex))
-    return "" if json_schema is None else _from_schema(json_schema)
+        return _check.text("regex", regex) or "()", GrammarSyntax.regex
+    if json_schema is not None:
+        return _from_schema(json_schema), GrammarSyntax.json_schema
+    if grammar is None:
+        return "", GrammarSyntax.gbnf
+    text = _check.text("grammar", grammar)
+    return text or " ", _syntax_of(text)  # "" would ask for no grammar
 
 
-def syntax_of(grammar: str) -> str:
-    """Return the syntax of a grammar: "gbnf", "lark", or "json_schema" of a prepared one."""
+def _syntax_of(grammar: str) -> GrammarSyntax:
     if grammar.startswith("{"):
-        return "json_schema"
-    return "lark" if _LARK.match(grammar) else "gbnf"
-
-
-def regex_grammar(regex: str) -> str:
-    """Return the Lark grammar of a text that matches a regular expression as a whole."""
-    written = re.sub(r"\\.|/|\n", lambda found: _IN_SLASHES.get(found[0], found[0]), regex)
-    return f"{LARK}start: /{written}/"
-
-
-_IN_SLASHES = {"/": r"\/", "\n": r"\n"}
+        return GrammarSyntax.json_schema
+    return GrammarSyntax.lark if _LARK.match(grammar) else GrammarSyntax.gbnf
 
 
 def _from_schema(schema: Any) -> str:
-    # Imported only here: these load llguidance.
+    # Imported only here: these load llguidance's Python module.
     from specllama.requests.schema.grammar import schema_grammar
     from specllama.requests.schema.own import is_type, own_schema
 

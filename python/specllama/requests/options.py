@@ -12,7 +12,7 @@ from typing_extensions import TypedDict, Unpack
 from specllama import _check, _core
 from specllama.requests import read
 from specllama.requests.field import INT32, Field, Range
-from specllama.requests.grammar import gbnf
+from specllama.requests.grammar import constraint
 
 
 class GenerateOptions(TypedDict, total=False):
@@ -168,6 +168,10 @@ class GenerateOptions(TypedDict, total=False):
         "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar. "
         "{}: any JSON value.",
     )]  # fmt: skip
+    regex: Annotated[str | None, Field(
+        None, "none", read.anything,
+        "A regular expression that the output must match, instead of a grammar.",
+    )]  # fmt: skip
     grammar_triggers: Annotated[str | Iterable[str] | None, Field(
         None, "none", _check.texts,
         "Text, or several, at the first of which the grammar begins, that text included. "
@@ -266,7 +270,9 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
     values = {
         name: field.check(name, given.get(name, field.default)) for name, field in FIELDS.items()
     }
-    values["grammar"] = gbnf(values["grammar"], values.pop("json_schema"))
+    values["grammar"], values["grammar_syntax"] = constraint(
+        values["grammar"], values.pop("json_schema"), values.pop("regex")
+    )
     values |= {"reasoning_opening": "", "reasoning_closing": ""}  # which depend on the model
     return values
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "llama/vocab.h"
@@ -22,14 +23,11 @@ class Trigger {
     // Whether the text so far ends with the beginning of one of the texts.
     bool begun() const;
 
-    // The last tokens, all from the one in which the completed text begins, and maybe some before.
-    TokenSpan tokens() const { return tokens_; }
+    // The text that was found, and what follows it in its last token. Valid until the next call.
+    std::string_view found() const { return bytes_; }
 
-    // Forgets all tokens so far and waits again.
-    void restart();
-
-    // A regular expression that matches any of the texts.
-    std::string pattern() const;
+    // Forgets the text so far and waits again.
+    void restart() { bytes_.clear(); }
 
  private:
     void forget();
@@ -37,9 +35,8 @@ class Trigger {
     const Vocab* vocab_;
     std::vector<std::string> texts_;
     std::size_t longest_ = 0;
-    std::string bytes_;               // the text of tokens_
-    std::vector<Token> tokens_;       // the last ones, in which a text may begin
-    std::vector<std::size_t> sizes_;  // [i]: bytes of tokens_[i]
+    // The end of the text, in which one of texts_ may begin, or begins.
+    std::string bytes_;
 };
 
 }  // namespace specllama

@@ -1,13 +1,14 @@
-#include "llama/thought_limit.h"
+#include "constraint/thought_limit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "llama/trigger.h"
+#include "constraint/trigger.h"
 #include "text/utf8.h"
 
 namespace specllama {
@@ -96,32 +97,27 @@ class Thought {
 
 class ThoughtLimit final : public Mask {
  public:
-    ThoughtLimit(Thought thought, std::unique_ptr<Mask> inner)
-        : thought_(std::move(thought)), inner_(std::move(inner)) {
+    ThoughtLimit(Thought thought, std::size_t n_vocab, std::unique_ptr<Mask> inner)
+        : thought_(std::move(thought)), n_vocab_(n_vocab), inner_(std::move(inner)) {
         settle();
     }
 
+    Bits allowed() override {
+        if (due_ == kNoToken) return inner_ ? inner_->allowed() : Bits();
+        bits_.assign((n_vocab_ + 31) / 32, 0);
+        bits_[due_ / 32] = std::uint32_t{1} << (due_ % 32);
+        return bits_;
+    }
+
+    // A closing that is forbidden by its logit leaves the thought without a limit.
     void apply(std::span<float> logits) override {
-        constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-        if (due_ != kNoToken && logits[due_] == kForbidden) leave();
-        if (due_ == kNoToken) {
-            if (inner_) inner_->apply(logits);
-            return;
-        }
-        const float own = logits[due_];
-        std::ranges::fill(logits, kForbidden);
-        logits[due_] = own;
+        if (due_ != kNoToken && std::isinf(logits[due_])) leave();
+        Mask::apply(logits);
     }
 
-    bool allows(Token token) override {
-        return due_ == kNoToken ? !inner_ || inner_->allows(token) : token == due_;
-    }
-
-    std::size_t keep_allowed(std::span<Token> tokens) override {
-        if (due_ == kNoToken) return inner_ ? inner_->keep_allowed(tokens) : tokens.size();
-        return std::ranges::stable_partition(tokens, [&](Token one) { return one == due_; })
-                   .begin() -
-               tokens.begin();
+    std::size_t n_allowed(TokenSpan draft) override {
+        if (due_ == kNoToken) return inner_ ? inner_->n_allowed(draft) : draft.size();
+        return !draft.empty() && draft[0] == due_ ? draft.size() : 0;
     }
 
     void accept(Token token) override {
@@ -133,7 +129,9 @@ class ThoughtLimit final : public Mask {
     bool begun() const override { return due_ != kNoToken || (inner_ && inner_->begun()); }
 
     std::unique_ptr<Mask> clone() const override {
-        return std::make_unique<ThoughtLimit>(thought_, inner_ ? inner_->clone() : nullptr);
+        std::unique_ptr<Mask> inner;
+        if (inner_ && !(inner = inner_->clone())) return nullptr;
+        return std::make_unique<ThoughtLimit>(thought_, n_vocab_, std::move(inner));
     }
 
  private:
@@ -149,8 +147,10 @@ class ThoughtLimit final : public Mask {
     }
 
     Thought thought_;
+    std::size_t n_vocab_;
     std::unique_ptr<Mask> inner_;
-    Token due_ = kNoToken;  // the only token that may come; kNoToken: inner_ decides
+    Token due_ = kNoToken;             // the only token that may come; kNoToken: inner_ decides
+    std::vector<std::uint32_t> bits_;  // due_ alone
 };
 
 }  // namespace
@@ -158,7 +158,7 @@ class ThoughtLimit final : public Mask {
 std::unique_ptr<Mask> limit_thought(const Vocab& vocab, const SamplingOptions& options,
                                     std::unique_ptr<Mask> inner) {
     if (options.reasoning_budget < 0 || options.reasoning_closing.empty()) return inner;
-    return std::make_unique<ThoughtLimit>(Thought(vocab, options), std::move(inner));
+    return std::make_unique<ThoughtLimit>(Thought(vocab, options), vocab.size(), std::move(inner));
 }
 
 }  // namespace specllama
