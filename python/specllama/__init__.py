@@ -25,8 +25,8 @@ from specllama._core import (  # noqa: E402
     Stats,
     TokenLogprobs,
     list_devices,
+    set_llguidance_path,
 )
-from specllama._core import set_llguidance_path  # noqa: E402
 from specllama._core import version as __version__  # noqa: E402
 from specllama._fork import release_helpers_at_fork  # noqa: E402
 from specllama.drafter import Drafter  # noqa: E402

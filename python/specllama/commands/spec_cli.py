@@ -26,6 +26,7 @@ _DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
 
 _GRAMMARS = ("--grammar", "--grammar-file")
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
+_REGEX = "--regex"
 
 _LONGEST_GRAMMAR = 65536
 """Most bytes that the core reads; an argument of a process may have up to twice as many."""
@@ -40,7 +41,7 @@ SWITCHES = _ABOUT.union((
 """Options without a value. After any other option the next argument is its value, whatever it looks
 like."""
 
-OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
+OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (_REGEX,), (
     "-n", "--n-predict", "--predict", "-r", "--stop", "--temp", "--temperature", "--top-nsigma",
     "--top-n-sigma", "--top-k", "--typical", "--typical-p", "--top-p", "--min-p",
     "--xtc-probability", "--xtc-threshold", "--repeat-penalty", "--presence-penalty",
@@ -111,27 +112,35 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with a JSON schema replaced by its grammar, as the executable
-    cannot convert it. Raises ArgumentError if it is not a schema, and what `_files.read_prompt`
-    raises."""
+    """Return command-line arguments with a JSON schema, or a regular expression, replaced by its
+    grammar in Lark. Raises ArgumentError if the schema cannot be enforced, and what
+    `_files.read_prompt` raises."""
     from specllama import _files
     from specllama.errors import ArgumentError
-    from specllama.requests.grammar import gbnf
+    from specllama.requests.grammar import read_schema
+    from specllama.requests.lark import json_rule, lark, regex_rule
 
-    forms = [one.option for one in _read(arguments) if one.option in (*_SCHEMAS, *_GRAMMARS)]
-    if len(forms) > 1 and set(forms) & set(_SCHEMAS):
-        raise ArgumentError(f"Give one of {', '.join(_GRAMMARS)}, -j and -jf.")
+    converted = (*_SCHEMAS, _REGEX)
+    forms = [one.option for one in _read(arguments) if one.option in (*converted, *_GRAMMARS)]
+    if len(forms) > 1 and set(forms) & set(converted):
+        raise ArgumentError(f"Give one of {', '.join(_GRAMMARS)}, -j, -jf and {_REGEX}.")
     result: list[str] = []
     for option, value, given in _read(arguments):
-        if option not in _SCHEMAS or value is None:
+        if option not in converted or value is None:
             result += given
+            continue
+        if option == _REGEX:
+            result += ["--grammar", lark({"start": regex_rule(value)})]
             continue
         schema = _files.read_prompt(value) if option.endswith(("f", "file")) else value
         schema = schema.removeprefix("\N{BYTE ORDER MARK}")
         try:
-            grammar = gbnf(None, schema)
+            found = read_schema(schema)
         except ArgumentError as error:
             raise ArgumentError(str(error).replace("json_schema", option, 1)) from None
+        for remark in found.remarks:
+            print(f"spec-cli: {option}: {remark}.", file=sys.stderr)
+        grammar = lark({"start": json_rule(found.text)})
         if (n := len(grammar.encode())) > _LONGEST_GRAMMAR:
             raise ArgumentError(
                 f"{option} makes a grammar of {n} bytes; at most {_LONGEST_GRAMMAR} can be read."

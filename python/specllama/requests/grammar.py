@@ -11,21 +11,21 @@ from specllama import _check
 from specllama._core import GrammarSyntax
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
-
-LARK = "%llguidance {}"
-"""The first line of a Lark grammar that is made here."""
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _LARK = re.compile(r"\s*(%llguidance|start\s*:(?!:))")
 
 
-def constraint(grammar: str | None, json_schema: Any, regex: str | None) -> tuple[str, GrammarSyntax]:
+def constraint(
+    grammar: str | None, json_schema: Any, regex: str | None
+) -> tuple[str, GrammarSyntax]:
     """Return the grammar that a request asks for, and its syntax; "": it asks for none.
 
     Args:
         grammar: GBNF, whose rule `root` is the whole text, or llguidance's Lark, whose rule `start`
-            is. Or a schema as `schema_grammar` returns it.
-        json_schema: A JSON schema as a dict or as text ({} or True: any JSON value), or a type,
-            such as a pydantic model, a dataclass or a TypedDict.
+            is; or the text of a SchemaGrammar.
+        json_schema: A JSON schema as a dict or as text ({} or True: any JSON value); a type, such
+            as a pydantic model, a dataclass or a TypedDict; or a SchemaGrammar.
         regex: A regular expression of the whole text.
 
     Raises:
@@ -36,7 +36,10 @@ def constraint(grammar: str | None, json_schema: Any, regex: str | None) -> tupl
     if regex is not None:
         return _check.text("regex", regex) or "()", GrammarSyntax.regex
     if json_schema is not None:
-        return _from_schema(json_schema), GrammarSyntax.json_schema
+        found = read_schema(json_schema)
+        for remark in found.remarks if found is not json_schema else ():
+            warnings.warn(f"json_schema: {remark}.", stacklevel=2)
+        return found.text, GrammarSyntax.json_schema
     if grammar is None:
         return "", GrammarSyntax.gbnf
     text = _check.text("grammar", grammar)
@@ -49,7 +52,11 @@ def _syntax_of(grammar: str) -> GrammarSyntax:
     return GrammarSyntax.lark if _LARK.match(grammar) else GrammarSyntax.gbnf
 
 
-def _from_schema(schema: Any) -> str:
+def read_schema(schema: Any) -> SchemaGrammar:
+    """Return the grammar of a schema as `constraint` takes it. Raises ArgumentError if it is not
+    valid, or cannot be enforced as a whole."""
+    if isinstance(schema, SchemaGrammar):
+        return schema
     # Imported only here: these load llguidance's Python module.
     from specllama.requests.schema.grammar import schema_grammar
     from specllama.requests.schema.own import is_type, own_schema
@@ -63,7 +70,4 @@ def _from_schema(schema: Any) -> str:
             raise ArgumentError(f"json_schema is not valid JSON: {error}.") from None
     if schema is not True and not isinstance(schema, Mapping):
         raise ArgumentError(f"json_schema must be a JSON object, not {_check.quoted(schema)}.")
-    found = schema_grammar(schema, strict=True)
-    for remark in found.remarks:
-        warnings.warn(f"json_schema: {remark}.", stacklevel=2)
-    return found.text
+    return schema_grammar(schema, strict=True)

@@ -160,17 +160,18 @@ class GenerateOptions(TypedDict, total=False):
     )]  # fmt: skip
     grammar: Annotated[str | None, Field(
         None, "none", read.anything,
-        "GBNF text that the output must follow, at most 64 kB. "
-        "The output may end early by max_tokens or a stop string.",
+        "A grammar that the output must follow, in GBNF, or in Lark as llguidance has it (its first "
+        "line is %llguidance {}). The output may end early by max_tokens or a stop string.",
     )]  # fmt: skip
-    json_schema: Annotated[str | Mapping[str, Any] | None, Field(
+    json_schema: Annotated[str | Mapping[str, Any] | type | None, Field(
         None, "none", read.anything,
-        "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar. "
-        "{}: any JSON value.",
+        "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar; "
+        "{}: any JSON value. Or a type: a pydantic model, a dataclass, a TypedDict.",
     )]  # fmt: skip
     regex: Annotated[str | None, Field(
         None, "none", read.anything,
-        "A regular expression that the output must match, instead of a grammar.",
+        "A regular expression that the whole output must match, instead of a grammar, in the syntax "
+        "of Rust's regex: no look-around, no back-references.",
     )]  # fmt: skip
     grammar_triggers: Annotated[str | Iterable[str] | None, Field(
         None, "none", _check.texts,
@@ -208,7 +209,16 @@ FIELDS: Mapping[str, Field] = {
 }
 """The table: each option's field, by the option's name."""
 
-_OF_REQUEST = {"max_tokens", "stop", "echo", "json_schema", "reference", "cache_prompt", "trace"}
+_OF_REQUEST = {
+    "max_tokens",
+    "stop",
+    "echo",
+    "json_schema",
+    "regex",
+    "reference",
+    "cache_prompt",
+    "trace",
+}
 """Options that concern the request, so the core's sampler does not take them."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,32 +13,13 @@ from specllama.requests.json_text import parsed
 from specllama.requests.schema.asked import complaint
 from specllama.requests.schema.prepared import Prepared
 from specllama.requests.schema.repaired import SchemaError
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _SPACE = r" |\n{1,2}[ \t]{0,20}"
 """White space where JSON allows any: models that may write more of it may never stop."""
 
 _SHORT_ESCAPES = 'nrbtf\\"'
 _CONTROLS = re.compile(r"\\u00[01]")
-
-
-@dataclass(frozen=True)
-class SchemaGrammar:
-    """A JSON schema as a grammar.
-
-    Attributes:
-        text: The schema in llguidance's form, as JSON.
-        left: What restricts values but is left to the model, each as "keyword" or "keyword value".
-        remarks: Clauses about what is checked differently, and harms nobody.
-    """
-
-    text: str
-    left: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-    @property
-    def warnings(self) -> list[str]:
-        """All that differs from the schema, as clauses."""
-        return [*(f"{one} is not enforced" for one in self.left), *self.remarks]
 
 
 def schema_grammar(schema: Any, *, strict: bool = False) -> SchemaGrammar:
@@ -59,7 +39,7 @@ def schema_grammar(schema: Any, *, strict: bool = False) -> SchemaGrammar:
     return found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _grammar_of(written: str) -> SchemaGrammar:
     try:
         prepared = Prepared(parsed(written))

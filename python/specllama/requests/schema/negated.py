@@ -65,7 +65,9 @@ def _cases(
     """Return schemas of which one holds for each value that breaks this keyword of a schema."""
     if key in _OPPOSITES:
         kind, other, step = _OPPOSITES[key]
-        return [] if value + step < 0 and kind != "number" else [{"type": kind, other: value + step}]
+        return (
+            [] if value + step < 0 and kind != "number" else [{"type": kind, other: value + step}]
+        )
     if key == "type":
         return _other_types(value)
     if key in ("const", "enum"):

@@ -167,7 +167,9 @@ class Prepared:
             return [(key, value)]
         if key == "contains":
             return self._contained(value, own)
-        if key in ("$dynamicRef", "$recursiveRef") or (key == "uniqueItems" and own.get("maxItems", 2) > 1):
+        if key in ("$dynamicRef", "$recursiveRef") or (
+            key == "uniqueItems" and own.get("maxItems", 2) > 1
+        ):
             self._reader.leave(key)
         return []
 
@@ -182,11 +184,15 @@ class Prepared:
     def _alternatives(self, schemas: list[Any], depth: int, alone: bool) -> list[Any]:
         read = [self._reader.followed(one) for one in schemas]
         odd = [_pattern_of(one) for one in read]
-        rest = [
-            one
-            for one, pattern in zip(read, odd, strict=True)
-            if pattern is None and one is not False and one.get("type") != ["null"]
-        ] if any(odd) else []
+        rest = (
+            [
+                one
+                for one, pattern in zip(read, odd, strict=True)
+                if pattern is None and one is not False and one.get("type") != ["null"]
+            ]
+            if any(odd)
+            else []
+        )
         if rest:
             for pattern in filter(None, odd):
                 self._reader.remark(

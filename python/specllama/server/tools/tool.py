@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from specllama import _check
+from specllama.errors import ArgumentError
+from specllama.requests.schema.grammar import schema_grammar
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.tools.schema import ANY_OBJECT, expressible, without_lengths
 
 _MOST_TOOLS = 128
 _RUN_ELSEWHERE = (
@@ -55,12 +57,12 @@ class Tool:
 
     Attributes:
         name: The function's name.
-        parameters: The schema of its arguments, as far as a grammar can express it.
+        arguments: The grammar of its arguments.
         given: The whole description as in chat completions: {"type": "function", "function": ...}.
     """
 
     name: str
-    parameters: Mapping[str, Any]
+    arguments: SchemaGrammar
     given: Mapping[str, Any]
 
 
@@ -102,22 +104,27 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
     if not _NAME.fullmatch(name):
         function.refuse("name", "1 to 128 letters, digits and _ . : / -")
     said: dict[str, Any] = {"name": name, "description": function.text("description")}
-    function.flag("strict")
-    parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
+    strict = function.flag("strict")
     _check.text(function.full_name("description"), said["description"])
+    arguments = schema_grammar({"type": "object", "properties": {}})
     if form.schema in function:
+        field = function.full_name(form.schema)
         said["parameters"] = function.any(form.schema)
-        written = json.dumps(said["parameters"], ensure_ascii=False)
-        _check.text(function.full_name(form.schema), written)
-        parameters = expressible(said["parameters"], function.full_name(form.schema))
-    return Tool(name, parameters, {"type": "function", "function": said})
+        _check.text(field, json.dumps(said["parameters"], ensure_ascii=False))
+        arguments = _arguments(said["parameters"], field, strict)
+    return Tool(name, arguments, {"type": "function", "function": said})
 
 
-def unmeasured(tool: Tool) -> Tool:
-    """Return the tool with arguments of any length allowed."""
-    return Tool(tool.name, without_lengths(tool.parameters), tool.given)
-
-
-def loosened(tool: Tool) -> Tool:
-    """Return the tool with any object allowed as its arguments."""
-    return Tool(tool.name, ANY_OBJECT, tool.given)
+def _arguments(schema: Any, field: str, strict: bool) -> SchemaGrammar:
+    """Return the grammar of a tool's arguments. If its schema cannot be followed, any object will
+    do, unless it must be followed strictly. Raises ApiError."""
+    if not isinstance(schema, dict):
+        raise ApiError(400, f"{field} must be a JSON schema, an object.", param=field)
+    try:
+        return schema_grammar({**schema, "type": "object"}, strict=strict)
+    except ArgumentError as error:
+        reason = str(error).removeprefix("json_schema ").removesuffix(".")
+        if strict:
+            raise ApiError(400, f"{field} {reason}.", param=field) from None
+        free = schema_grammar({"type": "object"})
+        return SchemaGrammar(free.text, (), (f"the schema {reason}, so any object will do",))
