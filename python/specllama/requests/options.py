@@ -13,6 +13,7 @@ from specllama import _check, _core
 from specllama.requests import read
 from specllama.requests.field import INT32, Field, Range
 from specllama.requests.grammar import constraint
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 
 class GenerateOptions(TypedDict, total=False):
@@ -160,18 +161,18 @@ class GenerateOptions(TypedDict, total=False):
     )]  # fmt: skip
     grammar: Annotated[str | None, Field(
         None, "none", read.anything,
-        "A grammar that the output must follow, in GBNF, or in Lark as llguidance has it (its first "
-        "line is %llguidance {}). The output may end early by max_tokens or a stop string.",
+        "A grammar that the output must follow, in GBNF, or in llguidance's Lark, whose first line "
+        "is %llguidance {}. The output may end early by max_tokens or a stop string.",
     )]  # fmt: skip
-    json_schema: Annotated[str | Mapping[str, Any] | type | None, Field(
+    json_schema: Annotated[str | Mapping[str, Any] | type | SchemaGrammar | None, Field(
         None, "none", read.anything,
         "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar; "
         "{}: any JSON value. Or a type: a pydantic model, a dataclass, a TypedDict.",
     )]  # fmt: skip
     regex: Annotated[str | None, Field(
         None, "none", read.anything,
-        "A regular expression that the whole output must match, instead of a grammar, in the syntax "
-        "of Rust's regex: no look-around, no back-references.",
+        "A regular expression that the whole output must match, instead of a grammar, in the "
+        "syntax of Rust's regex: no look-around, no back-references.",
     )]  # fmt: skip
     grammar_triggers: Annotated[str | Iterable[str] | None, Field(
         None, "none", _check.texts,

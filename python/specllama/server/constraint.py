@@ -40,10 +40,8 @@ def read_constraint(fields: Fields) -> GenerateOptions:
     if "response_format" in fields:
         found |= form_options(fields, "response_format")
     if len(found) > 1:
-        names = " and ".join(found)
-        raise ApiError(
-            400, f"{names} exclude each other; give one of them.", param=next(iter(found))
-        )
+        message = f"{' and '.join(found)} exclude each other; give one of them."
+        raise ApiError(400, message, param=next(iter(found)))
     return cast(GenerateOptions, found)
 
 

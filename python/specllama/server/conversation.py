@@ -21,6 +21,9 @@ from specllama.server.tools.grammar import AnswerGrammar
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 
+_CONSTRAINTS = frozenset({"grammar", "json_schema", "regex"})
+"""Options that hold an answer to a form."""
+
 _template_format = lru_cache(maxsize=8)(call_format)
 
 
@@ -100,9 +103,7 @@ class Conversation:
         schema may also copy texts in the form that it must write. Raises ApiError.
         """
         found = self._with_grammar(options)
-        if found.keys() & {"grammar", "json_schema", "regex"} and (
-            text := rewritten(self._messages)
-        ):
+        if found.keys() & _CONSTRAINTS and (text := rewritten(self._messages)):
             given = found.get("reference")
             found["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
         return found
@@ -138,9 +139,7 @@ class Conversation:
         """
         triggers = options.get("grammar_triggers") or ()
         # A grammar without triggers leaves no room for the end of a thought.
-        opened = bool(self._closing) and (
-            not options.keys() & {"grammar", "regex"} or bool(triggers)
-        )
+        opened = bool(self._closing) and (not options.keys() & _CONSTRAINTS or bool(triggers))
         tools, must = self._choice.tools, self._choice.must
         calls = CallReader(self._format, tools, only=must) if tools else None
         thoughts = None

@@ -30,9 +30,8 @@ def with_evaluated(schema: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
             rest = [*parts[:n], {key: one for key, one in part.items() if key != "anyOf"}]
             rest += parts[n + 1 :]
             return {"anyOf": [{"allOf": [*rest, one], **rules} for one in part["anyOf"]]}
-    return {
-        "allOf": [*parts, _closing([one for one in parts if OPPOSITE not in one], rules, reader)]
-    }
+    evaluating = [one for one in parts if OPPOSITE not in one]
+    return {"allOf": [*parts, _closing(evaluating, rules, reader)]}
 
 
 def _parts(schema: Any, reader: Reader, depth: int) -> list[dict[str, Any]]:

@@ -24,7 +24,8 @@ _OPPOSITES: Mapping[str, tuple[str, str, int]] = {
 _WITHOUT_OPPOSITE = frozenset({
     "oneOf", "if", "contains", "uniqueItems", "propertyNames", "patternProperties",
     "additionalProperties", "items", "pattern", "format", "multipleOf", "dependentRequired",
-    "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef",
+    "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems",
+    "$dynamicRef", "$recursiveRef",
 })  # fmt: skip
 
 _DEEPEST = 16
@@ -65,9 +66,8 @@ def _cases(
     """Return schemas of which one holds for each value that breaks this keyword of a schema."""
     if key in _OPPOSITES:
         kind, other, step = _OPPOSITES[key]
-        return (
-            [] if value + step < 0 and kind != "number" else [{"type": kind, other: value + step}]
-        )
+        is_none = value + step < 0 and kind != "number"
+        return [] if is_none else [{"type": kind, other: value + step}]
     if key == "type":
         return _other_types(value)
     if key in ("const", "enum"):

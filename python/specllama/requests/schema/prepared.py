@@ -167,9 +167,8 @@ class Prepared:
             return [(key, value)]
         if key == "contains":
             return self._contained(value, own)
-        if key in ("$dynamicRef", "$recursiveRef") or (
-            key == "uniqueItems" and own.get("maxItems", 2) > 1
-        ):
+        has_several = key == "uniqueItems" and own.get("maxItems", 2) > 1
+        if has_several or key in ("$dynamicRef", "$recursiveRef"):
             self._reader.leave(key)
         return []
 

@@ -70,10 +70,8 @@ class AnswerGrammar:
         if not self.control:
             return literal(text)
         parts = re.split("(" + "|".join(map(re.escape, self.control)) + ")", text)
-        return " ".join(
-            f"({literal(part)} | <[{self.control[part]}]>)"
-            if part in self.control
-            else literal(part)
-            for part in parts
-            if part
-        )
+        return " ".join(self._part(part) for part in parts if part)
+
+    def _part(self, text: str) -> str:
+        written, token = literal(text), self.control.get(text)
+        return written if token is None else f"({written} | <[{token}]>)"
