@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from specllama.requests.schema.reader import Reader
+
 _MOST_CHOICES = 64
 """Most sets of properties that are written out for minProperties and maxProperties."""
 
@@ -56,7 +58,7 @@ def with_named_properties(
 
 
 def with_counted_properties(
-    schema: Mapping[str, Any], left: Callable[[str], None]
+    schema: Mapping[str, Any], reader: Reader
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a schema of objects, and schemas of which one must hold besides, that allow as many
     properties as minProperties and maxProperties of the given schema do.
@@ -79,13 +81,15 @@ def with_counted_properties(
         found.pop("minProperties", None)
     if high >= len(optional) and not is_open:
         found.pop("maxProperties", None)
+    if low > 1 and is_open:
+        reader.remark(f"for minProperties {schema['minProperties']}, equal names count, too")
     if not optional or not found.keys() & {"minProperties", "maxProperties"}:
         return found, []
     choices = _choices(optional, low, high, is_open)
     if choices is None:
         for key in ("minProperties", "maxProperties"):
             if key in found:
-                left(f"{key} {found.pop(key)}")
+                reader.leave(f"{key} {found.pop(key)}")
         return found, []
     return found, [
         {

@@ -15,6 +15,9 @@ _MOST_PARTS = 20_000
 _MOST_CONSTANTS = 100_000
 """Most constants in a schema, references followed."""
 
+_DEEPEST = 48
+"""Most parts inside each other that hold for the same value."""
+
 
 class Reader:
     """Reads the parts of one schema.
@@ -42,8 +45,15 @@ class Reader:
         """Record a remark."""
         self.remarks[what] = None
 
-    def read(self, schema: Any) -> Any:
-        """Return a part repaired, or True or False. Raises SchemaError."""
+    def read(self, schema: Any, depth: int = 0) -> Any:
+        """Return a part repaired, or True or False. Raises SchemaError.
+
+        Args:
+            schema: The part.
+            depth: How many others, which hold for the same value, it is inside.
+        """
+        if depth > _DEEPEST:
+            raise SchemaError(f"more than {_DEEPEST} references or allOf inside each other")
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):

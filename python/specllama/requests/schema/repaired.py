@@ -73,6 +73,7 @@ def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str
             _repair_old_bound(found, key)
         elif key in found:
             _repair_bound(found, key, left)
+    _repair_excluded(found)
     if "type" in found:
         _repair_types(found)
     if found.get("enum") == []:
@@ -144,6 +145,23 @@ def _repair_old_bound(schema: dict[str, Any], key: str) -> None:
     bound = key.replace("exclusiveM", "m")
     if schema.pop(key) and bound in schema:
         schema[key] = _number(bound, schema.pop(bound))
+
+
+def _repair_excluded(schema: dict[str, Any]) -> None:
+    """llguidance allows an excluded whole number if the other bound is less than 1 away; so a value
+    just beside it becomes the bound."""
+    for bound, other, sign in (("Minimum", "Maximum", 1), ("Maximum", "Minimum", -1)):
+        excluded = schema.get(f"exclusive{bound}")
+        keys = (f"exclusive{other}", other.lower())
+        distances = [
+            sign * (schema[key] - excluded)
+            for key in keys
+            if key in schema and excluded is not None
+        ]
+        if isinstance(excluded, int) and 0 < min(distances, default=1) < 1:
+            del schema[f"exclusive{bound}"]
+            near = excluded + sign * min(distances) * 1e-9
+            schema[bound.lower()] = sorted((near, schema.get(bound.lower(), near)))[sign > 0]
 
 
 def _repair_types(schema: dict[str, Any]) -> None:
