@@ -33,7 +33,7 @@ def with_known_keywords(schema: dict[str, Any], reader: Reader) -> dict[str, Any
     _take_contained(found, reader)
     factor = found.get("multipleOf")
     if factor is not None and not can_follow({"type": "number", "multipleOf": factor}):
-        reader.leave(f"multipleOf {found.pop('multipleOf')!r:.40}")
+        reader.leave("multipleOf", found.pop("multipleOf"))
     patterns = dict.fromkeys(found.get("patternProperties", ()), True)
     if patterns and (
         len(patterns) > _MOST_PATTERNS or not can_follow({"patternProperties": patterns})
@@ -52,7 +52,7 @@ def _take_constants(schema: dict[str, Any], reader: Reader) -> None:
     for key, values in constants:
         large = [one for one in values if type(one) in (int, float) and abs(one) > _EXACT]
         if large:
-            reader.leave(f"{key} {large[0]!r:.40}")
+            reader.leave(key, large[0])
             del schema[key]
 
 
@@ -63,7 +63,7 @@ def _take_text(schema: dict[str, Any], reader: Reader) -> None:
     found: dict[str, Any] = {}
     if pattern is not None:
         if (same := followable(pattern)) is None:
-            reader.leave(f"pattern {pattern!r:.80}")
+            reader.leave("pattern", pattern)
         else:
             found["pattern"] = same
     if name is not None:
@@ -78,7 +78,7 @@ def _take_text(schema: dict[str, Any], reader: Reader) -> None:
     }
     if found and lengths and not can_follow({"type": "string", **found, **lengths}):
         for key, length in lengths.items():
-            reader.leave(f"{key} {length} beside a pattern or format")
+            reader.leave(key, length)
             del schema[key]
     schema |= found
 

@@ -34,7 +34,7 @@ class Prepared:
 
     Attributes:
         schema: The result, with definitions of its own.
-        left: What restricts values but is left to the model, each as "keyword" or "keyword value".
+        left: What restricts values but is left to the model, keywords as JSON has them.
         remarks: Clauses about what is checked differently, and harms nobody.
         has_other_names: Whether an object may have properties besides those that it lists.
 
@@ -103,9 +103,8 @@ class Prepared:
         if given.keys() & UNEVALUATED:
             return self._visit(with_evaluated(given, self._reader), depth + 1)
         own, others = split(schema, given, self._reader)
-        own, counts = self._counted(with_known_keywords(own, self._reader))
-        if counts:
-            others.append({"anyOf": [*counts, *_of_other_types(own)]})
+        own, more = self._counted(with_known_keywords(own, self._reader))
+        others += more
         forms: list[Any] = [{key: self._form(key, one, depth, alone) for key, one in own.items()}]
         for form in (self._visit(one, depth + 1, alone=alone) for one in others):
             is_list = isinstance(form, dict) and form.keys() == {"allOf"}
@@ -117,17 +116,20 @@ class Prepared:
             return {"allOf": forms}
         return forms[0] if forms else True
 
-    def _counted(self, own: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _counted(self, own: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """Return a schema with the names and the numbers of properties expressed by other keywords,
-        and schemas of which one must hold besides."""
+        and what else must hold."""
+        others: list[Any] = []
         if "propertyNames" in own:
             names = self._reader.followed(own.pop("propertyNames"))
-            own = with_named_properties(own, names, self._reader.leave)
+            own, others = with_named_properties(own, names, self._reader)
         if len({*own.get("properties", ()), *own.get("required", ())}) > _MOST_PROPERTIES:
             raise SchemaError(f"more than {_MOST_PROPERTIES} properties of an object")
-        if not own.keys() & {"minProperties", "maxProperties"}:
-            return own, []
-        return with_counted_properties(own, self._reader)
+        if own.keys() & {"minProperties", "maxProperties"}:
+            own, choices = with_counted_properties(own, self._reader)
+            if choices:
+                others.append({"anyOf": [*choices, *_of_other_types(own)]})
+        return own, others
 
     def _form(self, key: str, value: Any, depth: int, alone: bool) -> Any:
         """Return the value of a keyword, with the forms of the schemas in it."""

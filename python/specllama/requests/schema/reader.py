@@ -26,7 +26,7 @@ class Reader:
         schema: The whole schema.
 
     Attributes:
-        left: What restricts values but cannot be expressed, each as "keyword" or "keyword value".
+        left: What restricts values but cannot be expressed, keywords as JSON has them.
         remarks: Clauses on what is checked differently, and harms nobody.
     """
 
@@ -37,9 +37,9 @@ class Reader:
         self._n_parts = 0
         self._n_constants = 0
 
-    def leave(self, what: str) -> None:
-        """Record what is left to the model."""
-        self.left[what] = None
+    def leave(self, key: str, *value: Any) -> None:
+        """Record a keyword, perhaps with its value, that is left to the model."""
+        self.left[f'"{key}"' + "".join(f": {json.dumps(one):.80}" for one in value)] = None
 
     def remark(self, what: str) -> None:
         """Record a remark."""
@@ -71,7 +71,7 @@ class Reader:
         try:
             return self._references.target(schema)
         except LookupError:
-            self.leave(f"$ref {schema['$ref']!r:.80}")
+            self.leave("$ref", schema["$ref"])
             return True
 
     def followed(self, schema: Any) -> Any:

@@ -47,7 +47,7 @@ class SchemaError(Exception):
     """Part of a schema cannot be read. The text completes "it has ..."."""
 
 
-def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str, Any]:
+def repaired(schema: Mapping[str, Any], left: Callable[..., None]) -> dict[str, Any]:
     """Return one schema, without those inside it, with what is meant instead of what is written:
     counts as integers, bounds as numbers, the names of types, and keywords of other drafts.
 
@@ -55,7 +55,7 @@ def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str
 
     Args:
         schema: As the user or client gave it.
-        left: Called with the description of a keyword that is left out though it restricts.
+        left: Called with a keyword, and perhaps its value, that is left out though it restricts.
 
     Raises:
         SchemaError: It is not clear what is meant.
@@ -77,7 +77,7 @@ def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str
     if "type" in found:
         _repair_types(found)
     if found.get("enum") == []:
-        left("enum []")
+        left("enum", [])
         del found["enum"]
     if found.get("uniqueItems") is not True:
         found.pop("uniqueItems", None)
@@ -125,7 +125,7 @@ def _count(key: str, value: Any) -> int:
     return min(max(number, 0), 2**31)
 
 
-def _repair_bound(schema: dict[str, Any], key: str, left: Callable[[str], None]) -> None:
+def _repair_bound(schema: dict[str, Any], key: str, left: Callable[..., None]) -> None:
     number = schema[key] = _number(key, schema[key])
     if number == 0 and key == "multipleOf":
         raise SchemaError("multipleOf 0, which must be more than 0")
@@ -136,7 +136,7 @@ def _repair_bound(schema: dict[str, Any], key: str, left: Callable[[str], None])
         nearest = nearest if nearest <= abs(number) else math.nextafter(nearest, 0)
         schema[key] = math.copysign(nearest, number)
     else:
-        left(f"{key} {number!r:.40}")
+        left(key, number)
         del schema[key]
 
 
