@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer
+from specllama import ArgumentError
 from specllama.requests.schema.grammar import schema_grammar
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _TOKENIZER = LLTokenizer("byte")
 _ENDS = [ord(one) for one in '"}]0e,:t']
@@ -17,6 +20,16 @@ _ENDS = [ord(one) for one in '"}]0e,:t']
 def of_schema(schema: Any, *, strict: bool = False) -> str:
     """The grammar of a schema. Raises ArgumentError."""
     return of_prepared(schema_grammar(schema, strict=strict).text)
+
+
+def read(schema: Any, *, strict: bool = False) -> SchemaGrammar | None:
+    """The grammar of a schema as it is prepared; None if it is refused with a sentence."""
+    try:
+        return schema_grammar(schema, strict=strict)
+    except ArgumentError as error:
+        sentence, keywords = str(error), "(has|allows no|cannot be|nests|is false)"
+    assert re.fullmatch(rf"json_schema {keywords}.+\.", sentence), sentence
+    return None
 
 
 def of_prepared(text: str) -> str:

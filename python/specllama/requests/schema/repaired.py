@@ -39,8 +39,8 @@ _BY_NAME = (
 _EXACT = 2**53
 """The largest integer up to which doubles, as which llguidance reads numbers, tell all apart."""
 
-_LARGEST = 2**63 - 1024
-"""The largest double that fits an integer of llguidance."""
+_LARGEST = 2**62
+"""The largest bound for which llguidance makes an expression."""
 
 
 class SchemaError(Exception):
@@ -134,7 +134,7 @@ def _repair_bound(schema: dict[str, Any], key: str, left: Callable[..., None]) -
     if (number > 0) == key.lower().endswith("maximum"):
         nearest = float(min(abs(number), _LARGEST))
         nearest = nearest if nearest <= abs(number) else math.nextafter(nearest, 0)
-        schema[key] = math.copysign(nearest, number)
+        schema[key] = nearest if number > 0 else -nearest
     else:
         left(key, number)
         del schema[key]
