@@ -21,7 +21,7 @@ constexpr std::size_t kLongestReason = 300;
 constexpr char kSpecial = '\xFF';
 
 constexpr LlgParserLimits kLimits{
-    .max_items_in_row = 2000,
+    .max_items_in_row = 5000,  // four for each optional property that may be next
     .initial_lexer_fuel = 5'000'000,  // 0.1 s
     .step_lexer_fuel = 200'000,       // 15 ms
     .step_max_items = 200'000,        // 10 ms

@@ -10,6 +10,9 @@ from specllama.requests.schema.reader import Reader
 _SAYS_OTHERS = frozenset({
     "additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames",
 })  # fmt: skip
+_IN_PLACE = frozenset({
+    "$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies",
+})  # fmt: skip
 _DEEPEST = 16
 
 
@@ -32,20 +35,29 @@ class Listed:
         self.says_others = self._forbids = False
         self.names: dict[str, None] | None = None
         self._required: dict[str, None] = {}
+        self._schema = schema
         self._reader = reader
         self._enter(schema, 0, sure=True)
 
     @property
-    def closing(self) -> dict[str, Any] | None:
-        """What holds besides: other properties do not come. None: they may."""
-        if not self.is_object or self.says_others or self.names is None:
-            return None
-        names = {**self.names, **self._required}
-        return {"properties": dict.fromkeys(names, True), "additionalProperties": False}
+    def _is_closed(self) -> bool:
+        return self.is_object and not self.says_others and self.names is not None
+
+    @property
+    def closed(self) -> Any:
+        """The schema; without other properties, if it does not say that there may be some."""
+        if not self._is_closed:
+            return self._schema
+        names = {**(self.names or {}), **self._required}
+        closing = {"properties": dict.fromkeys(names, True), "additionalProperties": False}
+        if self._schema.keys() & _IN_PLACE or not isinstance(self._schema["properties"], Mapping):
+            return {"allOf": [self._schema, closing]}
+        own = {name: self._schema["properties"].get(name, True) for name in names}
+        return {**self._schema, **closing, "properties": own}
 
     @property
     def allows_others(self) -> bool:
-        return bool(self.names) and self.closing is None and not self._forbids
+        return bool(self.names) and not self._is_closed and not self._forbids
 
     def _enter(self, schema: Any, depth: int, *, sure: bool) -> None:
         given = self._reader.read(schema)

@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specllama.requests.schema.negated import TYPES
 from specllama.requests.schema.reader import Reader
+
+TYPES = ("null", "boolean", "number", "string", "array", "object")
+"""The types of JSON values."""
 
 _MOST = 128
 """Most schemas that are compared, each with each."""

@@ -14,12 +14,20 @@ _TIME = (
     r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
     "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
+_N = "[0-9]{1,6}"  # more would be too long for Python
+_DAYS = f"{_N}Y(?:{_N}M(?:{_N}D)?)?|{_N}M(?:{_N}D)?|{_N}D"
+_HOURS = f"T(?:{_N}H(?:{_N}M(?:{_N}S)?)?|{_N}M(?:{_N}S)?|{_N}S)"
 _HEX = "[0-9a-fA-F]"
 
 _PATTERNS = {
     "date": _DATE,
     "time": _TIME,
     "date-time": f"{_DATE}T{_TIME}",
+    "duration": f"P(?:(?:{_DAYS})(?:{_HOURS})?|{_HOURS}|{_N}W)",
+    **{
+        name: f"(?:{one}{{4}})*(?:{one}{{2}}==|{one}{{3}}=)?"
+        for name, one in (("base64", "[A-Za-z0-9+/]"), ("base64url", "[A-Za-z0-9_-]"))
+    },
     **{
         f"uuid{n}": f"{_HEX}{{8}}-{_HEX}{{4}}-{n}{_HEX}{{3}}-[89abAB]{_HEX}{{3}}-{_HEX}{{12}}"
         for n in range(1, 9)
@@ -27,7 +35,7 @@ _PATTERNS = {
 }
 """Formats that llguidance has not, or has wider: its dates have a 29th of February in any year."""
 
-_KNOWN = frozenset({"duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"})
+_KNOWN = frozenset({"email", "hostname", "ipv4", "ipv6", "uuid", "uri"})
 """Formats that llguidance follows."""
 
 _EQUALS = {

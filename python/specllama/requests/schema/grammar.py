@@ -76,6 +76,8 @@ def _written(schema: Any) -> str:
     try:
         written = json.dumps(schema, ensure_ascii=False, default=_as_dict)
         written.encode()
+    except TypeError as error:
+        raise ArgumentError(f"json_schema {error}.") from None
     except UnicodeEncodeError:
         raise ArgumentError("json_schema has a lone surrogate, which is not a character.") from None
     except RecursionError:
@@ -88,4 +90,4 @@ def _written(schema: Any) -> str:
 def _as_dict(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise ArgumentError(f"json_schema has a {type(value).__name__}, which is not a JSON value.")
+    raise TypeError(f"has a {type(value).__name__}, which is not a JSON value")

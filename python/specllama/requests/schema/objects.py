@@ -4,59 +4,46 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from specllama.requests.schema.reader import Reader
 
 _MOST_CHOICES = 64
 """Most sets of properties that are written out for minProperties and maxProperties."""
 
 
 def with_named_properties(
-    schema: Mapping[str, Any], names: Any, left: Callable[[str], None]
-) -> dict[str, Any]:
-    """Return a schema of objects whose propertyNames are expressed by other keywords.
+    schema: Mapping[str, Any], names: Any, reader: Reader
+) -> tuple[dict[str, Any], list[Any]]:
+    """Return a schema of objects, and what else must hold, for a schema with propertyNames.
 
     Args:
         schema: The schema without propertyNames.
         names: The schema of the names, its reference followed.
-        left: Called with the description of a keyword that is left out though it restricts.
+        reader: The reader of the whole.
     """
-    if isinstance(names, bool):
-        return {**schema} if names else {**schema, "maxProperties": 0}
-    other = schema.get("additionalProperties", True)
-    described = schema.get("properties", {})
-    constants = [names["const"]] if "const" in names else names.get("enum")
-    if constants is not None and "patternProperties" not in schema:
-        texts = [one for one in constants if isinstance(one, str)]
-        properties = {name: described.get(name, other) for name in texts}
-        return {**schema, "properties": properties, "additionalProperties": False}
-    low, high = names.get("minLength", 0), names.get("maxLength", "")
-    pattern = names.get("pattern", rf"^[\s\S]{{{low},{high}}}$")
-    rest = names.keys() - {"title", "description", "type"}
-    if not rest:
-        return {**schema}
-    if "patternProperties" in schema or (
-        rest != {"pattern"} and not rest <= {"minLength", "maxLength"}
-    ):
-        left("propertyNames")
-        return {**schema}
-    try:
-        fits = re.compile(pattern).search
-        properties = {name: one if fits(name) else False for name, one in described.items()}
-    except (re.error, OverflowError):
-        left(f"propertyNames with the pattern {pattern!r:.80}")
-        return {**schema}
-    return {
-        **schema,
-        "properties": properties,
-        "patternProperties": {pattern: other},
-        "additionalProperties": False,
-    }
+    found = dict(schema)
+    if isinstance(names, bool) or not names.keys() - {"type"}:
+        return found, [] if names else [{"maxProperties": 0}]
+    if "patternProperties" not in schema and names.keys() & {"const", "enum"}:
+        described, other = schema.get("properties", {}), schema.get("additionalProperties", True)
+        texts = [one for one in names.get("enum", [names.get("const")]) if isinstance(one, str)]
+        found["properties"] = {name: described.get(name, other) for name in texts}
+        found["additionalProperties"] = False
+        return found, []
+    if names.keys() <= {"type", "pattern"}:
+        pattern = names["pattern"]
+    elif names.keys() <= {"type", "minLength", "maxLength"}:
+        pattern = rf"^[\s\S]{{{names.get('minLength', 0)},{names.get('maxLength', '')}}}$"
+    else:
+        reader.leave("propertyNames")
+        return found, []
+    return found, [{"patternProperties": {pattern: True}, "additionalProperties": False}]
 
 
 def with_counted_properties(
-    schema: Mapping[str, Any], left: Callable[[str], None]
+    schema: Mapping[str, Any], reader: Reader
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a schema of objects, and schemas of which one must hold besides, that allow as many
     properties as minProperties and maxProperties of the given schema do.
@@ -79,13 +66,15 @@ def with_counted_properties(
         found.pop("minProperties", None)
     if high >= len(optional) and not is_open:
         found.pop("maxProperties", None)
+    if low > 1 and is_open:
+        reader.remark(f"for minProperties {schema['minProperties']}, equal names count, too")
     if not optional or not found.keys() & {"minProperties", "maxProperties"}:
         return found, []
     choices = _choices(optional, low, high, is_open)
     if choices is None:
         for key in ("minProperties", "maxProperties"):
             if key in found:
-                left(f"{key} {found.pop(key)}")
+                reader.leave(key, found.pop(key))
         return found, []
     return found, [
         {

@@ -9,8 +9,9 @@ from specllama.errors import ArgumentError
 
 
 def is_type(value: Any) -> bool:
-    """Return whether a value is a type, such as a class, or list[int]."""
-    return isinstance(value, type) or get_origin(value) is not None
+    """Return whether a value is a type: a class, one such as list[int], or a name for one."""
+    is_alias = type(value).__name__ == "TypeAliasType"  # of typing, or of typing_extensions
+    return isinstance(value, type) or get_origin(value) is not None or is_alias
 
 
 def own_schema(kind: Any) -> dict[str, Any]:

@@ -15,6 +15,9 @@ _MOST_PARTS = 20_000
 _MOST_CONSTANTS = 100_000
 """Most constants in a schema, references followed."""
 
+_DEEPEST = 48
+"""Most parts inside each other that hold for the same value."""
+
 
 class Reader:
     """Reads the parts of one schema.
@@ -23,7 +26,7 @@ class Reader:
         schema: The whole schema.
 
     Attributes:
-        left: What restricts values but cannot be expressed, each as "keyword" or "keyword value".
+        left: What restricts values but cannot be expressed, keywords as JSON has them.
         remarks: Clauses on what is checked differently, and harms nobody.
     """
 
@@ -34,16 +37,23 @@ class Reader:
         self._n_parts = 0
         self._n_constants = 0
 
-    def leave(self, what: str) -> None:
-        """Record what is left to the model."""
-        self.left[what] = None
+    def leave(self, key: str, *value: Any) -> None:
+        """Record a keyword, perhaps with its value, that is left to the model."""
+        self.left[f'"{key}"' + "".join(f": {json.dumps(one):.80}" for one in value)] = None
 
     def remark(self, what: str) -> None:
         """Record a remark."""
         self.remarks[what] = None
 
-    def read(self, schema: Any) -> Any:
-        """Return a part repaired, or True or False. Raises SchemaError."""
+    def read(self, schema: Any, depth: int = 0) -> Any:
+        """Return a part repaired, or True or False. Raises SchemaError.
+
+        Args:
+            schema: The part.
+            depth: How many others, which hold for the same value, it is inside.
+        """
+        if depth > _DEEPEST:
+            raise SchemaError(f"more than {_DEEPEST} references or allOf inside each other")
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):
@@ -61,7 +71,7 @@ class Reader:
         try:
             return self._references.target(schema)
         except LookupError:
-            self.leave(f"$ref {schema['$ref']!r:.80}")
+            self.leave("$ref", schema["$ref"])
             return True
 
     def followed(self, schema: Any) -> Any:

@@ -39,15 +39,15 @@ _BY_NAME = (
 _EXACT = 2**53
 """The largest integer up to which doubles, as which llguidance reads numbers, tell all apart."""
 
-_LARGEST = 2**63 - 1024
-"""The largest double that fits an integer of llguidance."""
+_LARGEST = 2**62
+"""The largest bound for which llguidance makes an expression."""
 
 
 class SchemaError(Exception):
     """Part of a schema cannot be read. The text completes "it has ..."."""
 
 
-def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str, Any]:
+def repaired(schema: Mapping[str, Any], left: Callable[..., None]) -> dict[str, Any]:
     """Return one schema, without those inside it, with what is meant instead of what is written:
     counts as integers, bounds as numbers, the names of types, and keywords of other drafts.
 
@@ -55,7 +55,7 @@ def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str
 
     Args:
         schema: As the user or client gave it.
-        left: Called with the description of a keyword that is left out though it restricts.
+        left: Called with a keyword, and perhaps its value, that is left out though it restricts.
 
     Raises:
         SchemaError: It is not clear what is meant.
@@ -73,10 +73,11 @@ def repaired(schema: Mapping[str, Any], left: Callable[[str], None]) -> dict[str
             _repair_old_bound(found, key)
         elif key in found:
             _repair_bound(found, key, left)
+    _repair_excluded(found)
     if "type" in found:
         _repair_types(found)
     if found.get("enum") == []:
-        left("enum []")
+        left("enum", [])
         del found["enum"]
     if found.get("uniqueItems") is not True:
         found.pop("uniqueItems", None)
@@ -124,7 +125,7 @@ def _count(key: str, value: Any) -> int:
     return min(max(number, 0), 2**31)
 
 
-def _repair_bound(schema: dict[str, Any], key: str, left: Callable[[str], None]) -> None:
+def _repair_bound(schema: dict[str, Any], key: str, left: Callable[..., None]) -> None:
     number = schema[key] = _number(key, schema[key])
     if number == 0 and key == "multipleOf":
         raise SchemaError("multipleOf 0, which must be more than 0")
@@ -133,9 +134,9 @@ def _repair_bound(schema: dict[str, Any], key: str, left: Callable[[str], None])
     if (number > 0) == key.lower().endswith("maximum"):
         nearest = float(min(abs(number), _LARGEST))
         nearest = nearest if nearest <= abs(number) else math.nextafter(nearest, 0)
-        schema[key] = math.copysign(nearest, number)
+        schema[key] = nearest if number > 0 else -nearest
     else:
-        left(f"{key} {number!r:.40}")
+        left(key, number)
         del schema[key]
 
 
@@ -144,6 +145,23 @@ def _repair_old_bound(schema: dict[str, Any], key: str) -> None:
     bound = key.replace("exclusiveM", "m")
     if schema.pop(key) and bound in schema:
         schema[key] = _number(bound, schema.pop(bound))
+
+
+def _repair_excluded(schema: dict[str, Any]) -> None:
+    """llguidance allows an excluded whole number if the other bound is less than 1 away; so a value
+    just beside it becomes the bound."""
+    for bound, other, sign in (("Minimum", "Maximum", 1), ("Maximum", "Minimum", -1)):
+        excluded = schema.get(f"exclusive{bound}")
+        keys = (f"exclusive{other}", other.lower())
+        distances = [
+            sign * (schema[key] - excluded)
+            for key in keys
+            if key in schema and excluded is not None
+        ]
+        if isinstance(excluded, int) and 0 < min(distances, default=1) < 1:
+            del schema[f"exclusive{bound}"]
+            near = excluded + sign * min(distances) * 1e-9
+            schema[bound.lower()] = sorted((near, schema.get(bound.lower(), near)))[sign > 0]
 
 
 def _repair_types(schema: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ class SchemaGrammar:
 
     Attributes:
         text: The schema in the form that llguidance follows, as JSON.
-        left: What restricts values but is left to the model, each as "keyword" or "keyword value".
+        left: What restricts values but is left to the model, keywords as JSON has them.
         remarks: Clauses about what is checked differently, and harms nobody.
     """
 

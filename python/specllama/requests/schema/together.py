@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from specllama.requests.schema.disjoint import are_disjoint
-from specllama.requests.schema.negated import InexpressibleError, negated
+from specllama.requests.schema.disjoint import TYPES, are_disjoint
 from specllama.requests.schema.reader import Reader
 
-OPPOSITE = "x-opposite"
-"""Marks what was made of a `not`: its properties and items do not count as evaluated."""
-
 _TAKEN = frozenset({
-    "$ref", "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired",
-    "dependentSchemas", "dependencies",
+    "$ref", "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas",
+    "dependencies",
 })  # fmt: skip
 
 
@@ -36,56 +32,37 @@ def split(
             found.append(reader.target(schema))
         elif key == "allOf":
             found += value
-        elif key in ("not", "if", "oneOf"):
-            try:
-                found += _MADE[key](value, given, reader)
-            except InexpressibleError:
+        elif key == "oneOf":
+            found.append({"anyOf": value})
+            if not are_disjoint(value, reader):
                 reader.leave(key)
-                if key == "oneOf":
-                    found.append({"anyOf": value})
+        elif key == "not":
+            found.append(_opposite(value, reader))
+        elif key == "if" and given.keys() & {"then", "else"}:
+            condition = reader.followed(value)
+            if isinstance(condition, bool):
+                found.append(given.get("then" if condition else "else", True))
+            else:
+                reader.leave(key)
         elif key in ("dependentRequired", "dependentSchemas", "dependencies"):
-            found += _dependent(value)
+            found += (_dependent(name, needed) for name, needed in value.items())
     return own, found
 
 
 def _opposite(schema: Any, reader: Reader) -> Any:
-    found = negated(schema, reader.followed)
-    return found if isinstance(found, bool) else {**found, OPPOSITE: True}
+    """Return the opposite of a schema if that is simple; else True, as it is left to the model."""
+    given = reader.followed(schema)
+    if isinstance(given, bool) or not given:
+        return given is False
+    if given.keys() == {"type"} and "integer" not in given["type"]:
+        others = [one for one in TYPES if one not in given["type"]]
+        return {"type": others} if others else False
+    reader.leave("not")
+    return True
 
 
-def _without(schema: Any, _: Mapping[str, Any], reader: Reader) -> Iterator[Any]:
-    yield _opposite(schema, reader)
-
-
-def _conditional(schema: Any, given: Mapping[str, Any], reader: Reader) -> Iterator[Any]:
-    then, otherwise = given.get("then", True), given.get("else", True)
-    if then is not True or otherwise is not True:
-        opposite = _opposite(schema, reader)
-        yield {"anyOf": [{"allOf": [schema, then]}, {"allOf": [opposite, otherwise]}]}
-
-
-def _one_of(schemas: list[Any], _: Mapping[str, Any], reader: Reader) -> Iterator[Any]:
-    if are_disjoint(schemas, reader):
-        yield {"anyOf": schemas}
-        return
-    opposites = [_opposite(one, reader) for one in schemas]
-    yield {
-        "anyOf": [
-            {"allOf": [one, *(other for k, other in enumerate(opposites) if k != n)]}
-            for n, one in enumerate(schemas)
-        ]
+def _dependent(name: str, needed: Any) -> Any:
+    then = {"required": needed} if isinstance(needed, list) else needed
+    return {
+        "anyOf": [{"properties": {name: False}}, {"allOf": [{"required": [name]}, then]}],
     }
-
-
-_MADE: Mapping[str, Callable[[Any, Mapping[str, Any], Reader], Iterator[Any]]] = {
-    "not": _without,
-    "if": _conditional,
-    "oneOf": _one_of,
-}
-
-
-def _dependent(needs: Mapping[str, Any]) -> Iterator[Any]:
-    for name, needed in needs.items():
-        absent = {"properties": {name: False}, OPPOSITE: True}
-        then = {"required": needed} if isinstance(needed, list) else needed
-        yield {"anyOf": [absent, {"allOf": [{"required": [name]}, then]}]}
