@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "specllama/error.h"
+#include "system/big_stack.h"
 
 namespace specllama {
 
@@ -17,12 +18,16 @@ namespace {
 constexpr std::size_t kMostCompiled = 16;
 constexpr std::size_t kLongestReason = 300;
 
+constexpr std::size_t kMostBytes = std::size_t{256} << 10;
+constexpr std::size_t kStack = std::size_t{8} << 20;
+constexpr std::size_t kStackOfByte = 1024;
+
 // llguidance marks tokens that match no text by this byte.
 constexpr char kSpecial = '\xFF';
 
 constexpr LlgParserLimits kLimits{
-    .max_items_in_row = 5000,  // four for each optional property that may be next
-    .initial_lexer_fuel = 5'000'000,  // 0.1 s
+    .max_items_in_row = 5000,         // four for each optional property that may be next
+    .initial_lexer_fuel = 1'000'000,  // 20 ms
     .step_lexer_fuel = 200'000,       // 15 ms
     .step_max_items = 200'000,        // 10 ms
     .max_lexer_states = 250'000,
@@ -116,11 +121,18 @@ Matcher GrammarCompiler::compile(const std::string& grammar, GrammarSyntax synta
 Matcher GrammarCompiler::read(const std::string& grammar, GrammarSyntax syntax) const {
     if (grammar.find('\0') != std::string::npos)
         throw InvalidArgument("The grammar has a NUL character; leave it out.");
+    if (grammar.size() > kMostBytes)
+        throw InvalidArgument("The grammar has " + std::to_string(grammar.size()) +
+                              " bytes; at most 262144 can be read.");
     LlgConstraintInit init{};
     llguidance().constraint_init_set_defaults(&init, tokenizer_.get());
     init.log_buffer_level = init.log_stderr_level = 0;
     init.limits = kLimits;
-    Matcher matcher(llguidance().new_matcher(&init, name_of(syntax), grammar.c_str()));
+    // llguidance reads rules that lead to rules, and what is nested, recursively.
+    LlgMatcher* made = nullptr;
+    with_stack(kStack + grammar.size() * kStackOfByte,
+               [&] { made = llguidance().new_matcher(&init, name_of(syntax), grammar.c_str()); });
+    Matcher matcher(made);
     if (const char* const error = matcher.error())
         throw InvalidArgument("The grammar cannot be read: " + shortened(error) + ".");
     return matcher;

@@ -13,6 +13,9 @@ from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
+_LONGEST_GBNF = 65536
+"""Bytes, as in llama.cpp."""
+
 _LARK = re.compile(r"\s*(%llguidance|start\s*:(?!:))")
 
 
@@ -43,13 +46,19 @@ def constraint(
     if grammar is None:
         return "", GrammarSyntax.gbnf
     text = _check.text("grammar", grammar)
-    return text or " ", _syntax_of(text)  # "" would ask for no grammar
+    if text.startswith("{"):
+        return text, GrammarSyntax.json_schema
+    return text if _LARK.match(text) else _from_gbnf(text), GrammarSyntax.lark
 
 
-def _syntax_of(grammar: str) -> GrammarSyntax:
-    if grammar.startswith("{"):
-        return GrammarSyntax.json_schema
-    return GrammarSyntax.lark if _LARK.match(grammar) else GrammarSyntax.gbnf
+def _from_gbnf(text: str) -> str:
+    if len(text.encode()) > _LONGEST_GBNF:
+        raise ArgumentError(
+            f"The grammar has {len(text.encode())} bytes; at most {_LONGEST_GBNF} can be read."
+        )
+    from specllama.requests.gbnf.lark import gbnf_as_lark
+
+    return gbnf_as_lark(text)
 
 
 def read_schema(schema: Any) -> SchemaGrammar:

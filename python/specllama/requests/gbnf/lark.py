@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from specllama.errors import ArgumentError
 from specllama.requests.gbnf.node import (
     Choice,
     Node,
@@ -16,9 +19,13 @@ from specllama.requests.gbnf.terminals import Terminals
 from specllama.requests.lark import lark
 
 
+@lru_cache(32)
 def gbnf_as_lark(gbnf: str) -> str:
     """Return a grammar that allows the same texts. Raises ArgumentError if it cannot be read."""
-    return _Writer(read_gbnf(gbnf)).written()
+    try:
+        return _Writer(read_gbnf(gbnf)).written()
+    except RecursionError:
+        raise ArgumentError("The grammar nests too deep; name some of its groups as rules.") from None
 
 
 class _Writer:
@@ -77,7 +84,7 @@ class _Writer:
         """Return a part within a lexeme."""
         match node:
             case Set():
-                return f"/[{''.join(f'{_code(a)}-{_code(b)}' for a, b in node.ranges)}]/"
+                return f"/[{''.join(_range(*one) for one in node.ranges)}]/"
             case Reference():
                 return self._need(f"R{node.rule}", self._rules[node.rule])
             case Sequence():
@@ -97,3 +104,7 @@ def _times(node: Times) -> str:
 
 def _code(code: int) -> str:
     return f"\\x{{{code:X}}}"
+
+
+def _range(first: int, last: int) -> str:
+    return _code(first) if first == last else f"{_code(first)}-{_code(last)}"

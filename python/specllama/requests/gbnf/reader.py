@@ -95,12 +95,12 @@ class _Reader:
             raise ArgumentError(
                 f"The grammar nests more than {_MOST_NESTED} groups; name some of them as rules."
             )
-        choices = [self._sequence(depth)]
+        choices: list[Node] = [self._sequence(depth)]
         while self._text.startswith("|", self._at):
             self._at += 1
             self._skip(_SPACE_OR_LINE)
             choices.append(self._sequence(depth))
-        return choices[0] if len(choices) == 1 else Choice(tuple(choices))
+        return _joined(choices, Choice)
 
     def _sequence(self, depth: int) -> Node:
         space = _SPACE_OR_LINE if depth else _SPACE
@@ -111,15 +111,15 @@ class _Reader:
                 item = Times(item, *times)
                 self._skip(space)
             items.append(item)
-        return items[0] if len(items) == 1 else Sequence(tuple(items))
+        return _joined(items, Sequence)
 
     def _item(self, depth: int) -> Node | None:
         start = self._text[self._at : self._at + 1]
         if start and start in '"[.(':
             self._at += 1
         if start == '"':
-            codes = map(ord, self._until('"'))
-            return Sequence(tuple(Set(((code, code),)) for code in codes))
+            codes = [ord(one) for one in self._until('"')]
+            return _joined([Set(((code, code),)) for code in codes], Sequence)
         if start == "[":
             return self._set()
         if start == ".":
@@ -191,6 +191,10 @@ class _Reader:
                 f"The grammar has a repetition {{{low},{high}}}, whose most is less than its least."
             )
         return low, None if high is not None and high > _MOST_REPEATED else high
+
+
+def _joined(nodes: list[Node], kind: type[Sequence] | type[Choice]) -> Node:
+    return nodes[0] if len(nodes) == 1 else kind(tuple(nodes))
 
 
 def _number(digits: str) -> int:

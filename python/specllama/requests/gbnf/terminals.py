@@ -53,6 +53,7 @@ class Terminals:
         self._rules = rules
         self._steps = 0
         self._level = self._levels()
+        self._regular: dict[Node, bool] = {}
         self._split: set[Node] = set()
         self._runs: dict[tuple[Node, ...], Sequence] = {}
         bounds = {
@@ -71,8 +72,7 @@ class Terminals:
         try:
             self._look_at_characters()
             self._find()
-        except _TooManyError:
-            self._level = [None] * len(rules)
+        except (_TooManyError, RecursionError):
             self._split = {node for rule in rules for node in within(rule)}
 
     def is_whole(self, node: Node) -> bool:
@@ -136,11 +136,13 @@ class Terminals:
         return level
 
     def _is_regular(self, node: Node) -> bool:
-        return all(
-            not isinstance(one, Special)
-            and not (isinstance(one, Reference) and self._level[one.rule] is None)
-            for one in within(node)
-        )
+        if node not in self._regular:
+            self._regular[node] = (
+                not isinstance(node, Special)
+                and not (isinstance(node, Reference) and self._level[node.rule] is None)
+                and all(map(self._is_regular, node.parts))
+            )
+        return self._regular[node]
 
     def _classes(self, node: Set) -> int:
         """Return the classes of characters in a set, as bits."""
@@ -207,6 +209,7 @@ class Terminals:
         left: list[Node] = [self._rules[0]]
         while left:
             node = left.pop()
+            self._step()
             if self.is_whole(node):
                 yield node
             elif isinstance(node, Reference):
