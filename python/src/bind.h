@@ -15,6 +15,7 @@ void bind_amx(py::module_& m);
 void bind_beam(py::module_& m);
 void bind_cache_folder(py::module_& m);
 void bind_chunk(py::module_& m);
+void bind_cli(py::module_& m);
 void bind_corpus(py::module_& m);
 void bind_device(py::module_& m);
 void bind_error(py::module_& m);

@@ -9,6 +9,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_cache_folder(m);
     specllama::bind_model_file(m);
     specllama::bind_chunk(m);
+    specllama::bind_cli(m);
     specllama::bind_stats(m);
     specllama::bind_trace(m);
     specllama::bind_beam(m);

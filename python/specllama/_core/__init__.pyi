@@ -5,7 +5,7 @@ NDArray that comes out belongs to the caller; the core moves it out and keeps no
 """
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -870,6 +870,13 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
     Args:
         logits: Shape [n_vocab], float32, without NaN.
         token: A token id with a finite logit. Raises ArgumentError if it is out of range.
+    """
+
+def spec_cli(arguments: Sequence[str | bytes]) -> int:
+    """Run spec-cli in this process, and return its exit code. From then on Ctrl-C is its own.
+
+    Args:
+        arguments: The path of its executable, and its command line.
     """
 
 def set_llguidance_path(path: str) -> None:

@@ -1,4 +1,4 @@
-"""The console script `spec-cli`: replaces itself by the executable in the package."""
+"""The console script `spec-cli`: the executable in the package, or the same inside Python."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ _GRAMMARS = ("--grammar", "--grammar-file")
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
 _REGEX = "--regex"
 
-_LONGEST_GRAMMAR = 65536
-"""Most bytes that the core reads; an argument of a process may have up to twice as many."""
+_FORMS = (*_GRAMMARS, *_SCHEMAS, _REGEX)
+"""Options that say what the text must follow."""
+
+_FILES_OF_GRAMMARS = ("--grammar-file", "-jf", "--json-schema-file")
 
 _ABOUT = frozenset(("-h", "--help", "--version", "--list-devices"))
 """Options with which the executable opens no model."""
@@ -112,41 +114,46 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with a JSON schema, or a regular expression, replaced by its
-    grammar in Lark. Raises ArgumentError if the schema cannot be enforced, and what
+    """Return command-line arguments with a grammar, a JSON schema, or a regular expression, replaced
+    by a grammar in Lark. Raises ArgumentError if it cannot be read or enforced, and what
     `_files.read_prompt` raises."""
     from specllama import _files
     from specllama.errors import ArgumentError
-    from specllama.requests.grammar import read_schema
-    from specllama.requests.lark import json_rule, lark, regex_rule
 
-    converted = (*_SCHEMAS, _REGEX)
-    forms = [one.option for one in _read(arguments) if one.option in (*converted, *_GRAMMARS)]
-    if len(forms) > 1 and set(forms) & set(converted):
-        raise ArgumentError(f"Give one of {', '.join(_GRAMMARS)}, -j, -jf and {_REGEX}.")
+    forms = [one.option for one in _read(arguments) if one.option in _FORMS]
+    if len(set(forms)) > 1 or len(forms) > 1 and forms[0] not in _GRAMMARS:
+        raise ArgumentError(f"Give one of {', '.join(_FORMS)}.")
     result: list[str] = []
     for option, value, given in _read(arguments):
-        if option not in converted or value is None:
+        if option not in _FORMS or not value:  # the core says that a value is missing
             result += given
             continue
-        if option == _REGEX:
-            result += ["--grammar", lark({"start": regex_rule(value)})]
-            continue
-        schema = _files.read_prompt(value) if option.endswith(("f", "file")) else value
-        schema = schema.removeprefix("\N{BYTE ORDER MARK}")
+        if option in _FILES_OF_GRAMMARS:
+            value = _files.read_prompt(value).removeprefix("\N{BYTE ORDER MARK}")
         try:
-            found = read_schema(schema)
+            result += ["--grammar", _lark(option, value)]
         except ArgumentError as error:
             raise ArgumentError(str(error).replace("json_schema", option, 1)) from None
-        for remark in found.remarks:
-            print(f"spec-cli: {option}: {remark}.", file=sys.stderr)
-        grammar = lark({"start": json_rule(found.text)})
-        if (n := len(grammar.encode())) > _LONGEST_GRAMMAR:
-            raise ArgumentError(
-                f"{option} makes a grammar of {n} bytes; at most {_LONGEST_GRAMMAR} can be read."
-            )
-        result += ["--grammar", os.fsdecode(grammar.encode())]  # UTF-8, whatever the locale
     return result
+
+
+def _lark(option: str, value: str) -> str:
+    """Return what an option asks for as a grammar in Lark, and print what is not enforced."""
+    from specllama._core import GrammarSyntax
+    from specllama.requests import lark
+    from specllama.requests.grammar import constraint, read_schema
+
+    if option == _REGEX:
+        return lark.lark({"start": lark.regex_rule(value)})
+    if option in _SCHEMAS:
+        schema = read_schema(value)
+        for remark in schema.remarks:
+            print(f"spec-cli: {option}: {remark}.", file=sys.stderr)
+        return lark.lark({"start": lark.json_rule(schema.text)})
+    grammar, syntax = constraint(value, None, None)
+    if syntax is GrammarSyntax.json_schema:
+        return lark.lark({"start": lark.json_rule(grammar)})
+    return grammar
 
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
@@ -173,7 +180,8 @@ def _check_options(arguments: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Run the executable in place of this process, with its arguments."""
+    """Run spec-cli: its executable in place of this process or, with a grammar, which needs
+    llguidance, in this process."""
     from specllama._llama import check_version
     from specllama.errors import SpecllamaError
 
@@ -189,4 +197,8 @@ def main() -> NoReturn:
     # Python ignores SIGPIPE, and execv keeps that: the executable would go on writing into a pipe
     # that nobody reads any more.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    os.execv(path, [str(path), *arguments])
+    if not {one.option for one in _read(arguments)}.intersection(_FORMS):
+        os.execv(path, [str(path), *arguments])
+    from specllama import _core
+
+    sys.exit(_core.spec_cli([os.fsencode(one) for one in [str(path), *arguments]]))
