@@ -54,8 +54,8 @@ class Reader:
         """
         if depth > _DEEPEST:
             raise SchemaError(f"more than {_DEEPEST} references or allOf inside each other")
-        if isinstance(schema, bool):
-            return schema
+        if schema is None or isinstance(schema, bool):
+            return schema is not False
         if not isinstance(schema, Mapping):
             raise SchemaError(f"{json.dumps(schema):.80} instead of a schema")
         self._n_parts += 1
