@@ -52,7 +52,7 @@ class Terminals:
     def __init__(self, rules: list[Node]) -> None:
         self._rules = rules
         self._steps = 0
-        self._level = self._levels()
+        self._level: list[int | None] = [None] * len(rules)
         self._regular: dict[Node, bool] = {}
         self._split: set[Node] = set()
         self._runs: dict[tuple[Node, ...], Sequence] = {}
@@ -71,6 +71,7 @@ class Terminals:
         self._graphs: dict[Node, _Graph] = {}
         try:
             self._look_at_characters()
+            self._find_levels()
             self._find()
         except (_TooManyError, RecursionError):
             self._split = {node for rule in rules for node in within(rule)}
@@ -117,28 +118,34 @@ class Terminals:
         if self._steps > _MOST_STEPS:
             raise _TooManyError
 
-    def _levels(self) -> list[int | None]:
-        """Return how many levels of rules are below each; None: it is recursive, has tokens or is
-        too deep for a lexeme."""
+    def _find_levels(self) -> None:
+        """Find how many levels of rules are below each; None: it is recursive, too deep for a
+        lexeme, or has a part that is none."""
         refers = [
             {node.rule for node in within(rule) if isinstance(node, Reference)}
             for rule in self._rules
         ]
-        level: list[int | None] = [None] * len(self._rules)
+        left = {
+            i for i, rule in enumerate(self._rules) if not any(map(self._is_none, within(rule)))
+        }
         for n in range(_MOST_LEVELS):
-            known = [i for i, below in enumerate(refers) if level[i] is None and all(
-                level[j] is not None for j in below
-            ) and not any(isinstance(node, Special) for node in within(self._rules[i]))]  # fmt: skip
-            if not known:
-                break
+            self._step(len(left))
+            known = [i for i in left if all(self._level[j] is not None for j in refers[i])]
             for i in known:
-                level[i] = n
-        return level
+                self._level[i] = n
+            left.difference_update(known)
+
+    def _is_none(self, node: Node) -> bool:
+        """Return whether a part is no lexeme, whatever is in it: a token, or what is repeated and
+        may be empty, which a lexer has too many ways to read."""
+        if isinstance(node, Times):
+            return node.again and self.is_nullable(node.part)
+        return isinstance(node, Special)
 
     def _is_regular(self, node: Node) -> bool:
         if node not in self._regular:
             self._regular[node] = (
-                not isinstance(node, Special)
+                not self._is_none(node)
                 and not (isinstance(node, Reference) and self._level[node.rule] is None)
                 and all(map(self._is_regular, node.parts))
             )
