@@ -1,4 +1,4 @@
-"""What an answer of the server is held to, by the fields of several APIs; and what is said of it."""
+"""What an answer of the server is held to, by the fields of several APIs, and what is said."""
 
 from __future__ import annotations
 

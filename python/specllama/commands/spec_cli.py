@@ -121,7 +121,7 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
     from specllama.errors import ArgumentError
 
     forms = [one.option for one in _read(arguments) if one.option in _FORMS]
-    if len(set(forms)) > 1 or len(forms) > 1 and forms[0] not in _GRAMMARS:
+    if len(set(forms)) > 1 or (len(forms) > 1 and forms[0] not in _GRAMMARS):
         raise ArgumentError(f"Give one of {', '.join(_FORMS)}.")
     result: list[str] = []
     for option, value, given in _read(arguments):
