@@ -906,8 +906,8 @@ class Session:
         begin or end inside a character. Raises ArgumentError if there is no such token."""
 
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
-        """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take a
-        second; `start` then takes it as it was read."""
+        """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take
+        a second; `start` then takes it as it was read."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
     def search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
