@@ -122,6 +122,7 @@ def test_several_requests(scripted: Script, open_session: Open) -> None:
         assert found.stats.certain > 3
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # llguidance's, of llama-cpp-python
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9}])
 def test_the_mask_leaves_nothing_else(
     open_session: Open, bundled_model: Path, sampling: dict[str, Any]

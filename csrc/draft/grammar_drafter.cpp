@@ -53,7 +53,6 @@ void GrammarDrafter::propose(std::span<Proposal> proposals) {
                 look(proposal.sequence, proposal.tokens, *proposal.sampler);
             if (lookahead != nullptr && !lookahead->bytes().empty()) draft(*lookahead, proposal);
         } catch (const Error& error) {
-            followers_[proposal.sequence].reset();
             proposal.error = error.what();
         }
     }
@@ -83,15 +82,19 @@ GrammarLookahead* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens,
     if (sampler.options().grammar.empty() || !sampler.mask()->begun()) return nullptr;
     const auto [found, is_new] = followers_.try_emplace(sequence);
     std::optional<Follower>& follower = found->second;
-    if (is_new) {
-        follower.emplace(GrammarLookahead(token_bytes(), history_));
-        enter(tokens, sampler, follower);
-    } else if (follower) {
-        follow(tokens, sampler, follower);
+    try {
+        if (is_new) {
+            follower.emplace(GrammarLookahead(token_bytes(), history_));
+            enter(tokens, sampler, follower);
+        } else if (follower) {
+            follow(tokens, sampler, follower);
+        }
+        if (follower) follower->lookahead.look(kMostBytes);
+    } catch (const DecodeError&) {
+        follower.reset();
+        throw;
     }
-    if (!follower) return nullptr;
-    follower->lookahead.look(kMostBytes);
-    return &follower->lookahead;
+    return follower ? &follower->lookahead : nullptr;
 }
 
 const TokenBytes& GrammarDrafter::token_bytes() {

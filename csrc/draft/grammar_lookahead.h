@@ -42,7 +42,7 @@ class GrammarLookahead {
     // Whether the next byte is forced, or only tokens without text may come. `look` must have been
     // called since the text went on.
     bool forced() const {
-        return confidence_.empty() ? allowed_.empty() && no_text_ : confidence_[0] == 1;
+        return confidence_.empty() ? few() && !choice() : confidence_[0] == 1;
     }
 
  private:

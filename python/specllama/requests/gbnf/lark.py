@@ -25,7 +25,9 @@ def gbnf_as_lark(gbnf: str) -> str:
     try:
         return _Writer(read_gbnf(gbnf)).written()
     except RecursionError:
-        raise ArgumentError("The grammar nests too deep; name some of its groups as rules.") from None
+        raise ArgumentError(
+            "The grammar nests too deep; name some of its groups as rules."
+        ) from None
 
 
 class _Writer:

@@ -32,7 +32,8 @@ _TOKEN = re.compile(r"(!?)<(?:\[([0-9]+)\]|([^>\r\n]+))>")
 _BOUNDS = re.compile(r"\{\s*([0-9]+)\s*(?:(,)\s*([0-9]*)\s*)?\}")
 _LINE_END = re.compile(r"\r\n?|\n|\Z")
 _CHARACTER = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([trn\\\"\[\]-]))|([^\\])", re.DOTALL
+    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([trn\\\"\[\]-]))|([^\\])",
+    re.DOTALL,
 )
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _ESCAPED = {"t": "\t", "r": "\r", "n": "\n"}

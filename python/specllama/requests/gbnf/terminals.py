@@ -205,7 +205,9 @@ class Terminals:
                     self._follow_by(item, bits, after)
                     bits = self._first_of(item) | (bits if self.is_nullable(item) else 0)
             case Times():
-                self._follow_by(node.part, bits | (self._first_of(node) if node.again else 0), after)
+                self._follow_by(
+                    node.part, bits | (self._first_of(node) if node.again else 0), after
+                )
             case Choice():
                 for choice in node.choices:
                     self._follow_by(choice, bits, after)
