@@ -71,9 +71,8 @@ bool Sequence::commit(Token token, bool from_draft) {
     }
     sampler_.accept(token);
     tokens_.push_back(token);
-    const bool stopped =
-        text_.push(token, from_draft, std::exchange(logprobs_, {}),
-                   [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
+    const bool stopped = text_.push(token, from_draft, std::exchange(logprobs_, {}),
+                                    [&](std::string& bytes) { append_text(token, bytes); });
     if (stopped) {
         tokens_.resize(n_prompt_ + text_.n_kept());
         finish(FinishReason::stop);
@@ -82,6 +81,15 @@ bool Sequence::commit(Token token, bool from_draft) {
     }
     stats.generated_tokens = n_generated();
     return !done_;
+}
+
+// Control tokens have no text, but for the one whose text is a stop string.
+void Sequence::append_text(Token token, std::string& bytes) const {
+    const std::size_t before = bytes.size();
+    vocab_->append_piece(token, bytes);
+    if (bytes.size() > before || !text_.has_stops()) return;
+    vocab_->append_piece(token, bytes, true);
+    if (!text_.is_stop(std::string_view(bytes).substr(before))) bytes.resize(before);
 }
 
 void Sequence::finish(FinishReason reason) {

@@ -108,6 +108,8 @@ class Sequence {
     std::uint64_t ticket = 0;
 
  private:
+    void append_text(Token token, std::string& bytes) const;
+
     SequenceId id_ = -1;
     const Vocab* vocab_;
     const int n_prompt_;
