@@ -1159,7 +1159,7 @@ class CorpusBuilder:
             vocabulary: Fingerprint of the tokenizer.
 
         Raises:
-            SpecllamaError: The file cannot be written.
+            OSError: The file cannot be written.
         """
 
     @property
