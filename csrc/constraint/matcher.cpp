@@ -1,6 +1,8 @@
 #include "constraint/matcher.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "specllama/error.h"
 
@@ -22,7 +24,13 @@ std::size_t Matcher::n_words() const {
 }
 
 void Matcher::mask(std::span<std::uint32_t> mask) {
-    checked(llguidance().matcher_compute_mask_into(matcher_.get(), mask.data(), mask.size_bytes()));
+    const std::int32_t result =
+        llguidance().matcher_compute_mask_into(matcher_.get(), mask.data(), mask.size_bytes());
+    // The text could go on, but not with the tokens that there are.
+    if (result < 0 && error() != nullptr && std::string_view(error()).starts_with("NoExtension"))
+        std::ranges::fill(mask, 0);
+    else
+        checked(result);
 }
 
 std::size_t Matcher::n_allowed(TokenSpan tokens) {

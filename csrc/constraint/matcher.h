@@ -26,7 +26,8 @@ class Matcher {
     std::size_t n_words() const;
 
     // Writes the tokens that may come next to `mask` [n_words], bit by bit. Once the grammar is
-    // at its end, these are the tokens that end a text.
+    // at its end, these are the tokens that end a text. There may be none: no token has the bytes
+    // that would have to come.
     void mask(std::span<std::uint32_t> mask);
 
     // How many of these tokens may come, one after the other. Meaningless once stopped.
